@@ -168,3 +168,18 @@ def test_a_worker_knows_every_task() -> None:
     )
     assert named
     assert named <= set(known.stdout.split())
+
+
+@pytest.mark.usefixtures("_in_git")
+def test_no_test_needs_another_test() -> None:
+    """What several tests share lies in a module named for what it gives."""
+    shared = re.compile(
+        r"\b(?:from|import) tests(?:\.\w+)*\.(?:test_\w+|conftest)\b"
+        r"|\bfrom tests(?:\.\w+)* import (?:test_\w+|conftest)\b"
+    )
+    found = [
+        path
+        for path in tracked("tests/*.py")
+        if shared.search((ROOT / path).read_text())
+    ]
+    assert found == []

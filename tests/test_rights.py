@@ -7,9 +7,6 @@ has to say who may use it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass
-from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
@@ -17,22 +14,12 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import get_resolver, reverse
 
-from provisioner.accounts.models import Team, User
+from provisioner.accounts.models import User
 from provisioner.accounts.permissions import PERMISSIONS, Role, Verb, may
-from provisioner.accounts.tokens import token_create
-from provisioner.bisect.actions import bisection_start
-from provisioner.catalog.actions.templates import template_build
-from provisioner.engine import states as engine_states
-from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
-from provisioner.leases.models import LeasePolicy
-from provisioner.notify.models import Webhook
-from provisioner.notify.webhooks import write_test
-from provisioner.pools.models import Pool
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import (
     can_change_workspace,
@@ -40,12 +27,22 @@ from provisioner.workspaces.permissions import (
     roles_towards,
 )
 from provisioner.workspaces.queries import workspaces_visible_to
-from provisioner.workspaces.states import set_workspace_state
-from tests.drift.test_finding_pages import finding_about
-from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
-from tests.support.module_rows import Write, written_once
+from tests.support.factories import UserFactory
+from tests.support.module_rows import written_once
+from tests.support.rights_world import (
+    ROLES,
+    People,
+    World,
+    address_of,
+    patterns,
+    people,
+    resolver_at,
+    workspace,
+    world,
+    written,
+)
 
-__all__ = ["written_once"]
+__all__ = ["people", "workspace", "world", "written", "written_once"]
 
 SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
 VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
@@ -238,156 +235,8 @@ MAY_BE_EMPTY = {
     "workspace-transfer-transfer",
 }
 
-ROLES = {
-    "alice": Role.OWNER,
-    "bob": Role.TEAM_MATE,
-    "dave": Role.READER,
-    "admin": Role.ADMINISTRATOR,
-    "ci": Role.MACHINE,
-    "carol": Role.STRANGER,
-    "nobody": Role.NOBODY,
-}
 
-People = dict[str, User | None]
 Ask = Callable[[str], HttpResponse]
-
-
-@dataclass(frozen=True)
-class World:
-    """People, a workspace, and what stands in addresses: by the name's beginning."""
-
-    people: People
-    workspace: Workspace
-    numbers: dict[str, dict[str, Any]]
-    cookies: dict[str, SimpleCookie]
-    tokens: dict[str, str]
-
-
-@pytest.fixture(scope="module")
-def written(written_once: Write[World]) -> World:
-    return written_once(make_world)
-
-
-def make_world() -> World:
-    people = make_people()
-    workspace = make_workspace(people)
-    cookies = {name: make_cookies(user) for name, user in people.items()}
-    tokens = {name: token_create(by=user)[1] for name, user in people.items() if user}
-    numbers = make_numbers(people, workspace)
-    return World(people, workspace, numbers, cookies, tokens)
-
-
-def make_cookies(user: User | None) -> SimpleCookie:
-    """Return what the browser keeps of whoever has signed in."""
-    browser = Client()
-    if user is not None:
-        browser.force_login(user)
-    return browser.cookies
-
-
-@pytest.fixture
-def world(db: None, written: World) -> World:
-    return deepcopy(written)
-
-
-@pytest.fixture
-def people(world: World) -> People:
-    return world.people
-
-
-@pytest.fixture
-def workspace(world: World) -> Workspace:
-    """One of alice's, ready to work in; she shares it with dave."""
-    return world.workspace
-
-
-def make_people() -> People:
-    team = Team.objects.create(name="Rendering")
-    return {
-        "alice": UserFactory.create(username="alice", team=team),
-        "bob": UserFactory.create(username="bob", team=team),
-        "dave": UserFactory.create(username="dave"),
-        "admin": UserFactory.create(username="admin", is_staff=True, is_superuser=True),
-        "ci": UserFactory.create(username="ci", is_service=True),
-        "carol": UserFactory.create(username="carol"),
-        "nobody": None,
-    }
-
-
-def make_workspace(people: People) -> Workspace:
-    alice = people["alice"]
-    assert alice is not None
-    snapshot = SnapshotFactory.create(template=TemplateFactory.create(name="main"))
-    workspace = workspace_create(by=alice, template=snapshot.template)
-    workspace_share(by=alice, workspace=workspace, person="dave")
-    operation = workspace.operations.get()
-    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
-    engine_states.skip_waiting_steps(operation)
-    set_workspace_state(workspace, Workspace.State.READY)
-    return workspace
-
-
-def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, Any]]:
-    admin, snapshot, template = people["admin"], workspace.snapshot, workspace.template
-    assert admin is not None
-    build = template_build(by=admin, template=template)
-    policy = LeasePolicy.objects.create(purpose="development", warn_seconds=[])
-    webhook = Webhook.objects.create(
-        owner=workspace.owner, url="https://hooks.example/", events=["template.built"]
-    )
-    delivery = write_test(webhook, at="")
-    pool = Pool.objects.create(
-        template=template, purpose="ci", owner=workspace.owner, size=2
-    )
-    share = workspace.shares.get()
-    bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)
-    return {
-        "pool": {"pk": pool.pk},
-        "person": {"pk": workspace.owner_id},
-        "team-": {"pk": workspace.owner.team_id},
-        "workspace-create": {"template_pk": template.pk},
-        "bisection-create": {"template_pk": template.pk},
-        "template": {"pk": template.pk},
-        "snapshot": {"pk": snapshot.pk},
-        "workspace": {"pk": workspace.pk},
-        "workspace-share-": {"workspace_pk": workspace.pk, "pk": share.pk},
-        "workspace-unshare": {"pk": workspace.pk, "share_pk": share.pk},
-        "lease-policy": {"pk": policy.pk},
-        "perforce-server": {"pk": template.site.perforce_server_id},
-        "site": {"pk": template.site_id},
-        "operation-log": {"pk": build.pk},
-        "operation-step": {"pk": build.pk, "step": "build"},
-        "operation": {"pk": workspace.operations.get().pk},
-        "event": {"pk": workspace.events.latest("pk").pk},
-        "finding": {"pk": finding_about(workspace).pk},
-        "token": {"prefix": "0123456789"},
-        "bisection": {"pk": bisection.pk},
-        "webhook": {"pk": webhook.pk, "delivery_pk": delivery.pk},
-        "webhook-delivery": {"webhook_pk": webhook.pk, "pk": delivery.pk},
-    }
-
-
-def patterns(resolver: URLResolver) -> Iterator[URLPattern]:
-    for entry in resolver.url_patterns:
-        if isinstance(entry, URLResolver):
-            yield from patterns(entry)
-        else:
-            yield entry
-
-
-def resolver_at(prefix: str) -> URLResolver:
-    """Return what is included at a prefix; "" are the pages."""
-    entries = get_resolver().url_patterns
-    return next(e for e in entries if str(e.pattern) == prefix)  # type: ignore[return-value]  # an include
-
-
-def address_of(name: str, *, prefix: str, numbers: dict[str, dict[str, Any]]) -> str:
-    """Return an address by its name; the longest fitting entry has its numbers."""
-    pattern = next(p for p in patterns(resolver_at(prefix)) if p.name == name)
-    fitting = [start for start in numbers if name.startswith(start)]
-    known = numbers[max(fitting, key=len)] if fitting else {}
-    wanted = {key: known[key] for key in pattern.pattern.converters}
-    return reverse("api:" * (prefix == "api/") + name, kwargs=wanted)
 
 
 # --- the tables have everything

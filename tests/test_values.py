@@ -28,10 +28,9 @@ from provisioner.catalog.actions.templates import check_definition
 from provisioner.catalog.models import Template
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import PerforceServer, Site
-from tests.catalog.test_template_forms import definition
-from tests.sites.test_site_pages import SERVER, SITE
 from tests.support.api_clients import api_of
 from tests.support.browsers import browser_of
+from tests.support.definitions import SERVER, SITE, definition
 from tests.support.factories import (
     PerforceServerFactory,
     SiteFactory,

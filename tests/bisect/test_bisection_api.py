@@ -17,15 +17,13 @@ from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
-from provisioner.workspaces.states import set_workspace_state
+from tests.support.bisections import CHANGES, end_trial, read
 from tests.support.factories import SnapshotFactory
 
 ADDRESS = "/api/v1/bisections"
-CHANGES = [101, 105, 110, 111, 120, 130, 140, 150]
 
 
 def ask(client: APIClient, **others: Any) -> Any:
@@ -33,42 +31,10 @@ def ask(client: APIClient, **others: Any) -> Any:
     return client.post(ADDRESS, body)
 
 
-def read(bisection_id: int) -> Bisection:
-    """Have the changes in between as the server would say them."""
-    rows = [{"change": c, "user": "bob", "title": f"Title {c}"} for c in CHANGES]
-    Bisection.objects.filter(pk=bisection_id).update(changes=rows)
-    bisection_go_on(bisection_id)
-    return Bisection.objects.get(pk=bisection_id)
-
-
 def say(client: APIClient, bisection_id: int, change: int, verdict: str) -> Any:
     return client.post(
         f"{ADDRESS}/{bisection_id}/verdict", {"change": change, "verdict": verdict}
     )
-
-
-def end_trial(
-    bisection: Bisection, *, verdict: str = "", code: str = "", message: str = ""
-) -> None:
-    """Let the trial under way end as its last step would have it."""
-    trial = bisection.trials.get(verdict="")
-    operation = trial.workspace.operations.get(kind=BisectionOperation.TRIAL)
-    step = operation.steps.filter(name="run").first()
-    if not code and step is not None:
-        engine_states.queue_step(step, job_id=None)
-        engine_states.start_step(step)
-        engine_states.finish_step(step, result={"verdict": verdict, "reason": message})
-    to = Operation.State.FAILED if code else Operation.State.SUCCEEDED
-    engine_states.end_operation(operation, to, code=code, message=message)
-    engine_states.skip_waiting_steps(operation)
-    set_workspace_state(
-        trial.workspace,
-        Workspace.State.FAILED if code else Workspace.State.READY,
-        code=code,
-        message=message,
-    )
-    bisection_go_on(bisection.pk)
-    bisection.refresh_from_db()
 
 
 @pytest.fixture

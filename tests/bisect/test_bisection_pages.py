@@ -10,7 +10,7 @@ from provisioner.accounts.models import User
 from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Snapshot
 from provisioner.workspaces.models import Workspace
-from tests.bisect.test_bisection_api import end_trial, read
+from tests.support.bisections import end_trial, read
 from tests.support.browsers import is_polling
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-import time
 from typing import Any
 
 import pytest
@@ -17,84 +16,35 @@ from provisioner.bisect.actions import (
     bisection_stop,
     bisection_verdict,
 )
-from provisioner.bisect.models import Bisection, BisectionOperation, Trial
+from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.bisect.steps import INTERRUPTED, StopWatch
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import step_run, workflow
-from provisioner.engine.models import Operation, Step
-from provisioner.gateways import registry
+from provisioner.engine.models import Step
 from provisioner.gateways.errors import Unreachable
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
-from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.bisections_in_lab import (
+    alice,
+    built,
+    changes_of,
+    is_left_of,
+    wait_for,
+)
+from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import Others, others
-from tests.workspaces.test_read_access import Protect, protect
+from tests.support.protections import Protect, protect
 
-__all__ = ["others", "protect"]
+__all__ = ["alice", "built", "others", "protect"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 State = Bisection.State
-# Of many operations one after the other, on a machine that does other things, too.
-SETTLED_WITHIN_SECONDS = 180.0
-
-
-@pytest.fixture
-def alice(db: None) -> User:
-    return UserFactory.create(username="alice", uid=20001, gid=20000)
-
-
-@pytest.fixture
-def built(lab_template: Template, others: Others, jobs_emptied: None) -> Template:
-    """A template of a small tree, with one generation and eight changes after it."""
-    others.write("src/a.txt", "a\n")
-    others.write("src/old.txt", "old\n")
-    Template.objects.filter(pk=lab_template.pk).update(
-        view=f"{others.there}/... //any/..."
-    )
-    lab_template.refresh_from_db()
-    others.publish(lab_template)
-    for number in range(1, 9):
-        others.write(f"src/new{number}.txt", f"{number}\n")
-        if number == 6:
-            others.delete("src/old.txt")
-        others.submit()
-    return lab_template
-
-
-def changes_of(template: Template, others: Others) -> list[int]:
-    """Return what was submitted, the built change first."""
-    records = others.p4.run("changes", "-r", "-s", "submitted", f"{others.there}/...")
-    return [int(record["change"]) for record in records]
-
-
-def wait_for(bisection: Bisection) -> Bisection:
-    """Run jobs until it has ended, or waits for a verdict, and what it left is gone."""
-    ends = time.monotonic() + SETTLED_WITHIN_SECONDS
-    while True:
-        sweep_bisections(0)
-        run_jobs_once()
-        bisection.refresh_from_db()
-        moving = Operation.objects.filter(
-            state=Operation.State.RUNNING,
-            subject__workspace__trial__bisection=bisection,
-        )
-        trial = bisection.trials.filter(verdict="").first()
-        is_waiting = bool(bisection.status_code) or (
-            trial is not None and trial.workspace.state == Workspace.State.READY
-        )
-        if not moving.exists() and (not bisection.is_running or is_waiting):
-            return bisection
-        assert time.monotonic() < ends, [
-            (bisection.state, bisection.status_message),
-            *moving.values_list("kind", "steps__name", "steps__error_message"),
-        ]
-        time.sleep(0.05)
 
 
 def have_rows(lab: Lab) -> list[Any]:
@@ -102,16 +52,6 @@ def have_rows(lab: Lab) -> list[Any]:
     path = lab.root / "perforce" / "db.sqlite3"
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
         return database.execute("SELECT * FROM have ORDER BY 1, 2").fetchall()
-
-
-def is_left_of(trial: Trial) -> list[object]:
-    """Return what is left of a trial's clone on storage and in Perforce."""
-    site = trial.workspace.site
-    volume = registry.ontap(site).find_volume(trial.workspace.volume_name)
-    clients = trial.workspace.stand_ins.find_all(
-        registry.perforce(site.perforce_server)
-    )
-    return [*([volume] if volume else []), *clients]
 
 
 def test_a_command_finds_the_first_bad_change(

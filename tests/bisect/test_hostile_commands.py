@@ -19,16 +19,16 @@ from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways.hosts import run_as
 from provisioner.gateways.hosts.nursery import Child, fork_child
-from tests.bisect.test_bisections import (
+from tests.support.api_clients import api_of
+from tests.support.bisections_in_lab import (
     alice,
     built,
     changes_of,
     is_left_of,
     wait_for,
 )
-from tests.gateways.hosts.processes import pids_of
-from tests.support.api_clients import api_of
 from tests.support.newer_snapshots import Others, others
+from tests.support.processes import pids_of
 
 __all__ = ["alice", "built", "others"]
 

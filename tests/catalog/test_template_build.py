@@ -15,7 +15,6 @@ from django.db import connection
 from pytest_django import Settings
 
 from provisioner.catalog.actions.templates import (
-    template_build,
     template_build_stop,
     template_update,
 )
@@ -37,19 +36,10 @@ from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
+from tests.support.lab_builds import AS_ROOT, build
 from tests.support.projects import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-AS_ROOT = os.geteuid() == 0
-
-
-def build(template: Template, *, change: int | None = None) -> Operation:
-    """Build, and wait until nothing moves any more."""
-    operation = template_build(by=template.created_by, template=template, change=change)
-    settle(template)
-    operation.refresh_from_db()
-    return operation
 
 
 def build_well(template: Template, *, change: int | None = None) -> Snapshot:

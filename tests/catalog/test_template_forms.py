@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
 from provisioner.sites.models import Site
+from tests.support.definitions import definition
 from tests.support.factories import SiteFactory
 
 
 @pytest.fixture
 def site(db: None) -> Site:
     return SiteFactory.create(name="munich")
-
-
-def definition(**fields: Any) -> dict[str, Any]:
-    return {
-        "description": "The game",
-        "view": "//depot/main/... //template/...",
-        "stream": "",
-        "line_end": "local",
-        "client_options": "noallwrite noclobber nocompress unlocked nomodtime normdir",
-        "submit_options": "submitunchanged",
-        "build_command": "",
-        "build_environment": "",
-        "bisection_environment": "",
-        "build_timeout_seconds": "600",
-        "test_command": "",
-        "test_timeout_seconds": "300",
-        "wanted_quality": "built",
-        "ignore_patterns": "",
-        "volume_size_bytes": "1.5 GiB",
-        "snapshots_to_keep": "3",
-        **fields,
-    }
 
 
 def test_a_template_is_defined(as_admin: Client, site: Site) -> None:

@@ -17,8 +17,8 @@ from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.lib.refusals import TemplateInvalid
-from tests.catalog.test_template_build import AS_ROOT, build
 from tests.support.lab import Lab
+from tests.support.lab_builds import AS_ROOT, build
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

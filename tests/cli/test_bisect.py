@@ -7,9 +7,8 @@ import pytest
 from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Snapshot
 from provisioner.cli import cloneyard
-from tests.bisect.test_bisection_api import end_trial, read
-from tests.cli.test_commands import ended_with, printed
-from tests.support.command_line import CommandLine
+from tests.support.bisections import end_trial, read
+from tests.support.command_line import CommandLine, ended_with, printed
 from tests.support.proxy import LOSE, Between
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import ssl
 import stat
@@ -26,7 +25,7 @@ from provisioner.workspaces.actions.checking import workspace_look
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.workflows import PROVISION
-from tests.support.command_line import CommandLine, Ran
+from tests.support.command_line import CommandLine, ended_with, printed
 from tests.support.factories import PASSWORD, SnapshotFactory, TemplateFactory
 from tests.support.proxy import HOLD, LOSE, PASS, Between
 from tests.support.warm_pools import filled, make_pool
@@ -41,18 +40,6 @@ def become(workspace: Workspace, state: Workspace.State, **why: Any) -> None:
     """End what is under way in a workspace, as its last step would."""
     end(running_of(workspace), Operation.State.SUCCEEDED)
     set_workspace_state(workspace, state, **why)
-
-
-def printed(ran: Ran, *, code: int = cloneyard.DONE) -> Any:
-    """Return the JSON that a run printed."""
-    assert ran.returncode == code, ran.stderr
-    return json.loads(ran.stdout)
-
-
-def ended_with(ran: Ran, code: int, *, saying: str) -> None:
-    assert (ran.returncode, ran.stdout) == (code, ""), ran
-    assert saying in ran.stderr
-    assert "Traceback" not in ran.stderr
 
 
 # --- warm or cold

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.ontap_fixtures import (
+from tests.support.ontap_scene import (
     cluster_ontap,
     lab_control,
     lab_ontap,
@@ -11,7 +11,7 @@ from tests.contract.ontap_fixtures import (
     ontap_lab,
     ontap_target,
 )
-from tests.contract.perforce_fixtures import (
+from tests.support.perforce_scene import (
     lab_perforce,
     perforce,
     perforce_lab,

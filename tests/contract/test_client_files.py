@@ -10,40 +10,16 @@ import pytest
 
 from provisioner.gateways.errors import AuthFailed, NotFound, Refused
 from provisioner.gateways.hosts import client_files
-from provisioner.gateways.perforce.types import ClientSpec, LockUse, SyncProgress
-from tests.contract.perforce_fixtures import PerforceScene
+from provisioner.gateways.perforce.types import LockUse, SyncProgress
+from tests.support.owned_clients import GID, IS_ROOT, UID, owned_client, sync
+from tests.support.perforce_scene import PerforceScene, ignore_progress
 
-IS_ROOT = os.geteuid() == 0
-UID = 20123 if IS_ROOT else os.geteuid()
-GID = 20124 if IS_ROOT else os.getegid()
 FILES: dict[str, bytes | Path | None] = {
     "readme.txt": b"hello\n",
     "bin/tool.sh": b"#!/bin/sh\n",
     "with space/\u00e9 @#%.txt": b"odd\n",
     "link": Path("readme.txt"),
 }
-
-
-def ignore_progress(progress: SyncProgress) -> None:
-    """Take progress and do nothing with it."""
-
-
-def owned_client(scene: PerforceScene) -> ClientSpec:
-    spec = scene.make_client()
-    Path(spec.root).mkdir()
-    os.chown(spec.root, UID, GID)
-    return spec
-
-
-def sync(scene: PerforceScene, spec: ClientSpec, *, change: int) -> None:
-    client_files.sync_as(
-        scene.account,
-        client=spec.name,
-        change=change,
-        uid=UID,
-        gid=GID,
-        on_progress=ignore_progress,
-    )
 
 
 def test_synced_files_belong_to_the_uid(perforce: PerforceScene) -> None:

@@ -13,53 +13,25 @@ from provisioner.gateways.hosts.comparing import (
     compare_files,
     is_same_view,
 )
-from provisioner.gateways.perforce.standins import Purpose, StandIns
+from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
-from tests.contract.perforce_fixtures import PerforceScene
-from tests.contract.test_client_files import GID, UID, owned_client, sync
+from tests.support.owned_clients import (
+    GID,
+    TAG,
+    UID,
+    compared,
+    owned_client,
+    stand_ins_of,
+    sync,
+    write,
+)
+from tests.support.perforce_scene import PerforceScene
 
-TAG = "8b1f7a52-4b0f-4f0e-9a55-0123456789ab"
 TREE: dict[str, bytes | Path | None] = {
     "src/a.c": b"a\n",
     "src/b.c": b"b\n",
     "lib/c.c": b"c\n",
 }
-
-
-def stand_ins_of(spec: ClientSpec) -> StandIns:
-    return StandIns(client=spec.name, tag=TAG, secret="not told")
-
-
-def compared(
-    scene: PerforceScene, recorded: ClientSpec, *, change: int
-) -> dict[str, str]:
-    client = scene.gateway.clients.find(recorded.name)
-    assert client is not None
-    found = compare_files(
-        scene.gateway,
-        scene.account,
-        client=client,
-        recorded=recorded,
-        stand_ins=stand_ins_of(recorded),
-        change=change,
-        seen_at=Path(recorded.root),
-        ignore=("*.o",),
-        uid=UID,
-        gid=GID,
-    )
-    paths = [os.path.relpath(finding.path, recorded.root) for finding in found]
-    assert len(set(paths)) == len(paths)
-    actions = [finding.action for finding in found]
-    return dict(zip(paths, actions, strict=True))
-
-
-def write(spec: ClientSpec, name: str | bytes, content: str) -> None:
-    path = os.path.join(os.fsencode(spec.root), os.fsencode(name))
-    if os.path.exists(path):
-        os.chmod(path, 0o644)
-    with open(path, "w") as file:
-        file.write(content)
-    os.chown(path, UID, GID)
 
 
 def narrowed(scene: PerforceScene, spec: ClientSpec) -> None:

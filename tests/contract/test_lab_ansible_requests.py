@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, empty, rest_to
+from tests.support.ontap_rest import Rest, empty, rest_to
 
 VOLUMES = "/api/storage/volumes"
 EXPORTS = "/api/protocols/nfs/export-policies"

@@ -23,7 +23,7 @@ import pytest
 from django.conf import settings
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to
+from tests.support.ontap_rest import Rest, rest_to
 
 REQUIREMENTS = Path(__file__).with_name("dataops_toolkit.txt")
 INSTALL_SECONDS = 400

@@ -16,7 +16,7 @@ from provisioner.lab.ontap.app import ROUTES
 from provisioner.lab.ontap.description import openapi
 from provisioner.lab.ontap.errors import ERRORS
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to
+from tests.support.ontap_rest import Rest, rest_to
 
 SECONDS = 20
 

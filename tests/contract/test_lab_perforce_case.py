@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from P4 import P4Exception
 
-from tests.contract.lab_perforce import (
+from tests.support.checkpoints import TEXTS, checkpoint, put, restore
+from tests.support.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,
     refused,
     workspace,
 )
-from tests.contract.test_lab_perforce_restore import TEXTS, checkpoint, put, restore
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 

@@ -16,7 +16,7 @@ import pytest
 from P4 import P4, P4Exception, Spec
 from P4 import Progress as P4Progress
 
-from tests.contract.lab_perforce import (
+from tests.support.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,

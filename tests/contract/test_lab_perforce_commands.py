@@ -18,7 +18,7 @@ import pytest
 
 from provisioner.gateways import perforce
 from provisioner.lab.perforce.commands import COMMANDS, KNOWN_ELSEWHERE
-from tests.contract.lab_perforce import lab_server
+from tests.support.lab_perforce import lab_server
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 

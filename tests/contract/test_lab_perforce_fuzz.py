@@ -25,7 +25,7 @@ from provisioner.lab.perforce.wire import (
     WireError,
     encode,
 )
-from tests.contract.lab_perforce import LabServer, lab_server, workspace
+from tests.support.lab_perforce import LabServer, lab_server, workspace
 
 pytestmark = pytest.mark.timeout(200, method="thread")
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from P4 import P4, P4Exception
 
-from tests.contract.lab_perforce import ADMIN, LabServer, lab_server, workspace
+from tests.support.lab_perforce import ADMIN, LabServer, lab_server, workspace
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 

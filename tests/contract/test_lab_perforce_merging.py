@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from P4 import P4Exception, Resolver
 
-from tests.contract.lab_perforce import LabServer, Workspace, lab_server, workspace
+from tests.support.lab_perforce import LabServer, Workspace, lab_server, workspace
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 

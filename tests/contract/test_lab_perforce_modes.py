@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from P4 import P4Exception
 
-from tests.contract.lab_perforce import lab_server
+from tests.support.lab_perforce import lab_server
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 

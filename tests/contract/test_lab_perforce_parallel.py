@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.lab_perforce import (
+from tests.support.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,

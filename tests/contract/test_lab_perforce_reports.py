@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from P4 import P4
 
-from tests.contract.lab_perforce import (
+from tests.support.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,

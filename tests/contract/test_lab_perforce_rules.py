@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from P4 import P4, P4Exception
 
-from tests.contract.lab_perforce import (
+from tests.support.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.lab_perforce import (
+from tests.support.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from P4 import P4, P4Exception
 
-from tests.contract.lab_perforce import LabServer, lab_server, workspace
+from tests.support.lab_perforce import LabServer, lab_server, workspace
 
 pytestmark = pytest.mark.timeout(90, method="thread")
 

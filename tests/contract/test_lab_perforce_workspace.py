@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from P4 import P4Exception
 
-from tests.contract.lab_perforce import (
+from tests.support.lab_perforce import (
     LabServer,
     Workspace,
     lab_server,

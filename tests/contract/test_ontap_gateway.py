@@ -24,7 +24,7 @@ from provisioner.gateways.ontap.types import (
     ExportRule,
     most_inodes,
 )
-from tests.contract.ontap_fixtures import GID, SIZE_BYTES, UID, OntapScene
+from tests.support.ontap_scene import GID, SIZE_BYTES, UID, OntapScene
 
 NO_SUCH_UUID = "00000000-0000-4000-8000-000000000000"
 

@@ -22,7 +22,7 @@ from provisioner.gateways.errors import (
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import look_until
 from provisioner.gateways.ontap.types import ExportRule
-from tests.contract.ontap_fixtures import LabControl, OntapScene
+from tests.support.ontap_scene import LabControl, OntapScene
 
 Act = Callable[[], object]
 IsDone = Callable[[], bool]

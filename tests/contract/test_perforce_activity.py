@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 
-from tests.contract.perforce_fixtures import PerforceScene
+from tests.support.perforce_scene import PerforceScene
 
 LONG_AGO = 1_600_000_000
 

@@ -11,7 +11,7 @@ from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.protections import find_unreadable
 from provisioner.gateways.perforce.readable import Reading
-from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
+from tests.support.perforce_scene import PerforceScene, running_lab, scene_at
 
 TABLE = """Protections:
 \tlist user * * //...

@@ -9,7 +9,7 @@ import pytest
 from provisioner.gateways.perforce import batching
 from provisioner.gateways.perforce.batching import batches_of
 from provisioner.gateways.perforce.types import HaveList, LockUse, Part
-from tests.contract.perforce_fixtures import PerforceScene
+from tests.support.perforce_scene import PerforceScene
 
 TREE: dict[str, bytes | Path | None] = {
     "readme": b"1\n",

@@ -18,7 +18,12 @@ from provisioner.gateways.errors import (
 )
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import SyncProgress
-from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
+from tests.support.perforce_scene import (
+    PerforceScene,
+    ignore_progress,
+    running_lab,
+    scene_at,
+)
 
 NEVER = 2_000_000_000
 TREE: dict[str, bytes | Path | None] = {
@@ -30,10 +35,6 @@ TREE: dict[str, bytes | Path | None] = {
     "with space/é.txt": "naïve\n".encode(),
     "odd/a@b#c%d.txt": b"odd\n",
 }
-
-
-def ignore_progress(progress: SyncProgress) -> None:
-    """Take progress and do nothing with it."""
 
 
 def sync(scene: PerforceScene, client: str, *, change: int) -> None:

@@ -35,15 +35,11 @@ from provisioner.gateways.perforce.types import (
     PerforceAccount,
     SyncProgress,
 )
-from tests.contract.perforce_fixtures import PerforceScene, running_lab
+from tests.support.perforce_scene import PerforceScene, ignore_progress, running_lab
 
 Deed = Callable[[PerforceScene], None]
 
 FILES: dict[str, bytes | Path | None] = {f"file{n}": b"line\n" * n for n in range(20)}
-
-
-def ignore_progress(progress: SyncProgress) -> None:
-    """Take progress and do nothing with it."""
 
 
 def prepare(scene: PerforceScene) -> int:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from provisioner.gateways.perforce.types import HaveList, Part
-from tests.contract.perforce_fixtures import PerforceScene
+from tests.support.perforce_scene import PerforceScene
 
 
 def have(scene: PerforceScene, suffix: str) -> HaveList:

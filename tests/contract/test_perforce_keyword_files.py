@@ -7,18 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.perforce.types import ClientSpec, SyncProgress
-from tests.contract.perforce_fixtures import PerforceScene
-from tests.contract.test_client_files import owned_client
-from tests.contract.test_comparing import compared, write
-from tests.contract.test_perforce_rescue import Desk
+from provisioner.gateways.perforce.types import ClientSpec
+from tests.support.owned_clients import compared, owned_client, write
+from tests.support.perforce_desk import Desk
+from tests.support.perforce_scene import PerforceScene, ignore_progress
 
 TEXT = "$Id$\n$Revision$\none\n"
 KINDS = {"k": "text+k", "ko": "text+ko", "kx": "text+kx", "plain": "text"}
-
-
-def ignore_progress(progress: SyncProgress) -> None:
-    """Take progress and do nothing with it."""
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from provisioner.gateways.errors import NotFound, Refused
-from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
+from tests.support.perforce_scene import PerforceScene, running_lab, scene_at
 
 SUBMITTED = 30
 MOST_ROWS = 10

@@ -15,9 +15,9 @@ from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.types import PerforceAccount
-from tests.contract.lab_perforce import lab_server
-from tests.contract.perforce_fixtures import PerforceScene
-from tests.contract.test_lab_perforce_restore import checkpoint, restore
+from tests.support.checkpoints import checkpoint, restore
+from tests.support.lab_perforce import lab_server
+from tests.support.perforce_scene import PerforceScene
 
 # No slash: it parts names. A line end would end a line of what p4 shows as text.
 BYTES = sorted(set(range(1, 256)) - set(b"/\n\r"))

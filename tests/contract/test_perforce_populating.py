@@ -12,7 +12,7 @@ import pytest
 
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.perforce.types import PopulateReport
-from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
+from tests.support.perforce_scene import PerforceScene, running_lab, scene_at
 
 ODD = "a #1 @home 100%*.txt"
 

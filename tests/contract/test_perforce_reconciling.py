@@ -12,7 +12,7 @@ from provisioner.gateways.errors import Unreachable
 from provisioner.gateways.perforce import batching
 from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.types import ReconcileFinding
-from tests.contract.perforce_fixtures import PerforceScene
+from tests.support.perforce_scene import PerforceScene
 
 TREE: dict[str, bytes | Path | None] = {
     "readme": b"1\n",

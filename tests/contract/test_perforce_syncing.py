@@ -16,7 +16,7 @@ from provisioner.gateways.perforce.types import (
     SyncProgress,
     TreeSize,
 )
-from tests.contract.perforce_fixtures import PerforceScene
+from tests.support.perforce_scene import PerforceScene
 
 TREE: dict[str, bytes | Path | None] = {
     "readme": b"1\n",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.errors import Refused
-from tests.contract.perforce_fixtures import PerforceScene, running_lab, scene_at
+from tests.support.perforce_scene import PerforceScene, running_lab, scene_at
 
 NAMES = ("Größe/名.txt", "plain")
 NO_NAME = os.fsdecode("Größe".encode("latin-1"))

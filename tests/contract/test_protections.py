@@ -11,7 +11,7 @@ from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.connection import TicketHolder, connected
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.protections import Protection, find_unreadable
-from tests.contract.perforce_fixtures import (
+from tests.support.perforce_scene import (
     PerforceScene,
     PerforceTarget,
     running_lab,

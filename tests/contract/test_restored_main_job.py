@@ -26,11 +26,11 @@ from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
-from tests.contract.test_lab_perforce_restore import rev
-from tests.lab.perforce.test_rcs import archive
+from tests.support.checkpoints import rev
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, running_lab
+from tests.support.rcs_archives import archive
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from provisioner.demo.processes import Child, ProcessFailed, manage
-from tests.gateways.hosts.processes import wait_until_ended
+from tests.support.processes import wait_until_ended
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 
 from provisioner.demo.processes import Child, ProcessFailed, manage
-from tests.gateways.hosts.processes import is_alive, wait_until_ended
+from tests.support.processes import is_alive, wait_until_ended
 
 
 @pytest.fixture

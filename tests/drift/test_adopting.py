@@ -35,7 +35,7 @@ from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
-from tests.drift.scene import (
+from tests.support.drift_scene import (
     A,
     K,
     admin,

@@ -22,7 +22,7 @@ from provisioner.lib.refusals import (
 )
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
-from tests.drift.scene import (
+from tests.support.drift_scene import (
     A_DAY,
     K,
     admin,

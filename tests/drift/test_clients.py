@@ -17,7 +17,7 @@ from provisioner.sites.models import Site
 from provisioner.transfer.models import Transfer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import client_spec_of
-from tests.drift.scene import (
+from tests.support.drift_scene import (
     A_DAY,
     A,
     K,
@@ -26,6 +26,7 @@ from tests.drift.scene import (
     client_named,
     emptied_lab,
     foreign,
+    made_long_ago,
     only,
     ontap,
     owner,
@@ -311,12 +312,6 @@ def test_a_view_with_files_opened_outside_the_one_of_before_stays(
     p4.run("revert", "-k", "//...")
     resolve(found, admin)
     assert perforce.clients.find(name).view == client_spec_of(workspace).view
-
-
-def made_long_ago(workspace: Workspace) -> None:
-    Workspace.objects.filter(pk=workspace.pk).update(
-        ready_at=timezone.now() - A_DAY, created_at=timezone.now() - A_DAY
-    )
 
 
 def test_a_view_is_read_once_per_change(

@@ -27,7 +27,8 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.models import Unsaved, Workspace
-from tests.drift.scene import (
+from tests.support import database_backup
+from tests.support.drift_scene import (
     K,
     admin,
     audit,
@@ -40,7 +41,6 @@ from tests.drift.scene import (
     perforce,
     resolve,
 )
-from tests.support import database_backup
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import BUILD, Lab, build, define_template

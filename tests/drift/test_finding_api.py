@@ -10,9 +10,9 @@ from provisioner.accounts.models import Team, User
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs import settle
 from provisioner.workspaces.models import Workspace
-from tests.drift.test_finding_pages import finding_about
 from tests.support.api_clients import api_of
 from tests.support.factories import UserFactory
+from tests.support.findings import finding_about
 
 FINDINGS = "/api/v1/findings"
 

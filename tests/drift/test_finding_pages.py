@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import Team, User
@@ -12,24 +11,9 @@ from provisioner.drift.repairs import settle
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import browser_of
 from tests.support.factories import UserFactory
+from tests.support.findings import finding_about
 
 ADDRESS = "/audit/"
-
-
-def finding_about(workspace: Workspace, **fields: object) -> Finding:
-    now = timezone.now()
-    values: dict[str, object] = {
-        "site": workspace.site,
-        "kind": Finding.Kind.VOLUME_WITHOUT_ROW,
-        "subject": "cy_<i>old</i>",
-        "sentence": "It is left over.",
-        "details": {"junction_path": "/old", "owner": "<b>x</b>"},
-        "action": Finding.Action.REMOVE,
-        "workspace": workspace,
-        "first_seen_at": now,
-        "last_seen_at": now,
-    }
-    return Finding.objects.create(**values | fields)
 
 
 @pytest.fixture

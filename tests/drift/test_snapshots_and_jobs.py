@@ -16,7 +16,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
-from tests.drift.scene import (
+from tests.support.drift_scene import (
     A,
     K,
     admin,

@@ -22,7 +22,7 @@ from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace, WorkspaceOperation
-from tests.drift.scene import (
+from tests.support.drift_scene import (
     NOBODYS_TAG,
     A,
     K,

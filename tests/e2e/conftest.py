@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,10 @@ from provisioner.accounts.models import User
 from provisioner.demo.chromium import find_chromium, running_chromium
 from provisioner.demo.processes import Child, manage
 from tests.e2e.furnished import Furnished
+from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 from tests.support.factories import PASSWORD
 from tests.support.forkserver import Warm, warm
 from tests.support.lab import Lab
-
-# A page waits for real work here: clones, flushes, builds.
-SETTLED_WITHIN_MS = 60_000
 
 
 @pytest.fixture(scope="session")
@@ -68,8 +66,6 @@ def furnished(transactional_db: None, settings: Settings, tmp_path: Path) -> Fur
 
 # What htmx says of a look for news when the page is left before the answer is there.
 BROKEN_OFF = ("htmx:sendAbort,", "htmx:afterRequest,")
-
-SignIn = Callable[..., Page]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
+from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

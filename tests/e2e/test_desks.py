@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 from rest_framework.test import APIClient
 
 from provisioner.workspaces.models import Workspace
-from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
 from tests.e2e.furnished import Furnished
+from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -11,9 +11,9 @@ from django.template import loader
 from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
 from tests.e2e.furnished import Furnished
 from tests.e2e.pages import addresses_of
+from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 
 pytestmark = [
     pytest.mark.browser,

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from provisioner.accounts.models import User
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Workspace
-from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
+from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 from tests.support.lab import DEPOT, Lab
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -12,7 +12,7 @@ from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Workspace
-from tests.e2e.conftest import SETTLED_WITHIN_MS, SignIn
+from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
 

@@ -21,11 +21,11 @@ from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
-from tests.contract.ontap_fixtures import LabControl
 from tests.support.entries import entries_below
 from tests.support.factories import SiteFactory, UserFactory
 from tests.support.jobs import LOOK_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
 from tests.support.lab import Lab
+from tests.support.ontap_scene import LabControl
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,11 +16,11 @@ from provisioner.audit_log.models import Event
 from provisioner.people import api as people_api
 from provisioner.people.actions.tickets import TOKEN_LIVES
 from provisioner.sites.models import PerforceServer, Site
-from tests.contract.perforce_fixtures import running_lab, scene_at
 from tests.support.api_clients import ApiAnswer
 from tests.support.broker import ticket_at, ticket_of
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
+from tests.support.perforce_scene import running_lab, scene_at
 
 pytestmark = pytest.mark.django_db
 

@@ -36,9 +36,9 @@ from provisioner.sites.connections.trial import COMMENT
 from provisioner.sites.export_policies import policies_of
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 from provisioner.sites.queries import connection_of
-from tests.contract.lab_perforce import lab_server
 from tests.support.factories import SiteFactory
 from tests.support.lab import Lab
+from tests.support.lab_perforce import lab_server
 
 AS_ROOT = os.geteuid() == 0
 

@@ -19,35 +19,12 @@ from provisioner.sites.forms import PerforceServerForm, SiteForm
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import is_polling
+from tests.support.definitions import SERVER, SITE
 from tests.support.factories import PerforceServerFactory, SiteFactory
 
 pytestmark = pytest.mark.django_db
 
-SERVER = {
-    "name": "main-1",
-    "p4port": "127.0.0.1:9",
-    "p4user": "cloneyard",
-    "p4charset": "none",
-    "flush_limit": "4",
-    "checks_read_access": "on",
-}
-SITE = {
-    "name": "munich-1",
-    "ontap_host": "127.0.0.1",
-    "ontap_port": "9",
-    "ontap_user": "cloneyard",
-    "svm": "svm_dev",
-    "aggregate": "aggr1",
-    "mount_root": "/clones",
-    "export_policy": "cloneyard",
-    "export_clients": "10.0.0.0/24\r\n10.0.1.7",
-    "template_uid": "20000",
-    "template_gid": "20000",
-    "snapshots_per_volume": "1023",
-    "free_percent": "5",
-    "reown": "ontap",
-    "clones_open_to": "owner",
-}
+
 WELL = Check(name="svm", outcome="passed", sentence="svm_dev runs and serves NFS.")
 WRONG = Check(
     name="mount_root",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import subprocess
@@ -11,12 +12,14 @@ import termios
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
+from provisioner.cli import cloneyard
 
 ENDS_WITHIN_SECONDS = 60
 # A terminal belongs to who asks for it, which a child has to do itself.
@@ -141,3 +144,15 @@ def command_line(live_server: LiveServer, tmp_path: Path, alice: User) -> Comman
         "CLONEYARD_TOKEN": secret,
     }
     return it
+
+
+def printed(ran: Ran, *, code: int = cloneyard.DONE) -> Any:
+    """Return the JSON that a run printed."""
+    assert ran.returncode == code, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def ended_with(ran: Ran, code: int, *, saying: str) -> None:
+    assert (ran.returncode, ran.stdout) == (code, ""), ran
+    assert saying in ran.stderr
+    assert "Traceback" not in ran.stderr

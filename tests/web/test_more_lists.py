@@ -26,9 +26,9 @@ from provisioner.notify.actions.webhooks import webhook_test
 from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.pools.models import Pool
 from provisioner.workspaces.models import Workspace
-from tests.drift.test_finding_pages import finding_about
 from tests.support.browsers import confirm, post, table
 from tests.support.factories import TemplateFactory
+from tests.support.findings import finding_about
 from tests.support.warm_pools import filled
 
 

@@ -28,14 +28,13 @@ from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Rescue, Workspace
-from tests.bisect.test_bisections import changes_of, wait_for
-from tests.drift.scene import audit, long_ago, resolve
-from tests.drift.test_clients import made_long_ago
+from tests.support.bisections_in_lab import changes_of, wait_for
+from tests.support.drift_scene import audit, long_ago, made_long_ago, resolve
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, fill, running_lab
 from tests.support.newer_snapshots import Others, bring, opened_in, others
-from tests.workspaces.test_trash import contents_of, restore, retire
+from tests.support.retiring import contents_of, restore, retire
 
 __all__ = ["others"]
 

@@ -9,9 +9,9 @@ import pytest
 from provisioner.engine.models import Operation
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from tests.support.lab import Lab
+from tests.support.retiring import retire_and_purge
 from tests.support.submits import submit
 from tests.support.work import AtWork
-from tests.workspaces.test_retire import retire
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,7 +43,7 @@ def test_work_is_rescued_as_a_person_who_may_scan_few_rows(
     few = pending + SUBMITTED // 2
     limit(MaxScanRows=few, MaxResults=few)
 
-    operation = retire(lab_workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     [shelf] = Rescue.objects.get(workspace=lab_workspace).shelves
@@ -65,7 +65,7 @@ def test_a_limit_that_is_too_low_is_named_with_whose_it_is(
     at_work.open_for_edit()
     limit(MaxScanRows=0)
 
-    operation = retire(lab_workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
 
     assert operation.state == Operation.State.FAILED, operation.state
     message = operation.status_message

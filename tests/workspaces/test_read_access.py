@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,33 +19,19 @@ from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import DEPOT, Lab
+from tests.support.protections import Protect, protect
+
+__all__ = ["protect"]
+
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = f"list user alice * -//depot/{DEPOT}/src/..."
-Protect = Callable[..., None]
 
 
 @pytest.fixture
 def owner(transactional_db: None) -> User:
     return UserFactory.create(username="alice", uid=20001, gid=20000)
-
-
-@pytest.fixture
-def protect(lab: Lab) -> Iterator[Protect]:
-    """Return a function that adds lines to the table; they go with the test."""
-    p4 = lab.as_admin()
-    form = p4.fetch_protect()
-    before = form["Protections"]
-
-    def add(*lines: str, after: bool = True) -> None:
-        form["Protections"] = [*before, *lines] if after else [*lines, before[-1]]
-        p4.save_protect(form)
-
-    yield add
-    form["Protections"] = before
-    p4.save_protect(form)
-    p4.disconnect()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from provisioner.workspaces.workflows import PURGE, RETIRE
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
+from tests.support.retiring import retire_and_purge
 from tests.support.work import KINDS_OF_WORK, AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,19 +38,8 @@ def workspace(lab_workspace: Workspace) -> Workspace:
     return lab_workspace
 
 
-def retire(
-    workspace: Workspace, *, unsaved: str = Unsaved.REFUSE, purge: bool = True
-) -> Operation:
-    operation = workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=unsaved, purge=purge
-    )
-    settle(workspace)
-    operation.refresh_from_db()
-    return operation
-
-
 def test_retiring_leaves_nothing_behind(workspace: Workspace) -> None:
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert workspace.state == Workspace.State.RETIRED
@@ -59,7 +49,7 @@ def test_retiring_leaves_nothing_behind(workspace: Workspace) -> None:
 def test_what_the_build_made_is_not_unsaved_work(workspace: Workspace) -> None:
     assert (workspace.path / "out" / "all").exists()
 
-    assert retire(workspace).state == Operation.State.SUCCEEDED
+    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WORK)
@@ -68,7 +58,7 @@ def test_unsaved_work_stops_a_retirement(
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert operation.findings is not None
@@ -85,9 +75,9 @@ def test_unsaved_work_is_discarded_only_when_chosen_and_recorded(
     kind: str, workspace: Workspace, at_work: AtWork
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
-    retire(workspace)
+    retire_and_purge(workspace)
 
-    operation = retire(workspace, unsaved=Unsaved.DISCARD)
+    operation = retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert operation.findings is not None
@@ -102,7 +92,7 @@ def test_a_step_that_was_done_already_changes_nothing(
     workspace: Workspace, lab_site: Site
 ) -> None:
     Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
-    retire(workspace)
+    retire_and_purge(workspace)
     assert workspace.state == Workspace.State.RETIRED
     kinds = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
     steps = Step.objects.filter(operation__subject__workspace=workspace)
@@ -126,7 +116,7 @@ def test_a_lost_reply_of_ontap_still_leaves_nothing(
 ) -> None:
     lab.break_ontap({**rule, "drop": True, "when": "after", "times": 1})
 
-    assert retire(workspace).state == Operation.State.SUCCEEDED
+    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
     assert left_behind(workspace) == []
 
 
@@ -135,7 +125,7 @@ def test_a_lost_reply_of_perforce_still_leaves_nothing(
 ) -> None:
     lab.break_perforce({"command": "client", "drop": "after", "times": 2})
 
-    assert retire(workspace).state == Operation.State.SUCCEEDED
+    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
     assert left_behind(workspace) == []
 
 
@@ -145,7 +135,7 @@ def test_a_failed_purge_is_told_and_can_be_tried_again(
     lab.break_ontap(
         {"method": "DELETE", "path": "/api/storage/volumes/*", "status": 403}
     )
-    assert retire(workspace).state == Operation.State.SUCCEEDED
+    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
     assert workspace.state == Workspace.State.FAILED
 
     lab.break_ontap()
@@ -162,13 +152,13 @@ def test_a_retirement_that_fails_before_it_deletes_leaves_the_workspace_ready(
     settings.STEP_GIVE_UP_SECONDS = 0
     lab.break_perforce({"command": "clients", "drop": "before"})
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.FAILED
     assert workspace.state == Workspace.State.READY
     assert workspace.status_code == "perforce_unreachable"
     lab.break_perforce()
-    assert retire(workspace).state == Operation.State.SUCCEEDED
+    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
 
 
 def test_contents_are_removed_first_where_the_site_asks(
@@ -176,7 +166,7 @@ def test_contents_are_removed_first_where_the_site_asks(
 ) -> None:
     Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
 
-    retire(workspace)
+    retire_and_purge(workspace)
 
     purge = workspace.operations.get(kind=WorkspaceOperation.PURGE)
     contents = purge.steps.get(name="contents")
@@ -202,7 +192,7 @@ def test_a_volume_whose_comment_is_not_ours_is_never_deleted(
         )
     )
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.FAILED
     assert workspace.status_code == "volume_is_not_ours"
@@ -216,7 +206,7 @@ def test_a_workspace_can_be_retired_before_it_is_ready(
     alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=published_template)
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert workspace.state == Workspace.State.RETIRED
@@ -233,7 +223,7 @@ def test_retiring_twice_is_one_retirement(workspace: Workspace) -> None:
 
 
 def test_a_retired_workspace_is_not_retired_again(workspace: Workspace) -> None:
-    retire(workspace)
+    retire_and_purge(workspace)
 
     with pytest.raises(WorkspaceRetired):
         workspace_retire(by=workspace.owner, workspace=workspace)
@@ -268,12 +258,15 @@ def test_files_are_kept_where_somebody_else_deleted_the_client(
         workspace.client_name
     )
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "is gone from Perforce" in operation.status_message
     assert at_work.file.read_text() == "changed in place\n"
-    assert retire(workspace, unsaved=Unsaved.DISCARD).state == Operation.State.SUCCEEDED
+    assert (
+        retire_and_purge(workspace, unsaved=Unsaved.DISCARD).state
+        == Operation.State.SUCCEEDED
+    )
     record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
     assert list(record.data) == ["unchecked"]
 
@@ -287,7 +280,7 @@ def test_files_are_kept_where_the_client_looks_elsewhere(
     assert client is not None
     perforce.clients.save(dataclasses.replace(client, root="/somewhere/else"))
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "/somewhere/else" in operation.status_message
@@ -298,7 +291,7 @@ def test_files_are_kept_where_the_clone_is_not_mounted(workspace: Workspace) -> 
     ontap = registry.ontap(workspace.site)
     ontap.unmount_volume(workspace.volume_uuid)
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "is not mounted" in operation.status_message
@@ -312,7 +305,7 @@ def test_files_are_kept_where_their_clone_is_not_on_the_svm_of_the_site(
     registry.ontap(workspace.site).delete_volume(workspace.volume_uuid, force=True)
     workspace.path.mkdir()
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "is not on the SVM" in operation.status_message
@@ -327,8 +320,8 @@ def test_all_unsaved_work_is_counted_and_recorded_though_a_page_shows_less(
     for number in range(FINDINGS_SHOWN + 1):
         (at_work.root / "src" / f"note{number}.txt").write_text("mine\n")
 
-    refused = retire(workspace)
-    retire(workspace, unsaved=Unsaved.DISCARD)
+    refused = retire_and_purge(workspace)
+    retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
 
     assert f"{FINDINGS_SHOWN + 1} things" in refused.status_message
     assert refused.findings is not None
@@ -342,7 +335,7 @@ def test_clones_of_others_survive(workspace: Workspace) -> None:
     other = workspace_create(by=bob, template=workspace.template)
     settle(other)
 
-    retire(workspace)
+    retire_and_purge(workspace)
 
     assert (other.path / "src" / "file3.txt").exists()
     assert os.path.isdir(workspace.template.path)
@@ -358,7 +351,7 @@ def test_what_was_never_flushed_has_nothing_to_rescue(
     )
     workspace.refresh_from_db()
 
-    operation = retire(workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(workspace, unsaved=Unsaved.RESCUE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert not Rescue.objects.exists()
@@ -370,10 +363,10 @@ def test_a_name_that_is_not_utf8_is_told_and_can_be_discarded(
 ) -> None:
     (at_work.root / "src" / os.fsdecode(b"odd\xff.txt")).write_text("odd\n")
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.REFUSED, operation.status_message
     assert operation.findings is not None
     assert operation.findings["counts"]["untracked"]["count"] == 1
-    operation = retire(workspace, unsaved=Unsaved.DISCARD)
+    operation = retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

@@ -25,7 +25,7 @@ from provisioner.workspaces.queries import workspaces_shared_with, workspaces_vi
 from provisioner.workspaces.sharing import company_of
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.module_rows import written_once
-from tests.test_rights import address_of, people, workspace, world, written
+from tests.support.rights_world import address_of, people, workspace, world, written
 
 __all__ = ["people", "workspace", "world", "written", "written_once"]
 

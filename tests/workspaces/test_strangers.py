@@ -12,8 +12,8 @@ from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.models import Unsaved, Workspace
+from tests.support.retiring import retire_and_purge
 from tests.support.work import AtWork
-from tests.workspaces.test_retire import retire
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,7 +71,7 @@ def test_clients_named_like_stand_ins_survive_a_retirement(
         ),
     ]
 
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert perforce.clients.find(base) is None
@@ -97,10 +97,10 @@ def test_a_stranger_who_took_the_name_of_a_client_keeps_it(
     before = perforce.clients.find(workspace.client_name)
     assert before is not None
 
-    refused = retire(workspace)
+    refused = retire_and_purge(workspace)
     assert refused.state == Operation.State.REFUSED
     assert "is gone from Perforce" in refused.status_message
-    done = retire(workspace, unsaved=Unsaved.DISCARD)
+    done = retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
 
     assert done.state == Operation.State.SUCCEEDED, done.status_message
     after = perforce.clients.find(workspace.client_name)
@@ -118,5 +118,5 @@ def test_no_client_stops_what_names_none(
     assert registry.first_perforce(
         workspace.site.perforce_server, seconds=10
     ).clients.types()
-    operation = retire(workspace)
+    operation = retire_and_purge(workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

@@ -32,9 +32,9 @@ from provisioner.workspaces.actions.retiring import (
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.steps import retire as retiring
 from provisioner.workspaces.workflows import RESTORE
-from tests.support.entries import entries_below
 from tests.support.jobs import settle
 from tests.support.lab import Lab
+from tests.support.retiring import contents_of, restore, retire
 from tests.support.work import KINDS_OF_WORK, AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,22 +66,6 @@ def at_the_last_moment(
     return have_done
 
 
-def retire(workspace: Workspace, *, unsaved: str = Unsaved.RESCUE) -> Operation:
-    operation = workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=unsaved
-    )
-    settle(workspace)
-    operation.refresh_from_db()
-    return operation
-
-
-def restore(workspace: Workspace) -> Operation:
-    operation = workspace_restore(by=workspace.owner, workspace=workspace)
-    settle(workspace)
-    operation.refresh_from_db()
-    return operation
-
-
 def opened_in(workspace: Workspace) -> set[tuple[str, str, str]]:
     perforce = registry.perforce(workspace.site.perforce_server)
     return {
@@ -99,14 +83,6 @@ def submit_from(at_work: AtWork) -> None:
     change = at_work.p4.fetch_change()
     change["Description"] = "from the workspace"
     at_work.p4.run_submit(change)
-
-
-def contents_of(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(entries_below(root))
-        if path.is_file() and not path.is_symlink()
-    }
 
 
 def test_a_retired_workspace_is_in_the_trash(workspace: Workspace) -> None:

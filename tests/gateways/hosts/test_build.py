@@ -21,7 +21,7 @@ from provisioner.gateways.hosts.build import (
     run_build,
 )
 from provisioner.gateways.hosts.sandbox.bounds import Bounds
-from tests.gateways.hosts.processes import pids_of, wait_until_ended
+from tests.support.processes import pids_of, wait_until_ended
 
 AS_ROOT = os.geteuid() == 0
 UID = 20001 if AS_ROOT else os.getuid()

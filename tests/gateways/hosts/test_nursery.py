@@ -19,19 +19,9 @@ import pytest
 from django.conf import settings
 
 from provisioner.gateways.hosts import nursery
-from provisioner.gateways.hosts.run_as import ChildFailed, run_module_as
-from tests.gateways.hosts.processes import wait_until_ended
-
-
-def run(verb: str, **arguments: Any) -> dict[str, Any]:
-    return run_module_as(
-        "tests.gateways.hosts.errand",
-        request={"verb": verb},
-        uid=20001,
-        gid=20002,
-        timeout_seconds=30.0,
-        **arguments,
-    )
+from provisioner.gateways.hosts.run_as import ChildFailed
+from tests.support.nursery import pid_of, run
+from tests.support.processes import wait_until_ended
 
 
 @pytest.fixture
@@ -40,11 +30,6 @@ def own() -> Iterator[nursery._Own]:
     run("look around")
     yield nursery._own
     run("look around")
-
-
-def pid_of(own: nursery._Own) -> int:
-    assert own.nursery is not None
-    return own.nursery._process.pid
 
 
 def test_all_children_come_from_one_nursery(own: nursery._Own) -> None:
@@ -115,7 +100,7 @@ def test_a_child_that_has_ended_keeps_its_pid_until_it_was_waited_for() -> None:
 FORKS = """
 import os
 from provisioner.gateways.hosts import nursery
-from tests.gateways.hosts.test_nursery import pid_of, run
+from tests.support.nursery import pid_of, run
 
 run("look around")
 if pid := os.fork():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.hosts.rescue_archive import ArchiveIncomplete
-from tests.gateways.hosts.test_rescue_archive import (
+from tests.support.rescue_archives import (
     archive,
     left_in_rescue,
     root,

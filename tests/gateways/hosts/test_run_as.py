@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +19,12 @@ from provisioner.gateways.hosts.run_as import (
     ModuleBroke,
     run_module_as,
 )
-from tests.gateways.hosts.processes import is_alive, wait_until_ended
+from tests.support.processes import is_alive, wait_until_ended
+from tests.support.run_as import GID, UID, run
 
-UID, GID = 20001, 20002
 SECRET = "secret-of-the-depot"
 AS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can become others")
-
-
-def run(
-    verb: str,
-    *,
-    on_progress: Callable[[dict[str, Any]], None] | None = None,
-    timeout_seconds: float = 30.0,
-    **request: Any,
-) -> dict[str, Any]:
-    return run_module_as(
-        "tests.gateways.hosts.errand",
-        request={"verb": verb, **request},
-        uid=UID,
-        gid=GID,
-        timeout_seconds=timeout_seconds,
-        on_progress=on_progress,
-    )
 
 
 @needs_root
@@ -198,7 +180,7 @@ def test_a_child_is_stopped_when_the_caller_fails() -> None:
 
 def test_a_child_dies_with_its_parent() -> None:
     program = (
-        "from tests.gateways.hosts.test_run_as import run; "
+        "from tests.support.run_as import run; "
         "run('sleep', on_progress=lambda seen: print(seen['pid'], flush=True))"
     )
     with subprocess.Popen(

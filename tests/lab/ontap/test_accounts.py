@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to
+from tests.support.ontap_rest import Rest, rest_to
 
 VOLUMES = "/api/storage/volumes"
 OF_AN_SVM = ["vsadmin", "leastadmin"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,16 +26,10 @@ from provisioner.lab.ontap.dataplane.trees import (
 )
 from provisioner.lab.ontap.namespace import mounts_below
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to
-from tests.lab.ontap.test_volumes import VOLUMES, fill, shape
+from tests.support.ontap_rest import Rest, rest_to
+from tests.support.ontap_volumes import IMAGE_BYTES, VOLUMES, fill, needs_image, shape
 
 BLOCKS_BYTES = 16 * 2**20
-IMAGE_BYTES = 256 << 20
-
-needs_image = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("mkfs.btrfs") is None,
-    reason="a btrfs image needs root and mkfs.btrfs",
-)
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from provisioner.lab.ontap.dataplane.duplicates import BLOCK_BYTES, Scan, scan
 from provisioner.lab.ontap.dataplane.loop import attach_image, detach_image
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import SECONDS, Rest, rest_to
-from tests.lab.ontap.test_dataplane import IMAGE_BYTES, needs_image
+from tests.support.ontap_rest import SECONDS, Rest, rest_to
+from tests.support.ontap_volumes import IMAGE_BYTES, needs_image
 
 VOLUMES = "/api/storage/volumes"
 KB = 1 << 10

@@ -10,7 +10,7 @@ import requests
 
 from provisioner.lab.ontap.faults import Fault, Faults
 from provisioner.lab.ontap.server import OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to
+from tests.support.ontap_rest import Rest, rest_to
 
 VOLUMES = "/api/storage/volumes"
 BODY = {

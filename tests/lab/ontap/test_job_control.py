@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import SECONDS, Rest, rest_to
+from tests.support.ontap_rest import SECONDS, Rest, rest_to
 
 JOBS = "/api/cluster/jobs"
 VOLUMES = "/api/storage/volumes"

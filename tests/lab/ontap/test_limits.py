@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from provisioner.lab.ontap.server import OntapLab
-from tests.lab.ontap.conftest import SECONDS, Rest
-from tests.lab.ontap.test_volumes import VOLUMES
+from tests.support.ontap_rest import SECONDS, Rest
+from tests.support.ontap_volumes import VOLUMES
 
 MB = 1 << 20
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from provisioner.lab.ontap.app import ROUTES
 from provisioner.lab.ontap.errors import ERRORS
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to
+from tests.support.ontap_rest import Rest, rest_to
 
 EASY = settings(
     max_examples=10,

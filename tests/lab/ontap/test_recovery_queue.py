@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from provisioner.lab.ontap.server import OntapLab
-from tests.lab.ontap.conftest import SECONDS, Rest
+from tests.support.ontap_rest import SECONDS, Rest
 
 VOLUMES = "/api/storage/volumes"
 QUEUE = "/api/private/cli/volume/recovery-queue"

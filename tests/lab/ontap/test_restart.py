@@ -18,7 +18,7 @@ import requests
 from provisioner.lab.ontap.array import forget
 from provisioner.lab.ontap.namespace import mounts_below
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to, start_lab
+from tests.support.ontap_rest import Rest, rest_to, start_lab
 
 VOLUMES = "/api/storage/volumes"
 CHECKOUT = Path(__file__).parents[3]

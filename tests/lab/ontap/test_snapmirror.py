@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab, Settings
-from tests.lab.ontap.conftest import SECONDS, Rest, rest_to
+from tests.support.ontap_mirrors import RELATIONSHIPS, dp, source, transfer, wait_idle
+from tests.support.ontap_rest import Rest, rest_to
 
-RELATIONSHIPS = "/api/snapmirror/relationships"
 VOLUMES = "/api/storage/volumes"
 
 
@@ -50,29 +49,6 @@ def fresh(lab: OntapLab) -> Iterator[Rest]:
     rest.session.close()
 
 
-def wait_idle(rest: Rest, uuid: str) -> dict[str, Any]:
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        row = rest.get(f"{RELATIONSHIPS}/{uuid}")
-        state = row.get("transfer", {}).get("state")
-        if state not in ("queued", "transferring"):
-            return row
-        time.sleep(0.02)
-    raise AssertionError("the transfer has no end")
-
-
-def source(rest: Rest) -> str:
-    """Make a volume with a file and a snapshot."""
-    uuid = rest.volume("t", nas={"path": "/t"})
-    (rest.lab.mount_root / "t" / "file").write_text("first")
-    rest.snapshot(uuid, "s1")
-    return uuid
-
-
-def dp(rest: Rest, svm: str, name: str = "t_dst") -> str:
-    return rest.volume(name, svm={"name": svm}, type="dp")
-
-
 def relate(
     rest: Rest, destination: str, *, path: str = "svm_dev:t", **more: Any
 ) -> str:
@@ -87,12 +63,6 @@ def relate(
 def go(rest: Rest, uuid: str, state: str) -> dict[str, Any]:
     job = rest.done("PATCH", f"{RELATIONSHIPS}/{uuid}", {"state": state})
     assert job["state"] == "success", job
-    return wait_idle(rest, uuid)
-
-
-def transfer(rest: Rest, uuid: str, body: Any = None) -> dict[str, Any]:
-    response = rest("POST", f"{RELATIONSHIPS}/{uuid}/transfers", body or {})
-    assert response.status_code == 201, response.text
     return wait_idle(rest, uuid)
 
 

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from provisioner.lab.ontap.server import OntapLab
-from tests.lab.ontap.conftest import Rest
-from tests.lab.ontap.test_volumes import VOLUMES
+from tests.support.ontap_rest import Rest
+from tests.support.ontap_volumes import VOLUMES
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 

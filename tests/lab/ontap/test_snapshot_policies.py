@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import Rest, rest_to
+from tests.support.ontap_rest import Rest, rest_to
 
 POLICIES = "/api/storage/snapshot-policies"
 VOLUMES = "/api/storage/volumes"

@@ -20,8 +20,8 @@ from provisioner.lab.ontap.dataplane.quotas import bytes_by_subvolume, enable_qu
 from provisioner.lab.ontap.dataplane.trash import Trash
 from provisioner.lab.ontap.dataplane.trees import copy_bytes, copy_tree, reflink
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
-from tests.lab.ontap.conftest import SECONDS, Rest, rest_to
-from tests.lab.ontap.test_dataplane import IMAGE_BYTES, needs_image
+from tests.support.ontap_rest import SECONDS, Rest, rest_to
+from tests.support.ontap_volumes import IMAGE_BYTES, needs_image
 
 VOLUMES = "/api/storage/volumes"
 MB = 1 << 20

@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab, Settings
-from tests.lab.ontap.conftest import Rest, rest_to
-from tests.lab.ontap.test_snapmirror import (
-    RELATIONSHIPS,
-    dp,
-    source,
-    transfer,
-)
+from tests.support.ontap_mirrors import RELATIONSHIPS, dp, source, transfer
+from tests.support.ontap_rest import Rest, rest_to
 
 PEERS = "/api/svm/peers"
 

@@ -9,8 +9,8 @@ import pytest
 
 from provisioner.lab.ontap.faults import Fault
 from provisioner.lab.ontap.server import OntapLab
-from tests.lab.ontap.conftest import SECONDS, Rest
-from tests.lab.ontap.test_volumes import VOLUMES
+from tests.support.ontap_rest import SECONDS, Rest
+from tests.support.ontap_volumes import VOLUMES
 
 
 def test_properties_change(rest: Rest) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.ontap.conftest import Rest
+from tests.support.ontap_rest import Rest
 
 VOLUMES = "/api/storage/volumes"
 POLICIES = "/api/protocols/nfs/export-policies"

@@ -31,7 +31,11 @@ from provisioner.gateways.perforce.connection import (
     connected,
 )
 from provisioner.gateways.perforce.gateway import PerforceGateway
-from provisioner.gateways.perforce.types import ClientSpec, PerforceAccount
+from provisioner.gateways.perforce.types import (
+    ClientSpec,
+    PerforceAccount,
+    SyncProgress,
+)
 
 REAL_PORT = os.environ.get("PERFORCE_TEST_PORT", "")
 TARGETS = [
@@ -258,3 +262,7 @@ def scene_at(target: PerforceTarget) -> Iterator[PerforceScene]:
         scene.clean()
     finally:
         shutil.rmtree(place)
+
+
+def ignore_progress(progress: SyncProgress) -> None:
+    """Take progress and do nothing with it."""

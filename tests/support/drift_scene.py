@@ -214,3 +214,9 @@ def leftover_of(workspace: Workspace, ontap: OntapGateway, perforce: Any) -> str
 
 def finding_asked(finding: Finding) -> None:
     finding_resolve(by=UserFactory.create(is_staff=True), finding=finding)
+
+
+def made_long_ago(workspace: Workspace) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(
+        ready_at=timezone.now() - A_DAY, created_at=timezone.now() - A_DAY
+    )

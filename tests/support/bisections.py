@@ -1,0 +1,44 @@
+"""Bisections: what the server would say of them, and how their trials end."""
+
+from __future__ import annotations
+
+from provisioner.bisect.actions import bisection_go_on
+from provisioner.bisect.models import Bisection, BisectionOperation
+from provisioner.engine import states as engine_states
+from provisioner.engine.models import Operation
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import set_workspace_state
+
+CHANGES = [101, 105, 110, 111, 120, 130, 140, 150]
+
+
+def read(bisection_id: int) -> Bisection:
+    """Have the changes in between as the server would say them."""
+    rows = [{"change": c, "user": "bob", "title": f"Title {c}"} for c in CHANGES]
+    Bisection.objects.filter(pk=bisection_id).update(changes=rows)
+    bisection_go_on(bisection_id)
+    return Bisection.objects.get(pk=bisection_id)
+
+
+def end_trial(
+    bisection: Bisection, *, verdict: str = "", code: str = "", message: str = ""
+) -> None:
+    """Let the trial under way end as its last step would have it."""
+    trial = bisection.trials.get(verdict="")
+    operation = trial.workspace.operations.get(kind=BisectionOperation.TRIAL)
+    step = operation.steps.filter(name="run").first()
+    if not code and step is not None:
+        engine_states.queue_step(step, job_id=None)
+        engine_states.start_step(step)
+        engine_states.finish_step(step, result={"verdict": verdict, "reason": message})
+    to = Operation.State.FAILED if code else Operation.State.SUCCEEDED
+    engine_states.end_operation(operation, to, code=code, message=message)
+    engine_states.skip_waiting_steps(operation)
+    set_workspace_state(
+        trial.workspace,
+        Workspace.State.FAILED if code else Workspace.State.READY,
+        code=code,
+        message=message,
+    )
+    bisection_go_on(bisection.pk)
+    bisection.refresh_from_db()

@@ -1,0 +1,13 @@
+"""How long pages in a real browser may take, and how people sign in there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page
+
+# A page waits for real work here: clones, flushes, builds.
+SETTLED_WITHIN_MS = 60_000
+
+
+SignIn = Callable[..., Page]

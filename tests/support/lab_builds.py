@@ -1,0 +1,22 @@
+"""Builds of templates in the lab, until nothing moves any more."""
+
+from __future__ import annotations
+
+import os
+
+from provisioner.catalog.actions.templates import (
+    template_build,
+)
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation
+from tests.support.jobs import settle
+
+AS_ROOT = os.geteuid() == 0
+
+
+def build(template: Template, *, change: int | None = None) -> Operation:
+    """Build, and wait until nothing moves any more."""
+    operation = template_build(by=template.created_by, template=template, change=change)
+    settle(template)
+    operation.refresh_from_db()
+    return operation
