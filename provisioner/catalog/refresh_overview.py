@@ -1,25 +1,62 @@
-"""What follows submitted changes, in one look for those who run the place."""
+"""What keeps templates from following submitted changes, for administrators."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from django.db.models import Q
+from django.urls import reverse
 
 from provisioner.catalog import freshness
 from provisioner.catalog.models import ServerWatch
+from provisioner.web.notices import Action, Level, Notice
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refreshes:
-    """The switch of all, and the servers that are not asked, or do not answer."""
+    """The switch for everything, and the servers that are paused or do not answer."""
 
     is_paused: bool
     stopped: list[ServerWatch]
 
+    @property
+    def notices(self) -> list[Notice]:
+        """What keeps templates from being refreshed."""
+        said = "The refresh of all templates is paused."
+        everything = [Notice(level=Level.WARNING, texts=(said,))]
+        return [
+            *(everything if self.is_paused else []),
+            *(_stopped(watch) for watch in self.stopped),
+        ]
+
+    @property
+    def switch(self) -> Action:
+        """Pauses everything, or resumes it."""
+        verb = "resume" if self.is_paused else "pause"
+        return Action(
+            label=f"{verb.capitalize()} all",
+            url=reverse("refresh-pause"),
+            is_post=True,
+            sends={"do": verb},
+        )
+
+
+def _stopped(watch: ServerWatch) -> Notice:
+    server = watch.server
+    url = reverse("perforce-server-detail", args=[server.pk])
+    why = "The refresh of its templates is paused."
+    if not watch.is_paused:
+        why = f"Perforce could not be asked for new changes. {watch.last_error}"
+    return Notice(
+        level=Level.WARNING,
+        title=server.name,
+        texts=(why,),
+        actions=(Action(label=f"Show {server.name}", url=url),),
+    )
+
 
 def refreshes_now() -> Refreshes:
-    """Return what administrators look at, to switch it off and on."""
+    """Return what stops refreshes now."""
     is_stopped = Q(is_paused=True) | ~Q(last_error="")
     watches = ServerWatch.objects.filter(is_stopped).select_related("server")
     return Refreshes(

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -17,6 +19,8 @@ from provisioner.engine.workers import alive_workers
 from provisioner.lib.rows import with_words
 from provisioner.sites.models import PerforceServer
 from provisioner.sites.queries import Connection, connection_of
+from provisioner.web.notices import Action, Level, Notice
+from provisioner.web.templatetags.cloneyard import ago
 from provisioner.workspaces.models import Workspace
 
 WAITING_SHOWN = 20
@@ -104,6 +108,21 @@ def turns_for(user: User) -> list[ServerTurns]:
     permissions.require(permissions.can_administer(user))
     servers = PerforceServer.objects.select_related("governor__paused_by")
     return [turns_of(server) for server in servers.order_by("name")]
+
+
+def pause_notices(turns: ServerTurns) -> list[Notice]:
+    """Return that a server is paused, and how to resume it."""
+    pause = turns.pause
+    if pause is None:
+        return []
+    by = f" by {pause.paused_by.username}" if pause.paused_by else ""
+    resume = Action(
+        label="Resume",
+        url=reverse("perforce-server-resume", args=[turns.server.pk]),
+        is_post=True,
+    )
+    said = format_html("Paused {}{}: {}", ago(pause.paused_at), by, pause.paused_reason)
+    return [Notice(level=Level.WARNING, texts=(said,), actions=(resume,))]
 
 
 def turns_of(server: PerforceServer) -> ServerTurns:

@@ -13,7 +13,7 @@ from django.views.decorators.http import (
 )
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.dashboard.slots_overview import turns_of
+from provisioner.dashboard.slots_overview import pause_notices, turns_of
 from provisioner.sites.actions import sites as site_actions
 from provisioner.sites.actions.sites import (
     perforce_server_connect,
@@ -53,7 +53,12 @@ def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
     if request.htmx:
         return connection_part(request, context)
     server = context["server"]
-    context |= {"turns": turns_of(server), "watch": getattr(server, "watch", None)}
+    turns = turns_of(server)
+    context |= {
+        "turns": turns,
+        "pause_notices": pause_notices(turns),
+        "watch": getattr(server, "watch", None),
+    }
     return render(request, "dashboard/perforce_servers/detail.html", context)
 
 
