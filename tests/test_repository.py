@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
+from django.core.management import call_command, get_commands
 
 ROOT: Path = settings.BASE_DIR
 
@@ -183,3 +183,58 @@ def test_no_test_needs_another_test() -> None:
         if shared.search((ROOT / path).read_text())
     ]
     assert found == []
+
+
+# What documents name that is not in the repository.
+ELSEWHERE = {
+    "p4flex.conf",
+    "p4test.py",
+    "manifest.json",
+    "nfs.conf",
+    "ROOT/faults.json",
+}
+
+
+def pages_of_documents() -> dict[str, str]:
+    return {path: (ROOT / path).read_text() for path in tracked("*.md")}
+
+
+@pytest.mark.usefixtures("_in_git")
+def test_documents_link_to_what_is_there() -> None:
+    for page, text in pages_of_documents().items():
+        links = re.findall(r"\]\((?!https?:|/|#)([^)#]+)", text)
+        missing = [
+            link for link in links if not (ROOT / page).parent.joinpath(link).exists()
+        ]
+
+        assert not missing, page
+
+
+@pytest.mark.usefixtures("_in_git")
+def test_documents_name_files_that_are_there() -> None:
+    endings = {
+        "/".join(path.split("/")[start:])
+        for path in tracked()
+        for start in range(path.count("/") + 1)
+    }
+    name = r"`([\w./-]+\.(?:py|c|md|toml|yaml|sh|html|conf|service|json))(?::[^`]*)?`"
+    for page, text in pages_of_documents().items():
+        assert not set(re.findall(name, text)) - endings - ELSEWHERE, page
+
+
+@pytest.mark.usefixtures("_in_git")
+def test_documents_name_commands_that_are_there() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    commands = set(get_commands())
+    for page, text in pages_of_documents().items():
+        assert set(re.findall(r"[`\n]make ([a-z]+)", text)) <= targets, page
+        assert set(re.findall(r"manage\.py ([a-z_]+)", text)) <= commands, page
+
+
+@pytest.mark.usefixtures("_in_git")
+def test_documents_name_tests_that_are_there() -> None:
+    tests = "\n".join((ROOT / path).read_text() for path in tracked("tests/*.py"))
+    files = {Path(path).stem for path in tracked("tests/*.py")}
+    names = files | set(re.findall(r"def (test_\w+)", tests))
+    for page, text in pages_of_documents().items():
+        assert set(re.findall(r"`(test_\w+_\w+)[`\[]", text)) <= names, page
