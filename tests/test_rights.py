@@ -37,12 +37,12 @@ from tests.support.rights_world import (
     patterns,
     people,
     resolver_at,
-    workspace,
+    shared_workspace,
     world,
     written,
 )
 
-__all__ = ["people", "workspace", "world", "written", "written_once"]
+__all__ = ["people", "shared_workspace", "world", "written", "written_once"]
 
 SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
 VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
@@ -379,26 +379,26 @@ def test_rows_kept_by_hand_are_for_administrators(world: World) -> None:
 
 
 def test_everybody_plays_the_part_they_should(
-    people: People, workspace: Workspace
+    people: People, shared_workspace: Workspace
 ) -> None:
     for who, user in people.items():
         role = ROLES[who]
-        played = roles_towards(user or AnonymousUser(), workspace)
+        played = roles_towards(user or AnonymousUser(), shared_workspace)
         assert role in played
         for verb, roles in PERMISSIONS.items():
             assert may(user or AnonymousUser(), verb, played) == (role in roles)
 
 
 def test_what_is_listed_is_what_may_be_seen(
-    people: People, workspace: Workspace
+    people: People, shared_workspace: Workspace
 ) -> None:
     """Queries filter in the database what the table decides row by row."""
-    workspaces = [workspace]
+    workspaces = [shared_workspace]
     for number, user in enumerate(people.values()):
         if user is not None:
             workspaces.append(
                 workspace_create(
-                    by=user, template=workspace.template, name=f"of-{number}"
+                    by=user, template=shared_workspace.template, name=f"of-{number}"
                 )
             )
     for user in people.values():
@@ -417,17 +417,17 @@ def test_what_is_listed_is_what_may_be_seen(
                 assert can_see_workspace(user, each)
 
 
-def test_who_left_is_nobody(people: People, workspace: Workspace) -> None:
+def test_who_left_is_nobody(people: People, shared_workspace: Workspace) -> None:
     alice = people["alice"]
     assert alice is not None
     alice.is_active = False
-    assert roles_towards(alice, workspace) == {Role.NOBODY}
+    assert roles_towards(alice, shared_workspace) == {Role.NOBODY}
 
 
 def test_people_without_a_team_are_not_each_others_mates(
-    people: People, workspace: Workspace
+    people: People, shared_workspace: Workspace
 ) -> None:
-    carol, template = people["carol"], workspace.template
+    carol, template = people["carol"], shared_workspace.template
     assert carol is not None
     theirs = workspace_create(by=UserFactory.create(), template=template)
     assert not can_see_workspace(carol, theirs)

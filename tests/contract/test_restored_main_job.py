@@ -119,7 +119,7 @@ def lab(real: Real) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def workspace(lab_site: Site, real: Real, jobs_emptied: None) -> Workspace:
+def lab_workspace(lab_site: Site, real: Real, jobs_emptied: None) -> Workspace:
     """A workspace of alice, cloned from a template that was synced and built."""
     template = template_create(
         by=UserFactory.create(username="template-admin", is_staff=True),
@@ -141,23 +141,25 @@ def workspace(lab_site: Site, real: Real, jobs_emptied: None) -> Workspace:
 
 
 @pytest.fixture
-def p4(workspace: Workspace, lab: Lab) -> Iterator[P4]:
+def p4(lab_workspace: Workspace, lab: Lab) -> Iterator[P4]:
     """Alice's connection, with her new client."""
     account = depot.DepotAccount(
         port=lab.perforce["port"], user="alice", password="lab-password"
     )
-    p4 = depot.connect(account, client=workspace.client_name, scratch=lab.root)
+    p4 = depot.connect(account, client=lab_workspace.client_name, scratch=lab.root)
     p4.exception_level = 1
     yield p4
     p4.disconnect()
 
 
 def test_a_workspace_of_restored_files_is_built_worked_in_and_given_back(
-    workspace: Workspace, real: Real, p4: P4
+    lab_workspace: Workspace, real: Real, p4: P4
 ) -> None:
     files = {
         file["depotFile"]
-        for file in p4.run("files", "-e", f"{real.view}@{workspace.snapshot.change}")
+        for file in p4.run(
+            "files", "-e", f"{real.view}@{lab_workspace.snapshot.change}"
+        )
     }
     haves = p4.run("have")
     assert {have["depotFile"] for have in haves} == files
@@ -176,9 +178,12 @@ def test_a_workspace_of_restored_files_is_built_worked_in_and_given_back(
 
     # What was built is in no ignore pattern, so it is work that would be lost.
     workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=Unsaved.DISCARD, purge=True
+        by=lab_workspace.owner,
+        workspace=lab_workspace,
+        unsaved=Unsaved.DISCARD,
+        purge=True,
     )
-    settle(workspace)
-    assert workspace.state == Workspace.State.RETIRED, workspace.status_message
+    settle(lab_workspace)
+    assert lab_workspace.state == Workspace.State.RETIRED, lab_workspace.status_message
     assert not path.exists()
-    assert p4.run("clients", "-e", workspace.client_name) == []
+    assert p4.run("clients", "-e", lab_workspace.client_name) == []

@@ -42,13 +42,13 @@ from tests.support.drift_scene import (
     audit,
     emptied_lab,
     foreign,
+    lab_workspace,
     long_ago,
     ontap,
     owner,
     p4,
     perforce,
     resolve,
-    workspace,
 )
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
@@ -59,11 +59,11 @@ __all__ = [
     "admin",
     "emptied_lab",
     "foreign",
+    "lab_workspace",
     "ontap",
     "owner",
     "p4",
     "perforce",
-    "workspace",
 ]
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,14 +89,14 @@ def adopted(site: Site, by: User) -> tuple[Finding, Workspace | None]:
 
 
 @pytest.fixture
-def alice_works(workspace: Workspace, lab: Lab) -> Iterator[AtWork]:
-    session = AtWork(workspace, lab)
+def alice_works(lab_workspace: Workspace, lab: Lab) -> Iterator[AtWork]:
+    session = AtWork(lab_workspace, lab)
     yield session
     session.end()
 
 
 def test_the_drill_loses_nothing(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     alice_works: AtWork,
     lab_site: Site,
     admin: User,
@@ -108,20 +108,23 @@ def test_the_drill_loses_nothing(
     untracked = alice_works.root / "src" / "notes.txt"
     untracked.write_text("untracked\n")
     if os.geteuid() == 0:
-        os.chown(untracked, workspace.uid, workspace.gid)
-    opened = perforce.changes.list_opened(workspace.client_name)
-    have = perforce.files.have_list(workspace.client_name)
-    forgotten(workspace)
+        os.chown(untracked, lab_workspace.uid, lab_workspace.gid)
+    opened = perforce.changes.list_opened(lab_workspace.client_name)
+    have = perforce.files.have_list(lab_workspace.client_name)
+    forgotten(lab_workspace)
 
     finding, found = adopted(lab_site, admin)
 
     assert found is not None, finding.status_message
-    assert found.pk != workspace.pk
-    assert (found.tag, found.name) == (workspace.tag, workspace.name)
-    assert (found.owner, found.uid) == (workspace.owner, workspace.uid)
-    assert (found.state, found.snapshot) == (Workspace.State.READY, workspace.snapshot)
-    assert found.client_name == workspace.client_name
-    assert found.path == workspace.path
+    assert found.pk != lab_workspace.pk
+    assert (found.tag, found.name) == (lab_workspace.tag, lab_workspace.name)
+    assert (found.owner, found.uid) == (lab_workspace.owner, lab_workspace.uid)
+    assert (found.state, found.snapshot) == (
+        Workspace.State.READY,
+        lab_workspace.snapshot,
+    )
+    assert found.client_name == lab_workspace.client_name
+    assert found.path == lab_workspace.path
     assert found.expires_at is not None
     assert perforce.changes.list_opened(found.client_name) == opened
     assert perforce.files.have_list(found.client_name) == have
@@ -141,27 +144,27 @@ def test_the_drill_loses_nothing(
 
 
 def test_a_name_that_is_taken_by_now_gets_a_number(
-    workspace: Workspace, lab_site: Site, admin: User
+    lab_workspace: Workspace, lab_site: Site, admin: User
 ) -> None:
-    name = workspace.name
-    forgotten(workspace)
+    name = lab_workspace.name
+    forgotten(lab_workspace)
     other = UserFactory.create(uid=20009, gid=20000)
-    workspace_create(by=other, template=workspace.template, name=name)
+    workspace_create(by=other, template=lab_workspace.template, name=name)
 
     _, found = adopted(lab_site, admin)
 
     assert found is not None
     assert (found.name, found.made_as) == (f"{name}-2", name)
-    assert found.volume_name == workspace.volume_name.replace(
-        workspace.tag.hex[:6], found.tag.hex[:6]
+    assert found.volume_name == lab_workspace.volume_name.replace(
+        lab_workspace.tag.hex[:6], found.tag.hex[:6]
     )
 
 
 def test_a_snapshot_that_nobody_knows_comes_along_and_is_not_handed_out(
-    workspace: Workspace, lab_site: Site, admin: User
+    lab_workspace: Workspace, lab_site: Site, admin: User
 ) -> None:
-    snapshot = workspace.snapshot
-    forgotten(workspace)
+    snapshot = lab_workspace.snapshot
+    forgotten(lab_workspace)
     Snapshot.objects.filter(pk=snapshot.pk).update(name="c1.b0", ontap_uuid="gone")
 
     _, found = adopted(lab_site, admin)
@@ -177,12 +180,12 @@ def test_a_snapshot_that_nobody_knows_comes_along_and_is_not_handed_out(
 
 
 def test_the_pin_is_what_the_snapshot_holds_whatever_its_owner_synced(
-    workspace: Workspace, lab_site: Site, admin: User, perforce: Any, p4: Any
+    lab_workspace: Workspace, lab_site: Site, admin: User, perforce: Any, p4: Any
 ) -> None:
-    snapshot = workspace.snapshot
-    p4.client = workspace.client_name
-    p4.run("sync", "-k", f"//{workspace.client_name}/...#none")
-    forgotten(workspace)
+    snapshot = lab_workspace.snapshot
+    p4.client = lab_workspace.client_name
+    p4.run("sync", "-k", f"//{lab_workspace.client_name}/...#none")
+    forgotten(lab_workspace)
     Snapshot.objects.filter(pk=snapshot.pk).update(name="c1.b0", ontap_uuid="gone")
 
     _, found = adopted(lab_site, admin)
@@ -196,11 +199,11 @@ def test_the_pin_is_what_the_snapshot_holds_whatever_its_owner_synced(
 
 
 def test_a_snapshot_without_a_mark_of_ours_is_never_handed_out(
-    workspace: Workspace, lab_site: Site, admin: User, monkeypatch: Any
+    lab_workspace: Workspace, lab_site: Site, admin: User, monkeypatch: Any
 ) -> None:
     """As of another release: what it holds is told by the clone's client at best."""
-    forgotten(workspace)
-    Snapshot.objects.filter(pk=workspace.snapshot_id).update(
+    forgotten(lab_workspace)
+    Snapshot.objects.filter(pk=lab_workspace.snapshot_id).update(
         name="c1.b0", ontap_uuid="gone"
     )
     monkeypatch.setattr(rows_to_be, "mark_of", lambda comment: None)
@@ -275,29 +278,29 @@ def test_a_build_takes_no_older_snapshot_for_its_own(
 
 
 def test_the_command_adopts_all_and_says_first_what_it_would_do(
-    workspace: Workspace, lab_site: Site
+    lab_workspace: Workspace, lab_site: Site
 ) -> None:
-    forgotten(workspace)
+    forgotten(lab_workspace)
     said = StringIO()
     call_command("audit", "--adopt", "--dry-run", stdout=said)
-    assert workspace.volume_name in said.getvalue()
-    assert not Workspace.objects.filter(tag=workspace.tag).exists()
+    assert lab_workspace.volume_name in said.getvalue()
+    assert not Workspace.objects.filter(tag=lab_workspace.tag).exists()
 
     call_command("audit", "--adopt", stdout=said)
 
-    assert f"It is the workspace {workspace.name} of" in said.getvalue()
-    assert Workspace.objects.filter(tag=workspace.tag).exists()
+    assert f"It is the workspace {lab_workspace.name} of" in said.getvalue()
+    assert Workspace.objects.filter(tag=lab_workspace.tag).exists()
 
 
 def test_a_script_adopts_all_where_it_is_an_administrators(
-    workspace: Workspace, lab_site: Site, admin: User, client: Client
+    lab_workspace: Workspace, lab_site: Site, admin: User, client: Client
 ) -> None:
-    forgotten(workspace)
+    forgotten(lab_workspace)
     audit(lab_site)
     address = reverse("api:finding-adopt")
     assert client.post(address).status_code in (401, 403)
     for who, status in (
-        (workspace.owner, 403),
+        (lab_workspace.owner, 403),
         (UserFactory.create(), 403),
         (admin, 202),
     ):
@@ -306,14 +309,14 @@ def test_a_script_adopts_all_where_it_is_an_administrators(
         assert answer.status_code == status
     assert answer.json() == {"asked_for": 1}
     run_jobs_once()
-    assert Workspace.objects.filter(tag=workspace.tag).exists()
+    assert Workspace.objects.filter(tag=lab_workspace.tag).exists()
 
 
 def test_an_account_that_is_not_active_is_named(
-    workspace: Workspace, lab_site: Site, admin: User
+    lab_workspace: Workspace, lab_site: Site, admin: User
 ) -> None:
-    forgotten(workspace)
-    User.objects.filter(pk=workspace.owner_id).update(is_active=False)
+    forgotten(lab_workspace)
+    User.objects.filter(pk=lab_workspace.owner_id).update(is_active=False)
 
     finding, found = adopted(lab_site, admin)
 
@@ -322,15 +325,17 @@ def test_an_account_that_is_not_active_is_named(
 
 
 def test_what_is_in_part_there_goes_on_from_there(
-    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+    lab_workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
 ) -> None:
     """Trashed after the backup, its client gone: its files are there all the same."""
-    path = workspace.path / "src" / "mine.txt"
+    path = lab_workspace.path / "src" / "mine.txt"
     path.write_text("mine")
-    workspace_retire(by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE)
-    settle(workspace)
-    assert workspace.state == Workspace.State.TRASHED
-    forgotten(workspace)
+    workspace_retire(
+        by=lab_workspace.owner, workspace=lab_workspace, unsaved=Unsaved.RESCUE
+    )
+    settle(lab_workspace)
+    assert lab_workspace.state == Workspace.State.TRASHED
+    forgotten(lab_workspace)
     _, found = adopted(lab_site, admin)
     assert found is not None
     assert (found.state, found.status_code) == (
@@ -349,10 +354,10 @@ def test_what_is_in_part_there_goes_on_from_there(
 
 
 def test_what_is_in_part_there_is_adopted_as_failed(
-    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+    lab_workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
-    forgotten(workspace)
+    ontap.unmount_volume(lab_workspace.volume_uuid)
+    forgotten(lab_workspace)
 
     _, found = adopted(lab_site, admin)
 
@@ -362,10 +367,10 @@ def test_what_is_in_part_there_is_adopted_as_failed(
 
 
 def test_nobodys_account_is_asked_for_first(
-    workspace: Workspace, lab_site: Site, admin: User
+    lab_workspace: Workspace, lab_site: Site, admin: User
 ) -> None:
-    forgotten(workspace)
-    User.objects.filter(pk=workspace.owner_id).update(
+    forgotten(lab_workspace)
+    User.objects.filter(pk=lab_workspace.owner_id).update(
         username="renamed", p4_user="renamed", uid=None, gid=None
     )
 
@@ -377,35 +382,35 @@ def test_nobodys_account_is_asked_for_first(
 
 
 def test_a_second_click_makes_no_second_row(
-    workspace: Workspace, lab_site: Site, admin: User
+    lab_workspace: Workspace, lab_site: Site, admin: User
 ) -> None:
     from provisioner.drift.repairs.adopting import adopt_workspace
 
-    forgotten(workspace)
+    forgotten(lab_workspace)
     finding, _ = adopted(lab_site, admin)
 
     assert adopt_workspace(finding) == "Its workspace is known by now."
-    assert Workspace.objects.filter(tag=workspace.tag).count() == 1
+    assert Workspace.objects.filter(tag=lab_workspace.tag).count() == 1
 
 
 def test_its_client_is_not_removed_before_it_is_adopted(
-    workspace: Workspace, lab_site: Site, admin: User, perforce: Any
+    lab_workspace: Workspace, lab_site: Site, admin: User, perforce: Any
 ) -> None:
-    forgotten(workspace)
+    forgotten(lab_workspace)
     [found] = [f for f in audit(lab_site) if f.kind == K.CLIENT_WITHOUT_ROW]
 
     resolve(found, admin)
 
     assert "adopt" in found.status_message
-    assert perforce.clients.find(workspace.client_name) is not None
+    assert perforce.clients.find(lab_workspace.client_name) is not None
 
 
 @pytest.mark.parametrize("who", ["owner", "stranger"])
 def test_administrators_alone_adopt(
-    who: str, workspace: Workspace, lab_site: Site
+    who: str, lab_workspace: Workspace, lab_site: Site
 ) -> None:
-    forgotten(workspace)
-    person = workspace.owner if who == "owner" else UserFactory.create()
+    forgotten(lab_workspace)
+    person = lab_workspace.owner if who == "owner" else UserFactory.create()
     [found] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
 
     with pytest.raises(NotAllowed):
@@ -415,9 +420,9 @@ def test_administrators_alone_adopt(
 
 
 def test_all_are_adopted_by_one_click(
-    workspace: Workspace, lab_site: Site, admin: User, client: Client
+    lab_workspace: Workspace, lab_site: Site, admin: User, client: Client
 ) -> None:
-    forgotten(workspace)
+    forgotten(lab_workspace)
     audit(lab_site)
     client.force_login(admin)
     page = client.get(reverse("audit")).content.decode()
@@ -427,14 +432,14 @@ def test_all_are_adopted_by_one_click(
 
     assert answer.status_code == 302
     run_jobs_once()
-    assert Workspace.objects.filter(tag=workspace.tag).exists()
+    assert Workspace.objects.filter(tag=lab_workspace.tag).exists()
 
 
 def test_a_preview_names_the_row_that_is_written(
-    workspace: Workspace, lab_site: Site, admin: User, client: Client
+    lab_workspace: Workspace, lab_site: Site, admin: User, client: Client
 ) -> None:
     """Page, API and command say the row before it is; what is written is that row."""
-    forgotten(workspace)
+    forgotten(lab_workspace)
     said = StringIO()
     call_command("audit", "--adopt", "--dry-run", stdout=said)
     [finding] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
@@ -470,19 +475,19 @@ def test_a_preview_names_the_row_that_is_written(
 
 
 def test_a_preview_says_why_there_would_be_no_row(
-    workspace: Workspace, lab_site: Site
+    lab_workspace: Workspace, lab_site: Site
 ) -> None:
-    forgotten(workspace)
-    User.objects.filter(pk=workspace.owner_id).update(is_active=False)
+    forgotten(lab_workspace)
+    User.objects.filter(pk=lab_workspace.owner_id).update(is_active=False)
     [finding] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
     assert "activate it, then adopt the workspace" in preview(finding)[-1]
 
 
 def test_a_client_of_another_name_is_found_and_not_left_behind(
-    workspace: Workspace, lab_site: Site, admin: User, p4: Any, perforce: Any
+    lab_workspace: Workspace, lab_site: Site, admin: User, p4: Any, perforce: Any
 ) -> None:
-    spec = perforce.clients.find(workspace.client_name)
-    other = workspace.client_name.replace("cy-", "cy-renamed-")
+    spec = perforce.clients.find(lab_workspace.client_name)
+    other = lab_workspace.client_name.replace("cy-", "cy-renamed-")
     renamed = dataclasses.replace(
         spec,
         name=other,
@@ -490,13 +495,15 @@ def test_a_client_of_another_name_is_found_and_not_left_behind(
     )
     perforce.clients.save(renamed)
     perforce.clients.delete(spec.name)
-    forgotten(workspace)
+    forgotten(lab_workspace)
 
     finding, found = adopted(lab_site, admin)
 
     assert found is None
     assert f"named {other}" in finding.status_message
-    assert f"name that client {workspace.client_name} again" in finding.status_message
+    assert (
+        f"name that client {lab_workspace.client_name} again" in finding.status_message
+    )
     assert perforce.clients.find(other) is not None
 
 
@@ -513,7 +520,7 @@ def test_a_workspace_is_adopted_as_what_it_was_for(
     purpose: str,
     owner: User,
     published_template: Template,
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     admin: User,
 ) -> None:
@@ -535,7 +542,7 @@ def test_a_workspace_is_adopted_as_what_it_was_for(
 def test_a_build_only_workspace_of_before_is_still_ours(
     owner: User,
     published_template: Template,
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     ontap: OntapGateway,
 ) -> None:
@@ -606,13 +613,13 @@ def test_two_who_adopt_a_snapshot_at_a_time_write_one_row(
 
 
 def test_a_workspace_whose_snapshot_is_adopted_meanwhile_says_so(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     admin: User,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    snapshot = workspace.snapshot
-    forgotten(workspace)
+    snapshot = lab_workspace.snapshot
+    forgotten(lab_workspace)
     Snapshot.objects.filter(pk=snapshot.pk).update(name="c1.b0", ontap_uuid="gone")
     pin = adopting._pin
 
@@ -635,13 +642,13 @@ def test_a_workspace_whose_snapshot_is_adopted_meanwhile_says_so(
 
 
 def test_what_a_retirement_had_shut_is_opened_by_trying_again(
-    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+    lab_workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
 ) -> None:
     """The database was lost in the middle of a retirement: nothing else says so."""
     policy = lab_site.frozen_policy
     ensure_policy_rules(ontap, policy, rules=policies_of(lab_site)[policy])
-    ontap.set_volume_policies(workspace.volume_uuid, export_policy=policy)
-    forgotten(workspace)
+    ontap.set_volume_policies(lab_workspace.volume_uuid, export_policy=policy)
+    forgotten(lab_workspace)
 
     _, found = adopted(lab_site, admin)
 
@@ -656,20 +663,20 @@ def test_what_a_retirement_had_shut_is_opened_by_trying_again(
 
 
 def test_a_client_that_a_stranger_defined_gives_nobody_the_files(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     admin: User,
     perforce: Any,
     ontap: OntapGateway,
 ) -> None:
     """The client was gone with a retirement: its name and its tag are no secret."""
-    uid = ontap.get_volume(workspace.volume_uuid).uid
-    User.objects.filter(pk=workspace.owner_id).update(uid=uid)
+    uid = ontap.get_volume(lab_workspace.volume_uuid).uid
+    User.objects.filter(pk=lab_workspace.owner_id).update(uid=uid)
     UserFactory.create(username="bob", uid=20002, gid=20000)
-    spec = perforce.clients.find(workspace.client_name)
+    spec = perforce.clients.find(lab_workspace.client_name)
     perforce.clients.delete(spec.name)
     perforce.clients.save(dataclasses.replace(spec, owner="bob"))
-    forgotten(workspace)
+    forgotten(lab_workspace)
 
     finding, found = adopted(lab_site, admin)
 

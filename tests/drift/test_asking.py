@@ -29,13 +29,13 @@ from tests.support.drift_scene import (
     audit,
     emptied_lab,
     foreign,
+    lab_workspace,
     long_ago,
     only,
     ontap,
     owner,
     p4,
     perforce,
-    workspace,
 )
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab
@@ -44,29 +44,31 @@ __all__ = [
     "admin",
     "emptied_lab",
     "foreign",
+    "lab_workspace",
     "ontap",
     "owner",
     "p4",
     "perforce",
-    "workspace",
 ]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_what_is_in_motion_is_no_finding(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
-    perforce.clients.delete(workspace.client_name)
-    Operation.objects.filter(subject=workspace.subject).update(ended_at=timezone.now())
+    ontap.unmount_volume(lab_workspace.volume_uuid)
+    perforce.clients.delete(lab_workspace.client_name)
+    Operation.objects.filter(subject=lab_workspace.subject).update(
+        ended_at=timezone.now()
+    )
     assert audit(lab_site) == []  # it ended a moment ago
 
     long_ago()
     operation = Operation.objects.create(
         kind=WorkspaceOperation.RETIRE,
-        subject=workspace.subject,
-        requested_by=workspace.owner,
+        subject=lab_workspace.subject,
+        requested_by=lab_workspace.owner,
     )
     assert audit(lab_site) == []  # one runs
 
@@ -76,13 +78,13 @@ def test_what_is_in_motion_is_no_finding(
 
 
 def test_nothing_is_concluded_from_no_answer(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     lab: Lab,
     ontap: OntapGateway,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.unmount_volume(lab_workspace.volume_uuid)
     [found] = audit(lab_site)
     lab.break_ontap({"status": 503})
 
@@ -98,9 +100,9 @@ def test_nothing_is_concluded_from_no_answer(
 
 
 def test_an_audit_is_queued_once_per_side_and_run(
-    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+    lab_workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.unmount_volume(lab_workspace.volume_uuid)
     assert audit_start(by=admin) == 2
     assert audit_start(by=admin) == 2
     audit_everything(timestamp=0)
@@ -113,20 +115,20 @@ def test_an_audit_is_queued_once_per_side_and_run(
     }
     only(list(Finding.objects.all()), K.JUNCTION_DIFFERS)
     assert Event.objects.filter(kind="audit_asked", actor=admin).count() == 2
-    event = workspace.events.get(kind="audit_found")
+    event = lab_workspace.events.get(kind="audit_found")
     assert event.via == "audit"
 
 
 def test_a_finding_is_resolved_once_and_by_administrators(
-    workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
+    lab_workspace: Workspace, lab_site: Site, admin: User, ontap: OntapGateway
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.unmount_volume(lab_workspace.volume_uuid)
     found = only(audit(lab_site), K.JUNCTION_DIFFERS)
 
     with pytest.raises(NotAllowed):
-        finding_resolve(by=workspace.owner, finding=found)
+        finding_resolve(by=lab_workspace.owner, finding=found)
     with pytest.raises(NotAllowed):
-        audit_start(by=workspace.owner)
+        audit_start(by=lab_workspace.owner)
     finding_resolve(by=admin, finding=found)
     finding_resolve(by=admin, finding=found)
     run_jobs_once()
@@ -139,12 +141,12 @@ def test_a_finding_is_resolved_once_and_by_administrators(
 
 
 def test_the_command_prints_what_was_found(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     ontap: OntapGateway,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.unmount_volume(lab_workspace.volume_uuid)
 
     call_command("audit")
     out = capsys.readouterr().out

@@ -26,6 +26,7 @@ from tests.support.drift_scene import (
     client_named,
     emptied_lab,
     foreign,
+    lab_workspace,
     made_long_ago,
     only,
     ontap,
@@ -35,7 +36,6 @@ from tests.support.drift_scene import (
     resolve,
     retired,
     some_time_later,
-    workspace,
 )
 from tests.support.factories import copy_of
 from tests.support.lab import DEPOT, Lab
@@ -45,11 +45,11 @@ __all__ = [
     "admin",
     "emptied_lab",
     "foreign",
+    "lab_workspace",
     "ontap",
     "owner",
     "p4",
     "perforce",
-    "workspace",
 ]
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,23 +63,23 @@ def leave_client(workspace: Workspace, ontap: OntapGateway) -> None:
 
 
 def test_the_empty_client_of_a_retired_workspace_goes_by_itself(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
 ) -> None:
-    leave_client(workspace, ontap)
+    leave_client(lab_workspace, ontap)
 
     found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, True)
-    assert perforce.clients.find(workspace.client_name) is not None
+    assert perforce.clients.find(lab_workspace.client_name) is not None
     some_time_later()
 
     assert audit(lab_site) == []
-    assert perforce.clients.find(workspace.client_name) is None
+    assert perforce.clients.find(lab_workspace.client_name) is None
 
 
 @pytest.mark.parametrize("work", ["opened", "pending", "shelved"])
 def test_a_client_with_work_stays_whoever_clicks(
     work: str,
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     ontap: OntapGateway,
     perforce: Any,
@@ -87,9 +87,9 @@ def test_a_client_with_work_stays_whoever_clicks(
     admin: User,
     lab: Lab,
 ) -> None:
-    p4.client = workspace.client_name
+    p4.client = lab_workspace.client_name
     if work == "shelved":
-        session = AtWork(workspace, lab)
+        session = AtWork(lab_workspace, lab)
         session.shelve()
         session.end()
     elif work == "opened":
@@ -97,7 +97,7 @@ def test_a_client_with_work_stays_whoever_clicks(
     else:
         p4.input = "Change: new\n\nDescription:\n\tLater.\n"
         p4.run("change", "-i")
-    leave_client(workspace, ontap)
+    leave_client(lab_workspace, ontap)
 
     for _ in range(3):
         found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
@@ -108,12 +108,12 @@ def test_a_client_with_work_stays_whoever_clicks(
 
     assert found.resolved_at is None
     assert "It stays until its owner has settled them." in found.status_message
-    assert perforce.clients.find(workspace.client_name) is not None
+    assert perforce.clients.find(lab_workspace.client_name) is not None
     # and it goes once that is settled
     if work == "opened":
         p4.run("revert", "-k", "//...")
     else:
-        [change] = perforce.changes.list_pending(workspace.client_name)
+        [change] = perforce.changes.list_pending(lab_workspace.client_name)
         if work == "shelved":
             assert change.is_shelved
             p4.run("shelve", "-f", "-d", "-c", str(change.change))
@@ -124,7 +124,7 @@ def test_a_client_with_work_stays_whoever_clicks(
 
 
 def test_a_client_of_nobody_waits_for_a_click(
-    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
     name = "cy-old-w123456"
     tag = "12345678-0000-4000-8000-000000000000"
@@ -142,20 +142,20 @@ def test_a_client_of_nobody_waits_for_a_click(
 
 
 def test_a_copied_description_makes_no_client_ours(
-    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    described = perforce.clients.find(workspace.client_name).description
+    described = perforce.clients.find(lab_workspace.client_name).description
     perforce.clients.save(client_named("cy-copied-wabcdef", description=described))
     assert audit(lab_site) == []
 
     # With a name that fits, too, it is asked whose it is.
-    copy = f"cy-copied-w{workspace.tag.hex[:6]}"
+    copy = f"cy-copied-w{lab_workspace.tag.hex[:6]}"
     perforce.clients.save(client_named(copy, description=described))
     found = only(audit(lab_site), K.CLIENT_TAG_COPIED)
     before = perforce.clients.find(copy)
     resolve(found, admin)
     after = perforce.clients.find(copy)
-    assert str(workspace.tag) not in after.description
+    assert str(lab_workspace.tag) not in after.description
     assert "Cloneyard workspace" in after.description
     assert (after.owner, after.root, after.view) == (
         *(before.owner, before.root),
@@ -165,16 +165,16 @@ def test_a_copied_description_makes_no_client_ours(
 
 
 def test_what_stood_in_for_a_client_is_removed_on_a_click(
-    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    source = copy_of(workspace)
+    source = copy_of(lab_workspace)
     source.tag, source.name = uuid.uuid4(), "before"
     source.state, source.volume_uuid = Workspace.State.RETIRED, ""
     source.retired_at = timezone.now() - A_DAY
     source.save()
-    Transfer.objects.create(workspace=workspace, source=source)
-    stand_in = workspace.stand_ins.new_name(Purpose.TRANSFER)
-    description = f"Copies for the Cloneyard workspace hers ({workspace.tag}).\n"
+    Transfer.objects.create(workspace=lab_workspace, source=source)
+    stand_in = lab_workspace.stand_ins.new_name(Purpose.TRANSFER)
+    description = f"Copies for the Cloneyard workspace hers ({lab_workspace.tag}).\n"
     perforce.clients.save(client_named(stand_in, description=description))
     found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, False)
@@ -182,14 +182,14 @@ def test_what_stood_in_for_a_client_is_removed_on_a_click(
     resolve(found, admin)
 
     assert perforce.clients.find(stand_in) is None
-    assert perforce.clients.find(workspace.client_name) is not None
+    assert perforce.clients.find(lab_workspace.client_name) is not None
     assert audit(lab_site) == []
 
 
 def test_a_templates_client_is_put_right_and_defined_again(
-    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
 ) -> None:
-    template = workspace.template
+    template = lab_workspace.template
     wanted = perforce.clients.find(template.client_name)
     p4.save_client({**p4.fetch_client(wanted.name), "Owner": "carol"}, "-f")
     found = only(audit(lab_site), K.CLIENT_DIFFERS)
@@ -206,64 +206,72 @@ def test_a_templates_client_is_put_right_and_defined_again(
 
 
 def test_a_lost_client_is_defined_again_on_a_click(
-    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    perforce.clients.delete(workspace.client_name)
+    perforce.clients.delete(lab_workspace.client_name)
     found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
     assert not found.is_automatic
 
     resolve(found, admin)
 
-    assert perforce.clients.find(workspace.client_name).root == str(workspace.path)
-    have, pin = perforce.files.have_list(workspace.client_name), workspace.snapshot
+    assert perforce.clients.find(lab_workspace.client_name).root == str(
+        lab_workspace.path
+    )
+    have, pin = (
+        perforce.files.have_list(lab_workspace.client_name),
+        lab_workspace.snapshot,
+    )
     assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
     assert f"flushed to change {pin.change}" in found.resolution
     assert audit(lab_site) == []
 
 
 def test_a_repair_that_was_killed_before_its_flush_is_finished(
-    workspace: Workspace, lab_site: Site, perforce: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
-    perforce.clients.delete(workspace.client_name)
+    perforce.clients.delete(lab_workspace.client_name)
     found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
-    perforce.clients.save(client_spec_of(workspace))
+    perforce.clients.save(client_spec_of(lab_workspace))
 
     resolve(found, admin)
 
-    have, pin = perforce.files.have_list(workspace.client_name), workspace.snapshot
+    have, pin = (
+        perforce.files.have_list(lab_workspace.client_name),
+        lab_workspace.snapshot,
+    )
     assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
 
 
 @pytest.mark.parametrize("host", ["", "elsewhere"])
 def test_a_client_that_its_owner_defined_again_keeps_what_it_has(
     host: str,
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     perforce: Any,
     p4: Any,
     admin: User,
 ) -> None:
-    perforce.clients.delete(workspace.client_name)
+    perforce.clients.delete(lab_workspace.client_name)
     found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
-    perforce.clients.save(client_spec_of(workspace))
-    p4.client = workspace.client_name
+    perforce.clients.save(client_spec_of(lab_workspace))
+    p4.client = lab_workspace.client_name
     p4.run("flush", f"//depot/{DEPOT}/src/file1.txt")
-    mine = dataclasses.replace(client_spec_of(workspace), host=host)
+    mine = dataclasses.replace(client_spec_of(lab_workspace), host=host)
     perforce.clients.save(mine)
 
     resolve(found, admin)
 
     assert found.resolution == "The difference was gone."
     perforce.clients.save(dataclasses.replace(mine, host=""))
-    assert perforce.files.have_list(workspace.client_name).count == 1
+    assert perforce.files.have_list(lab_workspace.client_name).count == 1
 
 
 def test_a_changed_client_is_put_right_but_for_its_view(
-    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
 ) -> None:
-    narrow = f"//depot/{DEPOT}/src/... //{workspace.client_name}/src/..."
-    made_long_ago(workspace)
-    form = p4.fetch_client(workspace.client_name)
+    narrow = f"//depot/{DEPOT}/src/... //{lab_workspace.client_name}/src/..."
+    made_long_ago(lab_workspace)
+    form = p4.fetch_client(lab_workspace.client_name)
     p4.save_client(
         {**form, "Root": "/elsewhere", "Owner": "carol", "Host": "h", "View": [narrow]},
         "-f",
@@ -274,8 +282,8 @@ def test_a_changed_client_is_put_right_but_for_its_view(
 
     resolve(found, admin)
 
-    client = perforce.clients.find(workspace.client_name)
-    wanted = client_spec_of(workspace)
+    client = perforce.clients.find(lab_workspace.client_name)
+    wanted = client_spec_of(lab_workspace)
     assert (client.root, client.owner, client.host) == (wanted.root, wanted.owner, "")
     assert client.view == (narrow,)
     found = only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
@@ -285,7 +293,7 @@ def test_a_changed_client_is_put_right_but_for_its_view(
 
     resolve(found, admin)
 
-    again = perforce.clients.find(workspace.client_name)
+    again = perforce.clients.find(lab_workspace.client_name)
     assert dataclasses.replace(again, updated_at=None, accessed_at=None) == (
         dataclasses.replace(wanted, description=client.description)
     )
@@ -293,13 +301,13 @@ def test_a_changed_client_is_put_right_but_for_its_view(
 
 
 def test_a_view_with_files_opened_outside_the_one_of_before_stays(
-    workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
+    lab_workspace: Workspace, lab_site: Site, perforce: Any, p4: Any, admin: User
 ) -> None:
-    name = workspace.client_name
-    made_long_ago(workspace)
+    name = lab_workspace.client_name
+    made_long_ago(lab_workspace)
     wide = f"//depot/{DEPOT}-more/... //{name}/more/..."
     form = p4.fetch_client(name)
-    p4.save_client({**form, "View": [*client_spec_of(workspace).view, wide]}, "-f")
+    p4.save_client({**form, "View": [*client_spec_of(lab_workspace).view, wide]}, "-f")
     p4.client = name
     p4.run("add", "-t", "text", f"//depot/{DEPOT}-more/new.txt")
     found = only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
@@ -311,22 +319,22 @@ def test_a_view_with_files_opened_outside_the_one_of_before_stays(
     assert wide in perforce.clients.find(name).view
     p4.run("revert", "-k", "//...")
     resolve(found, admin)
-    assert perforce.clients.find(name).view == client_spec_of(workspace).view
+    assert perforce.clients.find(name).view == client_spec_of(lab_workspace).view
 
 
 def test_a_view_is_read_once_per_change(
-    workspace: Workspace, lab_site: Site, monkeypatch: pytest.MonkeyPatch
+    lab_workspace: Workspace, lab_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading it refreshes the client's Access date, by which people judge."""
     # The second in which the client was made just now counts as over.
     monkeypatch.setattr(known, "SECOND_OVER_AFTER", -A_DAY)
-    made_long_ago(workspace)
+    made_long_ago(lab_workspace)
     audit(lab_site)
-    workspace.refresh_from_db()
-    seen = workspace.client_seen
-    assert seen["view"] == list(client_spec_of(workspace).view)
+    lab_workspace.refresh_from_db()
+    seen = lab_workspace.client_seen
+    assert seen["view"] == list(client_spec_of(lab_workspace).view)
 
-    Workspace.objects.filter(pk=workspace.pk).update(
+    Workspace.objects.filter(pk=lab_workspace.pk).update(
         client_seen={**seen, "view": ["//depot/made-up/... //c/..."]}
     )
 
@@ -335,17 +343,17 @@ def test_a_view_is_read_once_per_change(
 
 
 def test_what_was_read_in_the_second_of_a_change_is_not_believed(
-    workspace: Workspace, lab_site: Site
+    lab_workspace: Workspace, lab_site: Site
 ) -> None:
     """Another change may have come in the same second, with the same Update date."""
-    made_long_ago(workspace)
+    made_long_ago(lab_workspace)
     audit(lab_site)
-    workspace.refresh_from_db()
-    assert workspace.client_seen == {}
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.client_seen == {}
 
 
 def test_another_sites_clients_and_volumes_are_its_own(
-    workspace: Workspace, lab_site: Site
+    lab_workspace: Workspace, lab_site: Site
 ) -> None:
     """Two sites may share an SVM and a Perforce server."""
     twin = Site.objects.get(pk=lab_site.pk)

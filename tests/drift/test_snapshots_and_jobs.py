@@ -23,6 +23,7 @@ from tests.support.drift_scene import (
     audit,
     emptied_lab,
     foreign,
+    lab_workspace,
     long_ago,
     only,
     ontap,
@@ -31,7 +32,6 @@ from tests.support.drift_scene import (
     perforce,
     resolve,
     some_time_later,
-    workspace,
 )
 from tests.support.lab import Lab
 
@@ -39,11 +39,11 @@ __all__ = [
     "admin",
     "emptied_lab",
     "foreign",
+    "lab_workspace",
     "ontap",
     "owner",
     "p4",
     "perforce",
-    "workspace",
 ]
 
 NO_JOB = "00000000-0000-4000-8000-000000000000"
@@ -143,19 +143,23 @@ def test_a_published_snapshot_that_is_gone_is_taken_off_the_offer(
 
 
 def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
-    workspace: Workspace, lab_site: Site, lab: Lab, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, lab: Lab, ontap: OntapGateway, admin: User
 ) -> None:
     too_far_on = {"status": 400, "code": "458776", "message": "Too late.", "times": 1}
     lab.break_ontap(
         {"method": "PATCH", "path": "/api/storage/volumes/*", "job_hang_seconds": 120},
         {"method": "PATCH", "path": "/api/cluster/jobs/*", **too_far_on},
     )
-    uuid = begin_to_unmount(workspace, ontap)
-    step = Step.objects.get(operation__subject__workspace=workspace, name="mount")
+    uuid = begin_to_unmount(lab_workspace, ontap)
+    step = Step.objects.get(operation__subject__workspace=lab_workspace, name="mount")
     Step.objects.filter(pk=step.pk).update(remote={"ontap_job_uuid": uuid})
 
     found = next(f for f in audit(lab_site) if f.kind == K.JOB_UNATTENDED)
-    assert (found.subject, found.action, found.workspace) == (uuid, A.REMOVE, workspace)
+    assert (found.subject, found.action, found.workspace) == (
+        uuid,
+        A.REMOVE,
+        lab_workspace,
+    )
     assert not found.is_automatic
     resolve(found, admin)
     assert found.resolved_at is None
@@ -164,8 +168,8 @@ def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
     resolve(found, admin)
     assert found.resolution == f"The job {uuid} was cancelled."
     assert ontap.list_unfinished_jobs() == []
-    mounted = ontap.get_volume(workspace.volume_uuid)
-    assert mounted.junction_path == workspace.junction_path
+    mounted = ontap.get_volume(lab_workspace.volume_uuid)
+    assert mounted.junction_path == lab_workspace.junction_path
     ontap.cancel_job(uuid)  # again, and once it is forgotten, changes nothing
     ontap.cancel_job(NO_JOB)
     Finding.objects.filter(pk=found.pk).update(resolved_at=None)

@@ -31,6 +31,7 @@ from tests.support.drift_scene import (
     emptied_lab,
     finding_asked,
     foreign,
+    lab_workspace,
     leftover_of,
     long_ago,
     only,
@@ -40,7 +41,6 @@ from tests.support.drift_scene import (
     perforce,
     resolve,
     some_time_later,
-    workspace,
 )
 from tests.support.jobs import run_jobs_once, settle
 
@@ -48,18 +48,18 @@ __all__ = [
     "admin",
     "emptied_lab",
     "foreign",
+    "lab_workspace",
     "ontap",
     "owner",
     "p4",
     "perforce",
-    "workspace",
 ]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_where_all_agree_nothing_is_found(
-    workspace: Workspace, lab_site: Site, lab_template: Template
+    lab_workspace: Workspace, lab_site: Site, lab_template: Template
 ) -> None:
     assert audit(lab_site) == []
 
@@ -69,7 +69,7 @@ def test_where_all_agree_nothing_is_found(
 
 
 def test_a_volume_of_nobody_waits_for_a_click(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     stray = ontap.create_volume(
         VolumeSpec(
@@ -98,9 +98,9 @@ def test_a_volume_of_nobody_waits_for_a_click(
 
 
 def test_the_leftover_of_a_retirement_goes_by_itself_once_seen_twice(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, perforce: Any
 ) -> None:
-    name = leftover_of(workspace, ontap, perforce)
+    name = leftover_of(lab_workspace, ontap, perforce)
 
     found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
     assert found.is_automatic
@@ -112,25 +112,25 @@ def test_the_leftover_of_a_retirement_goes_by_itself_once_seen_twice(
     assert ontap.find_volume(name) is None
     found.refresh_from_db()
     assert found.resolution == f"The volume {name} was deleted."
-    event = workspace.events.get(kind="audit_resolved")
-    assert (event.actor, event.subject) == (None, workspace.name)
+    event = lab_workspace.events.get(kind="audit_resolved")
+    assert (event.actor, event.subject) == (None, lab_workspace.name)
 
 
 @pytest.mark.parametrize("why_not", ["mounted", "rescue", "no retirement", "parent"])
 def test_a_leftover_that_may_hold_work_stays(
     why_not: str,
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     ontap: OntapGateway,
     perforce: Any,
 ) -> None:
-    uuid = workspace.volume_uuid
-    name = leftover_of(workspace, ontap, perforce)
-    retirement = workspace.operations.get(kind=WorkspaceOperation.RETIRE)
+    uuid = lab_workspace.volume_uuid
+    name = leftover_of(lab_workspace, ontap, perforce)
+    retirement = lab_workspace.operations.get(kind=WorkspaceOperation.RETIRE)
     if why_not == "mounted":
         ontap.mount_volume(uuid, junction_path="/elsewhere")
     elif why_not == "rescue":
-        Rescue.objects.create(workspace=workspace, operation=retirement)
+        Rescue.objects.create(workspace=lab_workspace, operation=retirement)
     elif why_not == "no retirement":
         Operation.objects.filter(pk=retirement.pk).update(state="failed")
     elif why_not == "parent":
@@ -141,7 +141,7 @@ def test_a_leftover_that_may_hold_work_stays(
                 name=f"{name}_copy",
                 parent_volume=name,
                 parent_snapshot=snapshot.name,
-                comment=workspace.volume_comment,
+                comment=lab_workspace.volume_comment,
                 uid=None,
                 gid=None,
             )
@@ -161,20 +161,20 @@ def test_a_leftover_that_may_hold_work_stays(
 
 
 def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     ontap: OntapGateway,
     perforce: Any,
     admin: User,
 ) -> None:
-    untracked = workspace.path / "src" / "notes.txt"
+    untracked = lab_workspace.path / "src" / "notes.txt"
     untracked.write_text("untracked\n")
     if os.geteuid() == 0:
-        os.chown(untracked, workspace.uid, workspace.gid)
-    leftover_of(workspace, ontap, perforce)
-    retirement = workspace.operations.get(kind=WorkspaceOperation.RETIRE)
+        os.chown(untracked, lab_workspace.uid, lab_workspace.gid)
+    leftover_of(lab_workspace, ontap, perforce)
+    retirement = lab_workspace.operations.get(kind=WorkspaceOperation.RETIRE)
     Operation.objects.filter(pk=retirement.pk).update(state="failed")
-    name = workspace.name
+    name = lab_workspace.name
     found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
     stale = Finding.objects.get(pk=found.pk)
     stale.action = A.REMOVE
@@ -183,21 +183,23 @@ def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
 
     assert "is being brought back" in resolve(found, admin).resolution
 
-    settle(workspace)
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert (workspace.retired_at, workspace.name) == (None, name)
-    workspace_retire(by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE)
-    settle(workspace)
-    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
-    rescue = Rescue.objects.get(operation__subject__workspace=workspace)
+    settle(lab_workspace)
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert (lab_workspace.retired_at, lab_workspace.name) == (None, name)
+    workspace_retire(
+        by=lab_workspace.owner, workspace=lab_workspace, unsaved=Unsaved.RESCUE
+    )
+    settle(lab_workspace)
+    assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
+    rescue = Rescue.objects.get(operation__subject__workspace=lab_workspace)
     assert "src/notes.txt" in (Path(rescue.directory) / "manifest.json").read_text()
 
 
 def test_a_template_of_nobody_is_not_removed_below_its_clones(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     """Restored from before its template was made: all of it stays, and mounted."""
-    template = workspace.template
+    template = lab_workspace.template
     other = str(template.tag)[:8] + str(uuid.uuid4())[8:]  # named as it would name it
     comment = f"cloneyard:v1:template={other}"
     ontap.set_volume_comment(template.volume_uuid, comment=comment)
@@ -222,14 +224,14 @@ def test_a_template_of_nobody_is_not_removed_below_its_clones(
 
 
 def test_what_came_into_use_again_is_not_removed(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     ontap: OntapGateway,
     perforce: Any,
 ) -> None:
     """The look before the act decides, not the finding."""
-    uuid = workspace.volume_uuid
-    name = leftover_of(workspace, ontap, perforce)
+    uuid = lab_workspace.volume_uuid
+    name = leftover_of(lab_workspace, ontap, perforce)
     found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
     ontap.mount_volume(uuid, junction_path="/in-use")
     finding_asked(found)
@@ -243,47 +245,47 @@ def test_what_came_into_use_again_is_not_removed(
 
 
 def test_a_lost_volume_fails_its_workspace_when_an_administrator_says_so(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
-    ontap.delete_volume(workspace.volume_uuid, force=True)
+    ontap.delete_volume(lab_workspace.volume_uuid, force=True)
 
     for _ in range(3):
         found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
         some_time_later()
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.state == Workspace.State.READY
 
     resolve(found, admin)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.FAILED
-    assert workspace.status_code == "volume_lost"
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.state == Workspace.State.FAILED
+    assert lab_workspace.status_code == "volume_lost"
     assert found.resolution == "The workspace was marked as failed."
     assert audit(lab_site) == []
 
 
 def test_a_tag_that_was_lost_is_put_back_where_all_else_proves_it_ours(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     """A comment changed by hand hides the tag, not the volume."""
-    ontap.set_volume_comment(workspace.volume_uuid, comment="of alice")
+    ontap.set_volume_comment(lab_workspace.volume_uuid, comment="of alice")
     found = only(audit(lab_site), K.VOLUME_UNTAGGED)
     assert (found.action, found.is_automatic) == (A.FINISH, False)
     assert found.details["comment"] == "of alice"
     # Somebody else's volume by now: nothing is touched.
-    change(ontap, workspace.volume_uuid, name="cy_theirs")
+    change(ontap, lab_workspace.volume_uuid, name="cy_theirs")
     assert resolve(found, admin).resolved_at is None
     assert "are not those of" in found.status_message
     lost = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
     assert "somebody took it over" in lost.sentence
-    assert ontap.get_volume(workspace.volume_uuid).comment == "of alice"
-    change(ontap, workspace.volume_uuid, name=workspace.volume_name)
+    assert ontap.get_volume(lab_workspace.volume_uuid).comment == "of alice"
+    change(ontap, lab_workspace.volume_uuid, name=lab_workspace.volume_name)
 
     found = only(audit(lab_site), K.VOLUME_UNTAGGED)
     resolve(found, admin)
 
-    volume = ontap.get_volume(workspace.volume_uuid)
-    assert volume.comment == workspace.volume_comment
+    volume = ontap.get_volume(lab_workspace.volume_uuid)
+    assert volume.comment == lab_workspace.volume_comment
     assert "its comment was “of alice”" in found.resolution
     assert audit(lab_site) == []
 
@@ -296,25 +298,28 @@ def change(ontap: OntapGateway, uuid: str, **body: str) -> None:
 
 
 def test_a_volume_that_is_offline_is_brought_back_to_its_place(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
-    change(ontap, workspace.volume_uuid, state="offline")
+    change(ontap, lab_workspace.volume_uuid, state="offline")
     found = only(audit(lab_site), K.VOLUME_OFFLINE)
     assert (found.action, found.is_automatic) == (A.FINISH, False)
 
     resolve(found, admin)
 
-    volume = ontap.get_volume(workspace.volume_uuid)
-    assert (volume.state, volume.junction_path) == ("online", workspace.junction_path)
-    assert (workspace.path / "src").is_dir()
+    volume = ontap.get_volume(lab_workspace.volume_uuid)
+    assert (volume.state, volume.junction_path) == (
+        "online",
+        lab_workspace.junction_path,
+    )
+    assert (lab_workspace.path / "src").is_dir()
     assert audit(lab_site) == []
 
 
 def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway
 ) -> None:
-    uuid = workspace.volume_uuid
-    Workspace.objects.filter(pk=workspace.pk).update(
+    uuid = lab_workspace.volume_uuid
+    Workspace.objects.filter(pk=lab_workspace.pk).update(
         volume_uuid="", state=Workspace.State.FAILED, status_code="unreachable"
     )
 
@@ -323,20 +328,20 @@ def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
     some_time_later()
     assert audit(lab_site) == []
 
-    workspace.refresh_from_db()
-    assert (workspace.volume_uuid, workspace.state) == (uuid, "failed")
-    assert ontap.get_volume(uuid).comment == workspace.volume_comment
+    lab_workspace.refresh_from_db()
+    assert (lab_workspace.volume_uuid, lab_workspace.state) == (uuid, "failed")
+    assert ontap.get_volume(uuid).comment == lab_workspace.volume_comment
 
 
 def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     copy = ontap.create_volume(
         VolumeSpec(
             name="foreign_copy",
             aggregate=lab_site.aggregate,
             size_bytes=20 * 2**20,
-            comment=workspace.volume_comment,
+            comment=lab_workspace.volume_comment,
             export_policy="default",
             uid=20000,
             gid=20000,
@@ -346,12 +351,12 @@ def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
     found = only(audit(lab_site), K.VOLUME_TAG_COPIED)
     assert (found.subject, found.action) == (copy.name, A.REMOVE)
     assert not found.is_automatic
-    assert found.details["own"]["uuid"] == workspace.volume_uuid
+    assert found.details["own"]["uuid"] == lab_workspace.volume_uuid
 
     resolve(found, admin)
 
     assert ontap.get_volume(copy.uuid) == dataclasses.replace(copy, comment="")
-    assert workspace.volume_comment in found.resolution
+    assert lab_workspace.volume_comment in found.resolution
     assert audit(lab_site) == []
 
 
@@ -377,47 +382,49 @@ def test_a_template_without_its_volume_fails_when_an_administrator_says_so(
 
 
 def test_a_clone_that_was_unmounted_is_mounted_on_a_click(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
+    ontap.unmount_volume(lab_workspace.volume_uuid)
     found = only(audit(lab_site), K.JUNCTION_DIFFERS)
     assert (found.action, found.is_automatic) == (A.FINISH, False)
 
     resolve(found, admin)
 
-    assert found.resolution == f"The volume was mounted at {workspace.junction_path}."
+    assert (
+        found.resolution == f"The volume was mounted at {lab_workspace.junction_path}."
+    )
     assert audit(lab_site) == []
 
 
 def test_a_clone_that_was_mounted_elsewhere_comes_back(
-    workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
-    ontap.unmount_volume(workspace.volume_uuid)
-    ontap.mount_volume(workspace.volume_uuid, junction_path="/elsewhere")
+    ontap.unmount_volume(lab_workspace.volume_uuid)
+    ontap.mount_volume(lab_workspace.volume_uuid, junction_path="/elsewhere")
     found = only(audit(lab_site), K.JUNCTION_DIFFERS)
     assert "/elsewhere" in found.sentence
 
     resolve(found, admin)
 
-    volume = ontap.get_volume(workspace.volume_uuid)
-    assert volume.junction_path == workspace.junction_path
+    volume = ontap.get_volume(lab_workspace.volume_uuid)
+    assert volume.junction_path == lab_workspace.junction_path
 
 
 def test_what_is_in_the_trash_is_not_mounted(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     lab_site: Site,
     ontap: OntapGateway,
     perforce: Any,
     admin: User,
 ) -> None:
-    perforce.clients.delete(workspace.client_name)
+    perforce.clients.delete(lab_workspace.client_name)
     now = timezone.now()
-    Workspace.objects.filter(pk=workspace.pk).update(
+    Workspace.objects.filter(pk=lab_workspace.pk).update(
         state=Workspace.State.TRASHED, trashed_at=now, purge_at=now
     )
     found = only(audit(lab_site), K.JUNCTION_DIFFERS)
 
     resolve(found, admin)
 
-    assert ontap.get_volume(workspace.volume_uuid).junction_path == ""
+    assert ontap.get_volume(lab_workspace.volume_uuid).junction_path == ""
     assert audit(lab_site) == []

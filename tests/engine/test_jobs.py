@@ -42,7 +42,7 @@ def owner(jobs_emptied: None) -> User:
 
 
 @pytest.fixture
-def workspace(owner: User) -> Workspace:
+def queued(owner: User) -> Workspace:
     """Asked for, and its first two steps queued; nothing answers at its site."""
     return workspace_create(by=owner, template=SnapshotFactory.create().template)
 
@@ -258,24 +258,24 @@ def test_a_job_of_a_step_that_is_no_more_does_nothing(
 
 
 def test_a_job_of_an_ended_operation_does_nothing(
-    workspace: Workspace, run_jobs: Callable[[], None]
+    queued: Workspace, run_jobs: Callable[[], None]
 ) -> None:
-    provision = workspace.operations.get()
+    provision = queued.operations.get()
     engine_states.end_operation(provision, Operation.State.CANCELLED)
 
     run_jobs()
 
     assert not provision.steps.exclude(attempt=0).exists()
-    queued = provision.steps.filter(name="access")
-    assert {step.state for step in queued} == {Step.State.SKIPPED}
+    steps = provision.steps.filter(name="access")
+    assert {step.state for step in steps} == {Step.State.SKIPPED}
 
 
 def test_retiring_leaves_the_jobs_before_with_nothing_to_do(
-    workspace: Workspace,
+    queued: Workspace,
 ) -> None:
-    provision = workspace.operations.get()
+    provision = queued.operations.get()
 
-    workspace_retire(by=workspace.owner, workspace=workspace)
+    workspace_retire(by=queued.owner, workspace=queued)
 
     assert {step.state for step in provision.steps.all()} == {Step.State.SKIPPED}
 
@@ -295,10 +295,10 @@ def test_jobs_of_a_silent_worker_are_given_to_another(
 
 
 def test_after_a_start_of_the_database_workers_get_time_to_be_heard(
-    workspace: Workspace, run_jobs: Callable[[], None], settings: Settings
+    queued: Workspace, run_jobs: Callable[[], None], settings: Settings
 ) -> None:
     settings.WORKER_HEARTBEAT_SECONDS = 366 * 86400.0
-    give_jobs_to_a_worker(workspace, silent_seconds=3600)
+    give_jobs_to_a_worker(queued, silent_seconds=3600)
 
     queue_sweep(tasks.sweep_jobs)
     run_jobs()
@@ -368,15 +368,15 @@ def test_a_dead_job_like_one_that_waits_keeps_no_other_from_being_given_on(
 
 
 def test_jobs_of_a_worker_that_lives_are_left_to_it(
-    workspace: Workspace, run_jobs: Callable[[], None]
+    queued: Workspace, run_jobs: Callable[[], None]
 ) -> None:
-    give_jobs_to_a_worker(workspace, silent_seconds=0)
+    give_jobs_to_a_worker(queued, silent_seconds=0)
 
     queue_sweep(tasks.sweep_jobs)
     queue_sweep(tasks.sweep_steps)
     run_jobs()
 
-    steps = steps_queued(workspace)
+    steps = steps_queued(queued)
     assert len(steps) == 1
     jobs = ProcrastinateJob.objects.filter(task_name="run_step")
     assert {(job.pk, job.status) for job in jobs} == {
@@ -392,22 +392,22 @@ def test_jobs_of_a_worker_that_lives_are_left_to_it(
     ],
 )
 def test_a_step_whose_job_vanished_is_queued_again(
-    loss: str, workspace: Workspace
+    loss: str, queued: Workspace
 ) -> None:
-    lost = {step.name: step.job_id for step in steps_queued(workspace)}
+    lost = {step.name: step.job_id for step in steps_queued(queued)}
     execute(loss)
 
     tasks.sweep_steps(timestamp=0)
 
-    steps = steps_queued(workspace)
+    steps = steps_queued(queued)
     assert {step.name for step in steps} == set(lost)
     assert not {step.job_id for step in steps} & set(lost.values())
     jobs = ProcrastinateJob.objects.filter(status="todo")
     assert {job.pk for job in jobs} == {step.job_id for step in steps}
 
 
-def test_steps_of_ended_operations_are_not_queued_again(workspace: Workspace) -> None:
-    engine_states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
+def test_steps_of_ended_operations_are_not_queued_again(queued: Workspace) -> None:
+    engine_states.end_operation(queued.operations.get(), Operation.State.CANCELLED)
     execute("DELETE FROM procrastinate_jobs")
 
     tasks.sweep_steps(timestamp=0)
@@ -416,11 +416,11 @@ def test_steps_of_ended_operations_are_not_queued_again(workspace: Workspace) ->
 
 
 def test_a_step_that_died_in_an_ended_operation_holds_up_no_retirement(
-    workspace: Workspace,
+    queued: Workspace,
 ) -> None:
-    step = steps_queued(workspace)[0]
+    step = steps_queued(queued)[0]
     engine_states.start_step(step)
-    workspace_retire(by=workspace.owner, workspace=workspace)
+    workspace_retire(by=queued.owner, workspace=queued)
     execute("UPDATE procrastinate_jobs SET status = 'failed'")
 
     tasks.sweep_steps(timestamp=0)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Template
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.sweeps.watchdog import watchdog
@@ -18,12 +18,10 @@ from provisioner.workspaces.actions.retiring import workspace_retire, workspace_
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.jobs import queue_sweep, run_jobs_once, settle
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def workspace(alice: User, snapshot: Snapshot, jobs_emptied: None) -> Workspace:
-    return workspace_create(by=alice, template=snapshot.template, name="hers")
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("jobs_emptied"),
+]
 
 
 def watch() -> None:

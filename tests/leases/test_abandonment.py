@@ -30,11 +30,6 @@ def make_ready(owner: User, snapshot: Snapshot, *, name: str) -> Workspace:
     return workspace
 
 
-@pytest.fixture
-def workspace(alice: User, snapshot: Snapshot) -> Workspace:
-    return make_ready(alice, snapshot, name="hers")
-
-
 def read(workspace: Workspace) -> Abandonment:
     return abandonment_of(workspace, after_days=28, now=timezone.now())
 
@@ -57,31 +52,31 @@ def read(workspace: Workspace) -> Abandonment:
     ],
 )
 def test_no_single_sign_decides(
-    workspace: Workspace,
+    ready: Workspace,
     admin: User,
     days: int,
     signs: dict[str, float],
     is_abandoned: bool,
 ) -> None:
-    abandon(workspace, days=days, **signs)
+    abandon(ready, days=days, **signs)
 
-    assert read(workspace).is_abandoned == is_abandoned
+    assert read(ready).is_abandoned == is_abandoned
     assert abandoned_matching(admin).exists() == is_abandoned, "rows say the same"
 
 
-def test_what_nobody_has_looked_at_is_not_abandoned(workspace: Workspace) -> None:
-    abandon(workspace)
-    workspace.activity_seen_at = None
+def test_what_nobody_has_looked_at_is_not_abandoned(ready: Workspace) -> None:
+    abandon(ready)
+    ready.activity_seen_at = None
 
-    assert not read(workspace).is_abandoned
-    assert read(workspace).sentence == "Nobody has looked yet."
+    assert not read(ready).is_abandoned
+    assert read(ready).sentence == "Nobody has looked yet."
 
 
-def test_each_sign_says_its_time(workspace: Workspace) -> None:
-    abandon(workspace, days=41, submitted=50, files=45, touched=33)
-    workspace.activity["opened"] = {"count": 3}
+def test_each_sign_says_its_time(ready: Workspace) -> None:
+    abandon(ready, days=41, submitted=50, files=45, touched=33)
+    ready.activity["opened"] = {"count": 3}
 
-    found = read(workspace)
+    found = read(ready)
 
     sentences = {signal.kind: signal.sentence for signal in found.signals}
     assert sentences["accessed"] == "no Perforce command for 41 days"
@@ -94,11 +89,11 @@ def test_each_sign_says_its_time(workspace: Workspace) -> None:
     assert found.idle_days == 33
 
 
-def test_how_far_a_look_came_is_said(workspace: Workspace) -> None:
-    abandon(workspace, days=41, files=30)
-    workspace.activity["files"]["detail"] = "of the first 50,000 entries"
+def test_how_far_a_look_came_is_said(ready: Workspace) -> None:
+    abandon(ready, days=41, files=30)
+    ready.activity["files"]["detail"] = "of the first 50,000 entries"
 
-    [files] = [signal for signal in read(workspace).signals if signal.kind == "files"]
+    [files] = [signal for signal in read(ready).signals if signal.kind == "files"]
 
     assert files.sentence == (
         "no changed file for 30 days (of the first 50,000 entries)"
@@ -106,33 +101,33 @@ def test_how_far_a_look_came_is_said(workspace: Workspace) -> None:
 
 
 def test_the_list_says_who_else_pins_the_snapshot(
-    workspace: Workspace, alice: User, admin: User, snapshot: Snapshot
+    ready: Workspace, alice: User, admin: User, snapshot: Snapshot
 ) -> None:
     make_ready(alice, snapshot, name="other")
-    abandon(workspace)
-    Workspace.objects.filter(pk=workspace.pk).update(unique_bytes=7)
+    abandon(ready)
+    Workspace.objects.filter(pk=ready.pk).update(unique_bytes=7)
 
     found = abandoned_workspaces(admin)
 
     [one] = found.workspaces
-    assert one.workspace == workspace
+    assert one.workspace == ready
     assert (one.snapshot_clones, one.is_last_clone) == (2, False)
     assert (found.frees_bytes, found.unmeasured, found.unseen) == (7, 0, 1)
 
 
 def test_the_longest_idle_come_first(
-    workspace: Workspace, alice: User, admin: User, snapshot: Snapshot
+    ready: Workspace, alice: User, admin: User, snapshot: Snapshot
 ) -> None:
     other = abandon(make_ready(alice, snapshot, name="other"), days=90)
-    abandon(workspace, days=41)
+    abandon(ready, days=41)
 
     found = abandoned_workspaces(admin)
 
-    assert [one.workspace for one in found.workspaces] == [other, workspace]
+    assert [one.workspace for one in found.workspaces] == [other, ready]
 
 
 def test_more_of_them_take_no_more_queries(
-    workspace: Workspace,
+    ready: Workspace,
     alice: User,
     admin: User,
     snapshot: Snapshot,
@@ -152,11 +147,9 @@ def test_it_is_for_administrators(alice: User) -> None:
         abandoned_workspaces(alice)
 
 
-def test_a_kept_one_is_listed_with_its_reason(
-    workspace: Workspace, admin: User
-) -> None:
-    abandon(workspace)
-    Workspace.objects.filter(pk=workspace.pk).update(
+def test_a_kept_one_is_listed_with_its_reason(ready: Workspace, admin: User) -> None:
+    abandon(ready)
+    Workspace.objects.filter(pk=ready.pk).update(
         keep_reason="The fair", expires_at=None
     )
 

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def workspace(published_template: Template, run_jobs: Callable[[], None]) -> Workspace:
+def lab_workspace(
+    published_template: Template, run_jobs: Callable[[], None]
+) -> Workspace:
     """A real one, ready on the lab."""
     owner = UserFactory.create(
         username="alice",
@@ -68,27 +70,27 @@ def age_client(lab: Lab, workspace: Workspace) -> None:
 
 
 def test_signs_are_collected_and_our_look_leaves_none(
-    lab: Lab, workspace: Workspace
+    lab: Lab, lab_workspace: Workspace
 ) -> None:
-    server_id = workspace.site.perforce_server_id
-    age_client(lab, workspace)
+    server_id = lab_workspace.site.perforce_server_id
+    age_client(lab, lab_workspace)
 
     for _ in range(2):
         look_at_clients(server_id=server_id)
 
-    assert moment(workspace, "accessed") == dt.datetime.fromtimestamp(
+    assert moment(lab_workspace, "accessed") == dt.datetime.fromtimestamp(
         LONG_AGO, tz=dt.UTC
     )
-    assert moment(workspace, "submitted") is None
-    assert moment(workspace, "touched") is not None, "its owner asked for it"
-    assert workspace.activity["opened"] == {"count": 0}
-    assert workspace.activity_seen_at is not None
-    assert accessed(lab, workspace) == LONG_AGO
+    assert moment(lab_workspace, "submitted") is None
+    assert moment(lab_workspace, "touched") is not None, "its owner asked for it"
+    assert lab_workspace.activity["opened"] == {"count": 0}
+    assert lab_workspace.activity_seen_at is not None
+    assert accessed(lab, lab_workspace) == LONG_AGO
 
 
-def test_work_of_its_client_is_seen(lab: Lab, workspace: Workspace) -> None:
+def test_work_of_its_client_is_seen(lab: Lab, lab_workspace: Workspace) -> None:
     began_at = timezone.now() - dt.timedelta(minutes=1)
-    p4 = lab.as_admin(client=workspace.client_name)
+    p4 = lab.as_admin(client=lab_workspace.client_name)
     try:
         change = p4.fetch_change()
         change["Description"] = "Work"
@@ -97,54 +99,54 @@ def test_work_of_its_client_is_seen(lab: Lab, workspace: Workspace) -> None:
     finally:
         p4.disconnect()
 
-    look_at_clients(server_id=workspace.site.perforce_server_id)
+    look_at_clients(server_id=lab_workspace.site.perforce_server_id)
 
-    pending_at = moment(workspace, "pending")
+    pending_at = moment(lab_workspace, "pending")
     assert pending_at is not None
     assert pending_at > began_at
-    accessed_at = moment(workspace, "accessed")
+    accessed_at = moment(lab_workspace, "accessed")
     assert accessed_at is not None
     assert accessed_at > began_at - dt.timedelta(hours=1)
 
 
-def test_a_tree_that_nobody_changed_has_no_sign(workspace: Workspace) -> None:
-    look_at_trees(site_id=workspace.site_id)
+def test_a_tree_that_nobody_changed_has_no_sign(lab_workspace: Workspace) -> None:
+    look_at_trees(site_id=lab_workspace.site_id)
 
-    assert moment(workspace, "files") is None
+    assert moment(lab_workspace, "files") is None
 
 
-def test_a_changed_file_is_a_sign(workspace: Workspace) -> None:
+def test_a_changed_file_is_a_sign(lab_workspace: Workspace) -> None:
     changed_at = timezone.now() + dt.timedelta(seconds=30)
-    path = workspace.path / "new.txt"
+    path = lab_workspace.path / "new.txt"
     path.write_text("mine")
     os.utime(path, (changed_at.timestamp(), changed_at.timestamp()))
 
-    look_at_trees(site_id=workspace.site_id)
+    look_at_trees(site_id=lab_workspace.site_id)
 
-    assert moment(workspace, "files") == changed_at
+    assert moment(lab_workspace, "files") == changed_at
 
 
 def test_a_tree_that_is_not_there_is_left_for_the_next_look(
-    workspace: Workspace, tmp_path: os.PathLike[str]
+    lab_workspace: Workspace, tmp_path: os.PathLike[str]
 ) -> None:
-    workspace.site.mount_root = str(tmp_path)
-    workspace.site.save()
+    lab_workspace.site.mount_root = str(tmp_path)
+    lab_workspace.site.save()
 
-    look_at_trees(site_id=workspace.site_id)
+    look_at_trees(site_id=lab_workspace.site_id)
 
-    workspace.refresh_from_db()
-    assert "files" not in workspace.activity
+    lab_workspace.refresh_from_db()
+    assert "files" not in lab_workspace.activity
 
 
 def test_the_sweep_has_each_server_and_site_looked_at(
-    workspace: Workspace, run_jobs: Callable[[], None]
+    lab_workspace: Workspace, run_jobs: Callable[[], None]
 ) -> None:
     sweep_activity(timestamp=0)
     sweep_activity(timestamp=0)
     run_jobs()
 
-    workspace.refresh_from_db()
-    assert {"accessed", "touched", "files"} <= set(workspace.activity)
+    lab_workspace.refresh_from_db()
+    assert {"accessed", "touched", "files"} <= set(lab_workspace.activity)
 
 
 def test_without_workspaces_nobody_looks(

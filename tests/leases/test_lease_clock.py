@@ -69,7 +69,7 @@ def alice(db: None) -> User:
 
 
 @pytest.fixture
-def workspace(clock: Clock, alice: User, snapshot: Snapshot) -> Workspace:
+def leased(clock: Clock, alice: User, snapshot: Snapshot) -> Workspace:
     """One of alice's, ready, with the built-in lease of thirty days."""
     return make_ready(alice, snapshot)
 
@@ -171,10 +171,10 @@ def save_policy(by: User, **changes: object) -> policies.PolicyPreview:
 
 
 def test_a_lease_ends_after_thirty_days_with_two_mails_before(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     ends_at = BEGINS_AT + 30 * DAY
-    assert deadline(workspace, clock).ends_at == ends_at
+    assert deadline(leased, clock).ends_at == ends_at
 
     run(clock, days=29.9)
 
@@ -185,21 +185,21 @@ def test_a_lease_ends_after_thirty_days_with_two_mails_before(
     assert second.subject == "The lease of hers ends in 1 day"
     assert "ends on Wed 01 Apr 2026, 09:00 UTC" in first.body
     assert "Sat 04 Apr 2026, 09:00 UTC" in first.body
-    page = f"https://cloneyard.example.com/workspaces/{workspace.pk}/"
+    page = f"https://cloneyard.example.com/workspaces/{leased.pk}/"
     assert page in first.body
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.READY
 
     run(clock, days=0.1)
 
-    workspace.refresh_from_db()
+    leased.refresh_from_db()
     assert clock.now == ends_at
-    assert workspace.state == Workspace.State.RETIRING
-    operation = workspace.operations.first()
+    assert leased.state == Workspace.State.RETIRING
+    operation = leased.operations.first()
     assert operation is not None
     assert operation.parameters["unsaved"] == "rescue"
     assert operation.requested_by.username == "cloneyard.system"
-    assert "Its lease ended on" in workspace.status_message
+    assert "Its lease ended on" in leased.status_message
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,10 @@ def test_a_rescue_is_promised_to_those_alone_who_can_submit(
 
 
 def test_the_trash_is_announced_and_emptied_in_time(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     run(clock, days=30)
-    work(workspace, clock)
+    work(leased, clock)
     trashed_at = clock.now
     Mailbox.empty()
 
@@ -235,23 +235,23 @@ def test_the_trash_is_announced_and_emptied_in_time(
     assert Mailbox.subjects() == ["hers is in the trash"]
     _, mail = Mailbox.delivered[0]
     assert exact(trashed_at + 3 * DAY) in mail.body
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.TRASHED
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.TRASHED
 
     run(clock, days=0.2)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.PURGING
-    work(workspace, clock)
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.PURGING
+    work(leased, clock)
     run(clock, days=5, every=DAY)
     assert len(Mailbox.delivered) == 1
 
 
 def test_who_retires_it_gets_no_mail_about_it(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
-    workspace_retire(by=alice, workspace=workspace)
-    work(workspace, clock)
+    workspace_retire(by=alice, workspace=leased)
+    work(leased, clock)
 
     run(clock, days=40, every=DAY)
 
@@ -259,10 +259,10 @@ def test_who_retires_it_gets_no_mail_about_it(
 
 
 def test_who_had_it_retired_by_somebody_is_told(
-    workspace: Workspace, clock: Clock, admin: User
+    leased: Workspace, clock: Clock, admin: User
 ) -> None:
-    workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
-    work(workspace, clock)
+    workspace_retire(by=admin, workspace=leased, unsaved="rescue")
+    work(leased, clock)
 
     run(clock, days=1)
 
@@ -272,17 +272,17 @@ def test_who_had_it_retired_by_somebody_is_told(
 
 @pytest.mark.parametrize("was_found", [True, False])
 def test_who_had_work_discarded_by_somebody_is_told_that(
-    workspace: Workspace, clock: Clock, admin: User, was_found: bool
+    leased: Workspace, clock: Clock, admin: User, was_found: bool
 ) -> None:
     nothing, discarded = "nothing in it that was not", "was discarded, as admin chose"
-    workspace_retire(by=admin, workspace=workspace, unsaved="discard")
+    workspace_retire(by=admin, workspace=leased, unsaved="discard")
     if was_found:
         # Whoever chose it last had it done.
-        for actor in (workspace.owner, admin):
+        for actor in (leased.owner, admin):
             record_event(
-                workspace, kind="unsaved_work_discarded", message="3", actor=actor
+                leased, kind="unsaved_work_discarded", message="3", actor=actor
             )
-    work(workspace, clock)
+    work(leased, clock)
 
     run(clock, days=1)
 
@@ -292,20 +292,20 @@ def test_who_had_work_discarded_by_somebody_is_told_that(
 
 
 def test_what_an_earlier_try_had_rescued_is_told(
-    workspace: Workspace, clock: Clock, admin: User
+    leased: Workspace, clock: Clock, admin: User
 ) -> None:
-    workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
+    workspace_retire(by=admin, workspace=leased, unsaved="rescue")
     Rescue.objects.create(
-        workspace=workspace,
-        operation=workspace.operations.get(kind=WorkspaceOperation.RETIRE),
+        workspace=leased,
+        operation=leased.operations.get(kind=WorkspaceOperation.RETIRE),
         shelves=[{"change": 4711, "was": "default", "files": ["//depot/a"]}],
         is_complete=True,
     )
-    end_running(workspace, Operation.State.FAILED)
+    end_running(leased, Operation.State.FAILED)
     failed = Workspace.State.FAILED
-    set_workspace_state(workspace, failed, code="x", message="It failed.")
-    workspace_retire(by=admin, workspace=workspace, unsaved="rescue")
-    work(workspace, clock)
+    set_workspace_state(leased, failed, code="x", message="It failed.")
+    workspace_retire(by=admin, workspace=leased, unsaved="rescue")
+    work(leased, clock)
 
     run(clock, days=1)
 
@@ -347,42 +347,42 @@ def test_a_short_lease_is_not_announced_as_if_it_had_been_long(
 
 
 def test_an_extension_in_the_last_second_wins(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
     run(clock, days=29.9)
     Mailbox.empty()
     clock.at(BEGINS_AT + 30 * DAY - dt.timedelta(seconds=1))
 
-    workspace_extend(by=alice, workspace=workspace)
+    workspace_extend(by=alice, workspace=leased)
     run(clock, days=1, every=MINUTE * 30)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.READY
     assert Mailbox.delivered == []
-    assert deadline(workspace, clock).ends_at == (
+    assert deadline(leased, clock).ends_at == (
         BEGINS_AT + 60 * DAY - dt.timedelta(seconds=1)
     )
 
 
 def test_an_extension_after_the_last_second_wins_until_the_sweep_comes(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
     run(clock, days=29.9)
     clock.at(BEGINS_AT + 30 * DAY + dt.timedelta(seconds=30))
-    assert deadline(workspace, clock).is_over
+    assert deadline(leased, clock).is_over
 
-    workspace_extend(by=alice, workspace=workspace, seconds=lease_queries.DAY * 3)
+    workspace_extend(by=alice, workspace=leased, seconds=lease_queries.DAY * 3)
     tick(clock)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.READY
 
 
 def test_a_moved_deadline_has_mails_of_its_own(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
     run(clock, days=24)
-    workspace_extend(by=alice, workspace=workspace)
+    workspace_extend(by=alice, workspace=leased)
     ends_at = BEGINS_AT + 54 * DAY
 
     run(clock, days=29)
@@ -391,32 +391,32 @@ def test_a_moved_deadline_has_mails_of_its_own(
 
 
 def test_a_mail_that_is_due_is_not_sent_once_the_lease_is_extended(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
     clock.at(BEGINS_AT + 23 * DAY)
 
-    workspace_extend(by=alice, workspace=workspace)
+    workspace_extend(by=alice, workspace=leased)
     send_due(now=clock.now)
 
     assert Mailbox.delivered == []
-    notice = workspace.notices.get(
+    notice = leased.notices.get(
         deadline_at=BEGINS_AT + 30 * DAY, seconds_before=7 * lease_queries.DAY
     )
     assert notice.voided_at is not None
 
 
 def test_no_mail_goes_out_for_what_is_gone(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
     clock.at(BEGINS_AT + 23 * DAY)
-    workspace_retire(by=alice, workspace=workspace)
+    workspace_retire(by=alice, workspace=leased)
 
     send_due(now=clock.now)
-    work(workspace, clock)
+    work(leased, clock)
     send_due(now=clock.advance(days=6))
 
     assert Mailbox.delivered == []
-    voided = workspace.notices.exclude(void_reason="")
+    voided = leased.notices.exclude(void_reason="")
     assert {notice.void_reason for notice in voided} == {
         "The workspace is being retired.",
         "The workspace is in the trash.",
@@ -424,14 +424,14 @@ def test_no_mail_goes_out_for_what_is_gone(
 
 
 def test_who_keeps_it_hears_nothing_until_it_is_released(
-    workspace: Workspace, clock: Clock, admin: User
+    leased: Workspace, clock: Clock, admin: User
 ) -> None:
-    workspace_keep(by=admin, workspace=workspace, reason="The trade fair")
+    workspace_keep(by=admin, workspace=leased, reason="The trade fair")
     run(clock, days=100, every=DAY)
     assert Mailbox.delivered == []
-    assert deadline(workspace, clock).kept_because == "The trade fair"
+    assert deadline(leased, clock).kept_because == "The trade fair"
 
-    workspace_release(by=admin, workspace=workspace)
+    workspace_release(by=admin, workspace=leased)
     released_at = clock.now
     run(clock, days=29.9)
 
@@ -439,13 +439,13 @@ def test_who_keeps_it_hears_nothing_until_it_is_released(
 
 
 def test_the_same_deadline_again_gets_the_mails_that_were_not_sent(
-    workspace: Workspace, clock: Clock, admin: User
+    leased: Workspace, clock: Clock, admin: User
 ) -> None:
     clock.at(BEGINS_AT + 20 * DAY)
-    workspace_keep(by=admin, workspace=workspace, reason="For a day")
-    workspace_release(by=admin, workspace=workspace)
-    Workspace.objects.filter(pk=workspace.pk).update(expires_at=BEGINS_AT + 22 * DAY)
-    workspace_extend(by=admin, workspace=workspace, until=BEGINS_AT + 30 * DAY)
+    workspace_keep(by=admin, workspace=leased, reason="For a day")
+    workspace_release(by=admin, workspace=leased)
+    Workspace.objects.filter(pk=leased.pk).update(expires_at=BEGINS_AT + 22 * DAY)
+    workspace_extend(by=admin, workspace=leased, until=BEGINS_AT + 30 * DAY)
 
     run(clock, days=9.5)
 
@@ -456,7 +456,7 @@ def test_the_same_deadline_again_gets_the_mails_that_were_not_sent(
 
 
 def test_mails_missed_while_nothing_ran_become_one(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     clock.at(BEGINS_AT + 29 * DAY + 6 * HOUR)
 
@@ -467,27 +467,27 @@ def test_mails_missed_while_nothing_ran_become_one(
 
 
 def test_nobody_loses_a_workspace_because_we_were_down(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     clock.at(BEGINS_AT + 33 * DAY)
 
     tick(clock)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.READY
     assert Mailbox.subjects() == ["The lease of hers ends in 1 day"]
     assert exact(clock.now + DAY) in Mailbox.delivered[0][1].body
-    assert workspace.events.filter(kind="lease_postponed").count() == 1
+    assert leased.events.filter(kind="lease_postponed").count() == 1
 
     run(clock, days=1)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.RETIRING
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.RETIRING
     assert len(Mailbox.delivered) == 1
 
 
 def test_the_sender_alone_does_not_announce_what_is_past(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     clock.at(BEGINS_AT + 33 * DAY)
 
@@ -497,15 +497,15 @@ def test_the_sender_alone_does_not_announce_what_is_past(
 
 
 def test_who_was_warned_once_is_not_given_more_time(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     run(clock, days=24)
     clock.at(BEGINS_AT + 31 * DAY)
 
     tick(clock)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.RETIRING
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.RETIRING
     assert len(Mailbox.delivered) == 1
 
 
@@ -513,7 +513,7 @@ def test_who_was_warned_once_is_not_given_more_time(
     ("trouble", "mails"), [("killed before", 0), ("killed after", 1)]
 )
 def test_a_sender_that_is_killed_never_sends_twice(
-    workspace: Workspace, clock: Clock, trouble: str, mails: int
+    leased: Workspace, clock: Clock, trouble: str, mails: int
 ) -> None:
     clock.at(BEGINS_AT + 23 * DAY)
     Mailbox.trouble = trouble
@@ -528,7 +528,7 @@ def test_a_sender_that_is_killed_never_sends_twice(
 
 
 def test_a_connection_that_breaks_after_the_mail_is_no_reason_to_repeat_it(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     Mailbox.trouble = "connection lost after"
 
@@ -539,7 +539,7 @@ def test_a_connection_that_breaks_after_the_mail_is_no_reason_to_repeat_it(
 
 @pytest.mark.parametrize("trouble", ["refused", "unreachable"])
 def test_what_the_server_did_not_take_is_tried_again(
-    workspace: Workspace, clock: Clock, trouble: str
+    leased: Workspace, clock: Clock, trouble: str
 ) -> None:
     clock.at(BEGINS_AT + 23 * DAY)
     Mailbox.trouble = trouble
@@ -557,80 +557,80 @@ def test_what_the_server_did_not_take_is_tried_again(
 
 
 def test_a_mail_server_that_never_answers_does_not_keep_workspaces_for_ever(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     Mailbox.trouble = "unreachable"
 
     run(clock, days=32)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.RETIRING
-    reasons = set(workspace.notices.values_list("void_reason", flat=True))
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.RETIRING
+    reasons = set(leased.notices.values_list("void_reason", flat=True))
     assert "The mail server did not take it." in reasons
 
 
 def test_without_an_address_there_is_nothing_to_wait_for(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
     User.objects.filter(pk=alice.pk).update(email="")
 
     run(clock, days=30)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.RETIRING
-    assert workspace.notices.filter(void_reason__contains="no mail address").exists()
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.RETIRING
+    assert leased.notices.filter(void_reason__contains="no mail address").exists()
 
 
 def test_without_a_mail_server_nothing_is_said_to_be_sent(
-    workspace: Workspace, clock: Clock, settings: Settings
+    leased: Workspace, clock: Clock, settings: Settings
 ) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 
     run(clock, days=30)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.RETIRING
-    assert not workspace.notices.filter(sent_at__isnull=False).exists()
-    assert not workspace.events.filter(kind="notice_sent").exists()
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.RETIRING
+    assert not leased.notices.filter(sent_at__isnull=False).exists()
+    assert not leased.events.filter(kind="notice_sent").exists()
 
 
 # --- retirements that do not work
 
 
 def test_a_retirement_that_fails_is_tried_again_with_pauses_and_one_mail(
-    workspace: Workspace, clock: Clock
+    leased: Workspace, clock: Clock
 ) -> None:
     run(clock, days=30)
     Mailbox.empty()
 
     for _ in range(2 * 24 * 2):
-        workspace.refresh_from_db()
-        if workspace.state == Workspace.State.RETIRING:
-            end_running(workspace, Operation.State.REFUSED, message="Not comparable.")
-            set_workspace_state(workspace, Workspace.State.READY)
+        leased.refresh_from_db()
+        if leased.state == Workspace.State.RETIRING:
+            end_running(leased, Operation.State.REFUSED, message="Not comparable.")
+            set_workspace_state(leased, Workspace.State.READY)
         tick(clock)
         clock.advance(minutes=30)
 
-    attempts = workspace.operations.filter(kind=WorkspaceOperation.RETIRE).count()
+    attempts = leased.operations.filter(kind=WorkspaceOperation.RETIRE).count()
     assert 4 <= attempts <= 7
     assert Mailbox.subjects() == ["hers could not be retired"]
     assert "Not comparable." in Mailbox.delivered[0][1].body
 
 
 def test_what_was_brought_back_has_a_lease_again(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
     run(clock, days=30)
-    work(workspace, clock)
+    work(leased, clock)
     clock.advance(days=1)
-    workspace_restore(by=alice, workspace=workspace)
-    work(workspace, clock)
+    workspace_restore(by=alice, workspace=leased)
+    work(leased, clock)
 
     tick(clock)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY
-    assert workspace.expires_at == clock.now + 30 * DAY
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.READY
+    assert leased.expires_at == clock.now + 30 * DAY
 
 
 def test_what_a_token_got_and_brought_back_has_a_lease_as_long_as_the_token_may_have(
@@ -653,16 +653,16 @@ def test_what_a_token_got_and_brought_back_has_a_lease_as_long_as_the_token_may_
 
 
 def test_what_was_brought_back_is_warned_as_the_policy_is_by_then(
-    workspace: Workspace, clock: Clock, alice: User, admin: User
+    leased: Workspace, clock: Clock, alice: User, admin: User
 ) -> None:
     run(clock, days=25, every=5 * DAY)
     Mailbox.empty()
-    workspace_retire(by=alice, workspace=workspace)
-    work(workspace, clock)
+    workspace_retire(by=alice, workspace=leased)
+    work(leased, clock)
     save_policy(admin, warn_seconds=[2 * lease_queries.DAY])
-    workspace_restore(by=alice, workspace=workspace)
-    work(workspace, clock)
-    ends_at = deadline(workspace, clock).ends_at
+    workspace_restore(by=alice, workspace=leased)
+    work(leased, clock)
+    ends_at = deadline(leased, clock).ends_at
     assert ends_at is not None
 
     run(clock, days=4.9)
@@ -671,32 +671,32 @@ def test_what_was_brought_back_is_warned_as_the_policy_is_by_then(
 
 
 def test_a_trash_that_could_not_be_emptied_is_tried_again(
-    workspace: Workspace, clock: Clock, alice: User
+    leased: Workspace, clock: Clock, alice: User
 ) -> None:
-    workspace_retire(by=alice, workspace=workspace)
-    work(workspace, clock)
+    workspace_retire(by=alice, workspace=leased)
+    work(leased, clock)
     run(clock, days=3)
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.PURGING
-    end_running(workspace, Operation.State.FAILED, message="Busy.")
-    set_workspace_state(workspace, Workspace.State.FAILED, code="busy")
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.PURGING
+    end_running(leased, Operation.State.FAILED, message="Busy.")
+    set_workspace_state(leased, Workspace.State.FAILED, code="busy")
 
     run(clock, days=0.5 / 24, every=MINUTE)
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.FAILED, "not at once"
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.FAILED, "not at once"
     run(clock, days=1 / 24, every=MINUTE)
 
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.PURGING
+    leased.refresh_from_db()
+    assert leased.state == Workspace.State.PURGING
 
 
 # --- policies
 
 
 def test_a_shorter_maximum_pulls_deadlines_in_and_warns_first(
-    workspace: Workspace, clock: Clock, admin: User, alice: User
+    leased: Workspace, clock: Clock, admin: User, alice: User
 ) -> None:
-    workspace_extend(by=alice, workspace=workspace, seconds=90 * lease_queries.DAY)
+    workspace_extend(by=alice, workspace=leased, seconds=90 * lease_queries.DAY)
     clock.advance(days=1)
 
     preview = save_policy(
@@ -706,14 +706,14 @@ def test_a_shorter_maximum_pulls_deadlines_in_and_warns_first(
     )
 
     assert preview.moving == 1
-    assert deadline(workspace, clock).ends_at == clock.now + 7 * DAY
+    assert deadline(leased, clock).ends_at == clock.now + 7 * DAY
     began_at = clock.now
     run(clock, days=6.9)
     assert sent_at() == [began_at + 6 * HOUR, began_at + 6 * DAY]
 
 
 def test_other_moments_count_for_leases_that_run(
-    workspace: Workspace, clock: Clock, admin: User
+    leased: Workspace, clock: Clock, admin: User
 ) -> None:
     save_policy(admin, warn_seconds=[3 * lease_queries.DAY, 2 * lease_queries.HOUR])
 

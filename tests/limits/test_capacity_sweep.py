@@ -45,7 +45,7 @@ def control(lab_site: Site) -> Iterator[LabControl]:
 
 
 @pytest.fixture
-def workspace(
+def lab_workspace(
     owner: User, built_template: Template, run_jobs: Callable[[], None]
 ) -> Workspace:
     workspace = workspace_create(by=owner, template=built_template)
@@ -56,10 +56,10 @@ def workspace(
 
 
 def test_volumes_on_other_aggregates_promise_nothing_of_this_one(
-    workspace: Workspace,
+    lab_workspace: Workspace,
 ) -> None:
     """They count among the volumes of the SVM, and not against this one's size."""
-    site = workspace.site
+    site = lab_workspace.site
     before = limit_sweeps.measure(site)
     assert before.provisioned_bytes > 0
 
@@ -70,12 +70,12 @@ def test_volumes_on_other_aggregates_promise_nothing_of_this_one(
     assert after.volumes == before.volumes
 
 
-def test_a_site_is_measured(workspace: Workspace) -> None:
+def test_a_site_is_measured(lab_workspace: Workspace) -> None:
     began_at = timezone.now()
     long_ago = began_at.date() - dt.timedelta(days=400)
-    CapacityDay.objects.create(site=workspace.site, day=long_ago, clones=7)
+    CapacityDay.objects.create(site=lab_workspace.site, day=long_ago, clones=7)
 
-    measured = limit_sweeps.measure(workspace.site)
+    measured = limit_sweeps.measure(lab_workspace.site)
 
     assert measured.ontap_version == "9.16.1"
     assert measured.aggregate_size_bytes == (
@@ -89,17 +89,17 @@ def test_a_site_is_measured(workspace: Workspace) -> None:
     assert measured.saved_bytes < measured.logical_bytes
     assert measured.volumes >= 2
     assert measured.max_volumes == 12_000
-    assert measured.provisioned_bytes >= 2 * workspace.template.volume_size_bytes
+    assert measured.provisioned_bytes >= 2 * lab_workspace.template.volume_size_bytes
     assert measured.measured_at is not None
     assert measured.measured_at >= began_at
     assert measured.status_message == ""
-    workspace.refresh_from_db()
-    assert workspace.unique_bytes is not None
-    assert workspace.unique_bytes >= 0
-    assert workspace.measured_at is not None
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.unique_bytes is not None
+    assert lab_workspace.unique_bytes >= 0
+    assert lab_workspace.measured_at is not None
 
     # One row keeps the day, and what is too long ago goes.
-    again = limit_sweeps.measure(workspace.site)
+    again = limit_sweeps.measure(lab_workspace.site)
     day = CapacityDay.objects.get()
     assert day.day in (began_at.date(), timezone.now().date())
     assert (day.size_bytes, day.clones) == (again.aggregate_size_bytes, 1)
@@ -107,31 +107,31 @@ def test_a_site_is_measured(workspace: Workspace) -> None:
 
 
 def test_what_a_workspace_takes_grows_with_what_is_written(
-    workspace: Workspace,
+    lab_workspace: Workspace,
 ) -> None:
-    limit_sweeps.measure(workspace.site)
-    workspace.refresh_from_db()
-    before = workspace.unique_bytes or 0
-    (workspace.path / "big").write_bytes(os.urandom(5 << 20))
+    limit_sweeps.measure(lab_workspace.site)
+    lab_workspace.refresh_from_db()
+    before = lab_workspace.unique_bytes or 0
+    (lab_workspace.path / "big").write_bytes(os.urandom(5 << 20))
 
     # ONTAP's figures follow what is written after a while.
     ends = time.monotonic() + SETTLED_WITHIN_SECONDS
-    while (workspace.unique_bytes or 0) < before + (5 << 20):
-        assert time.monotonic() < ends, workspace.unique_bytes
+    while (lab_workspace.unique_bytes or 0) < before + (5 << 20):
+        assert time.monotonic() < ends, lab_workspace.unique_bytes
         time.sleep(LOOK_EVERY_SECONDS)
-        limit_sweeps.measure(workspace.site)
-        workspace.refresh_from_db()
+        limit_sweeps.measure(lab_workspace.site)
+        lab_workspace.refresh_from_db()
 
 
 def test_volumes_of_others_are_told_apart(
-    workspace: Workspace, built_template: Template
+    lab_workspace: Workspace, built_template: Template
 ) -> None:
-    before = limit_sweeps.measure(workspace.site)
-    snapshot = workspace.snapshot
-    ontap = registry.ontap(workspace.site)
+    before = limit_sweeps.measure(lab_workspace.site)
+    snapshot = lab_workspace.snapshot
+    ontap = registry.ontap(lab_workspace.site)
     foreign = ontap.create_clone(
         CloneSpec(
-            name=f"somebodys_{workspace.tag.hex[:8]}",
+            name=f"somebodys_{lab_workspace.tag.hex[:8]}",
             parent_volume=built_template.volume_name,
             parent_snapshot=snapshot.name,
             comment="not ours",
@@ -140,7 +140,7 @@ def test_volumes_of_others_are_told_apart(
         )
     )
     try:
-        after = limit_sweeps.measure(workspace.site)
+        after = limit_sweeps.measure(lab_workspace.site)
     finally:
         ontap.delete_volume(foreign.uuid, force=True)
 
@@ -245,34 +245,34 @@ def test_a_snapshot_that_ontap_refuses_fails_the_build_in_the_same_words(
     assert built_template.status_code == "snapshot_limit"
 
 
-def test_a_volume_that_is_short_of_inodes_gets_more(workspace: Workspace) -> None:
-    site, ontap = workspace.site, registry.ontap(workspace.site)
-    used = inodes_used(workspace)
-    ontap.set_max_inodes(workspace.volume_uuid, max_inodes=used + 1)
+def test_a_volume_that_is_short_of_inodes_gets_more(lab_workspace: Workspace) -> None:
+    site, ontap = lab_workspace.site, registry.ontap(lab_workspace.site)
+    used = inodes_used(lab_workspace)
+    ontap.set_max_inodes(lab_workspace.volume_uuid, max_inodes=used + 1)
 
     limit_sweeps.measure(site)
 
-    workspace.refresh_from_db()
-    assert (workspace.used_inodes, workspace.max_inodes) == (used, used + 1)
-    assert ontap.get_volume(workspace.volume_uuid).max_inodes == 2 * used
+    lab_workspace.refresh_from_db()
+    assert (lab_workspace.used_inodes, lab_workspace.max_inodes) == (used, used + 1)
+    assert ontap.get_volume(lab_workspace.volume_uuid).max_inodes == 2 * used
     limit_sweeps.measure(site)
-    workspace.refresh_from_db()
-    assert workspace.max_inodes == 2 * used
-    assert ontap.get_volume(workspace.volume_uuid).max_inodes == 2 * used
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.max_inodes == 2 * used
+    assert ontap.get_volume(lab_workspace.volume_uuid).max_inodes == 2 * used
 
 
 def test_a_volume_that_ontap_gives_no_more_inodes_stays_as_it_is(
-    workspace: Workspace, lab: Lab
+    lab_workspace: Workspace, lab: Lab
 ) -> None:
-    ontap = registry.ontap(workspace.site)
-    few = inodes_used(workspace) + 1
-    ontap.set_max_inodes(workspace.volume_uuid, max_inodes=few)
+    ontap = registry.ontap(lab_workspace.site)
+    few = inodes_used(lab_workspace) + 1
+    ontap.set_max_inodes(lab_workspace.volume_uuid, max_inodes=few)
     lab.break_ontap({"status": 403, "code": "6", "method": "PATCH", "times": 1})
 
-    measured = limit_sweeps.measure(workspace.site)
+    measured = limit_sweeps.measure(lab_workspace.site)
 
     assert measured.status_message == ""
-    assert ontap.get_volume(workspace.volume_uuid).max_inodes == few
+    assert ontap.get_volume(lab_workspace.volume_uuid).max_inodes == few
     lab.break_ontap()
 
 

@@ -74,7 +74,7 @@ def emptied_lab(
     What was published for many tests stays for those that begin with a workspace of
     it: they leave it as it is.
     """
-    if "workspace" not in request.fixturenames:
+    if "lab_workspace" not in request.fixturenames:
         published.forget()
     kept = published.template
     kept_volume, kept_client = (
@@ -147,7 +147,7 @@ def client_named(name: str, *, description: str) -> ClientSpec:
 
 
 @pytest.fixture
-def workspace(owner: User, published_template: Template) -> Workspace:
+def lab_workspace(owner: User, published_template: Template) -> Workspace:
     workspace = settle(workspace_create(by=owner, template=published_template))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     long_ago()

@@ -89,7 +89,7 @@ def people(world: World) -> People:
 
 
 @pytest.fixture
-def workspace(world: World) -> Workspace:
+def shared_workspace(world: World) -> Workspace:
     """One of alice's, ready to work in; she shares it with dave."""
     return world.workspace
 

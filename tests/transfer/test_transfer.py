@@ -54,12 +54,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def workspace(alice_at_work: AtWork) -> Workspace:
+def lab_workspace(alice_at_work: AtWork) -> Workspace:
     return alice_at_work.workspace
 
 
 def test_work_arrives_in_the_newer_generation(
-    alice_at_work: AtWork, others: Others, workspace: Workspace
+    alice_at_work: AtWork, others: Others, lab_workspace: Workspace
 ) -> None:
     """As it was opened, with what others did merged, and the old one put away."""
     at, p4 = alice_at_work, alice_at_work.p4
@@ -83,17 +83,17 @@ def test_work_arrives_in_the_newer_generation(
     edit(at, "src/file7.txt", "shelved\n", "-c", shelved)
     p4.run("shelve", "-c", shelved)
     p4.run("revert", "-c", shelved, "//...")
-    opened = opened_in(workspace)
+    opened = opened_in(lab_workspace)
     others.write("src/file8.txt", "theirs before\nline of 8\n")
     others.write("src/theirs.txt", "of others\n")
-    others.publish(workspace.template)
+    others.publish(lab_workspace.template)
 
-    transfer = bring(workspace, takes_untracked=True)
+    transfer = bring(lab_workspace, takes_untracked=True)
 
     made = transfer.workspace
     assert made.state == Workspace.State.READY, made.status_message
     assert transfer.all_conflicts == []
-    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
     assert copies_left(made) == []
     texts = {path.name: path.read_text() for path in (made.path / "src").iterdir()}
     assert texts["theirs.txt"] == "of others\n"
@@ -124,13 +124,13 @@ def test_work_arrives_in_the_newer_generation(
     assert transfer.counts["untracked"] == 1
     assert transfer.counts["left_changes"] == [int(shelved)]
 
-    workspace_restore(by=workspace.owner, workspace=workspace)
-    settle(workspace)
-    assert opened_in(workspace).keys() == opened.keys()
+    workspace_restore(by=lab_workspace.owner, workspace=lab_workspace)
+    settle(lab_workspace)
+    assert opened_in(lab_workspace).keys() == opened.keys()
 
 
 def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
-    alice_at_work: AtWork, others: Others, workspace: Workspace
+    alice_at_work: AtWork, others: Others, lab_workspace: Workspace
 ) -> None:
     at = alice_at_work
     edit(at, "src/file1.txt", "mine\n")
@@ -141,22 +141,22 @@ def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
     at.p4.run("delete", str(at.root / "src/file4.txt"))
     (at.root / "src/notes.txt").write_text("my notes\n")
     (at.root / "src/same.txt").write_text("the same\n")
-    before = everything_about(workspace)
+    before = everything_about(lab_workspace)
     others.write("src/file1.txt", "theirs\n")
     others.delete("src/file2.txt")
     others.write("src/both.txt", "theirs\n")
     others.write("src/file4.txt", "theirs\n")
     others.write("src/notes.txt", "their notes\n")
     others.write("src/same.txt", "the same\n")
-    others.publish(workspace.template)
+    others.publish(lab_workspace.template)
 
-    transfer = bring(workspace, takes_untracked=True)
+    transfer = bring(lab_workspace, takes_untracked=True)
 
     made = transfer.workspace
     assert made.state == Workspace.State.READY, made.status_message
-    assert workspace.state == Workspace.State.READY
+    assert lab_workspace.state == Workspace.State.READY
     assert "stays until you retire it" in transfer.outcome
-    assert everything_about(workspace) == before
+    assert everything_about(lab_workspace) == before
     assert copies_left(made) == []
     found = {
         c["path"].removeprefix(f"{others.there}/"): c for c in transfer.all_conflicts
@@ -170,7 +170,7 @@ def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
         "src/file4.txt": "changed_there",
         "src/notes.txt": "kept_aside",
     }
-    root, old = made.path, workspace.name
+    root, old = made.path, lab_workspace.name
     assert (root / "src/file1.txt").read_text() == "mine\n"
     assert (root / f"src/file2.txt.from-{old}").read_text().startswith("mine, of a")
     assert (root / f"src/only-one.txt.from-{old}").read_text() == "mine alone\n"
@@ -193,15 +193,17 @@ STEPS = ("look", "shelve", "unshelve", "merge", "files", "proof", "shelves")
 
 
 @pytest.fixture
-def with_work(alice_at_work: AtWork, others: Others, workspace: Workspace) -> Workspace:
+def with_work(
+    alice_at_work: AtWork, others: Others, lab_workspace: Workspace
+) -> Workspace:
     """A workspace with work of several kinds in it, and a newer generation."""
     at = alice_at_work
     edit(at, "src/file1.txt", "mine\n")
     add(at, "src/new.txt", "new\n", "-c", new_change(at, "something new"))
     (at.root / "src/notes.txt").write_text("my notes\n")
     others.write("src/file2.txt", "theirs\n")
-    others.publish(workspace.template)
-    return workspace
+    others.publish(lab_workspace.template)
+    return lab_workspace
 
 
 def kill_after(name: str, made: Workspace) -> None:
@@ -277,50 +279,50 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
 
 
 def test_what_is_not_resolved_stops_it_before_anything_is_copied(
-    alice_at_work: AtWork, others: Others, workspace: Workspace
+    alice_at_work: AtWork, others: Others, lab_workspace: Workspace
 ) -> None:
     edit(alice_at_work, "src/file1.txt", "mine\n")
     with pytest.raises(NothingNewer):
-        workspace_transfer(by=workspace.owner, workspace=workspace)
+        workspace_transfer(by=lab_workspace.owner, workspace=lab_workspace)
     others.write("src/file1.txt", "theirs\n")
-    others.publish(workspace.template)
+    others.publish(lab_workspace.template)
     alice_at_work.p4.run("sync", "-q", str(alice_at_work.root / "src/file1.txt"))
-    before = everything_about(workspace)
+    before = everything_about(lab_workspace)
 
-    look = workspace_look(by=workspace.owner, workspace=workspace)
-    settle(workspace)
+    look = workspace_look(by=lab_workspace.owner, workspace=lab_workspace)
+    settle(lab_workspace)
 
     look.refresh_from_db()
     assert look.state == Operation.State.SUCCEEDED, look.status_message
     assert look.findings is not None
     assert [f["action"] for f in look.findings["opened"]] == ["edit"]
     assert "p4 resolve" in look.findings["blockers"][0]
-    assert workspace.state == Workspace.State.READY
-    transfer = bring(workspace)
+    assert lab_workspace.state == Workspace.State.READY
+    transfer = bring(lab_workspace)
     assert transfer.workspace.status_code == "cannot_transfer"
     assert transfer.shelves is None
     assert copies_left(transfer.workspace) == []
-    assert everything_about(workspace) == before
+    assert everything_about(lab_workspace) == before
 
 
 def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
-    alice_at_work: AtWork, others: Others, workspace: Workspace
+    alice_at_work: AtWork, others: Others, lab_workspace: Workspace
 ) -> None:
     edit(alice_at_work, "src/file8.txt", "line of 8\nmine at the end\n")
     alice_at_work.p4.run("delete", str(alice_at_work.root / "src/file4.txt"))
     others.write("src/file8.txt", "theirs before\nline of 8\n")
     others.write("src/file4.txt", "theirs\n")
     others.submit()
-    template, path = workspace.template, f"{others.there}/src/..."
+    template, path = lab_workspace.template, f"{others.there}/src/..."
     template_build(by=template.created_by, template=template, paths=[path])
     settle(template)
     newest = template.snapshots.latest("created_at")
     assert newest.parts == [{"path": path, "change": newest.part_change}]
     assert newest.part_change != newest.change
     with pytest.raises(NothingGoodNewer, match="Choose one of those"):
-        bring(workspace)
+        bring(lab_workspace)
 
-    transfer = bring(workspace, snapshot=newest)
+    transfer = bring(lab_workspace, snapshot=newest)
 
     merged = (transfer.workspace.path / "src/file8.txt").read_text()
     assert merged == "theirs before\nline of 8\nmine at the end\n"

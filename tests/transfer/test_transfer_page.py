@@ -35,7 +35,7 @@ def be_ready(workspace: Workspace) -> Workspace:
 
 
 @pytest.fixture
-def workspace(alice: User, snapshot: Snapshot) -> Workspace:
+def outdated(alice: User, snapshot: Snapshot) -> Workspace:
     """One of alice's, with a newer generation beside it."""
     workspace = be_ready(workspace_create(by=alice, template=snapshot.template))
     Snapshot.objects.filter(pk=snapshot.pk).update(
@@ -47,16 +47,16 @@ def workspace(alice: User, snapshot: Snapshot) -> Workspace:
 
 
 def test_the_button_has_the_workspace_looked_at(
-    workspace: Workspace, alice: User, signed_in: SignIn
+    outdated: Workspace, alice: User, signed_in: SignIn
 ) -> None:
     browser = signed_in(alice)
-    address = reverse("workspace-look", args=[workspace.pk])
-    assert address in browser.get(workspace_page(workspace)).content.decode()
+    address = reverse("workspace-look", args=[outdated.pk])
+    assert address in browser.get(workspace_page(outdated)).content.decode()
 
     answer = browser.post(address, {"then": "transfer"})
 
-    assert answer["Location"] == reverse("workspace-transfer", args=[workspace.pk])
-    look = workspace.operations.get(kind=WorkspaceOperation.CHECK)
+    assert answer["Location"] == reverse("workspace-transfer", args=[outdated.pk])
+    look = outdated.operations.get(kind=WorkspaceOperation.CHECK)
     part = browser.get(answer["Location"], headers={"HX-Request": "true"})
     assert "every 1s" in part.content.decode()
     engine_states.end_operation(
@@ -78,15 +78,15 @@ def workspace_page(workspace: Workspace) -> str:
 
 
 def test_what_is_chosen_is_what_is_asked_for(
-    workspace: Workspace, alice: User, signed_in: SignIn
+    outdated: Workspace, alice: User, signed_in: SignIn
 ) -> None:
-    address = reverse("workspace-transfer", args=[workspace.pk])
+    address = reverse("workspace-transfer", args=[outdated.pk])
 
     answer = signed_in(alice).post(
         address, {"name": "newer", "takes_untracked": "on", "retires_source": "on"}
     )
 
-    transfer = Transfer.objects.get(source=workspace)
+    transfer = Transfer.objects.get(source=outdated)
     assert answer["Location"] == workspace_page(transfer.workspace)
     assert transfer.workspace.name == "newer"
     assert transfer.workspace.snapshot.change == 120
@@ -105,10 +105,10 @@ def test_what_is_chosen_is_what_is_asked_for(
     "bad", [{"quality": "failed"}, {"parts": [{"path": "//depot/...", "change": 130}]}]
 )
 def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
-    workspace: Workspace, alice: User, signed_in: SignIn, bad: dict[str, Any]
+    outdated: Workspace, alice: User, signed_in: SignIn, bad: dict[str, Any]
 ) -> None:
-    chosen = SnapshotFactory.create(template=workspace.template, change=130, **bad)
-    address = reverse("workspace-transfer", args=[workspace.pk])
+    chosen = SnapshotFactory.create(template=outdated.template, change=130, **bad)
+    address = reverse("workspace-transfer", args=[outdated.pk])
     assert (
         "Latest (recommended): change 120"
         in signed_in(alice).get(address).content.decode()
@@ -116,21 +116,21 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
 
     signed_in(alice).post(address)
 
-    assert Transfer.objects.get(source=workspace).workspace.snapshot.change == 120
+    assert Transfer.objects.get(source=outdated).workspace.snapshot.change == 120
     Transfer.objects.all().delete()
-    workspace.template.snapshots.filter(change=120).update(deleted_at=timezone.now())
-    page = signed_in(alice).get(workspace_page(workspace)).content.decode()
+    outdated.template.snapshots.filter(change=120).update(deleted_at=timezone.now())
+    page = signed_in(alice).get(workspace_page(outdated)).content.decode()
     assert "has a newer snapshot" not in page
     refused = signed_in(alice).post(address)
     assert "Choose one of those that there are" in refused.content.decode()
     signed_in(alice).post(address, {"snapshot": chosen.pk})
-    assert Transfer.objects.get(source=workspace).workspace.snapshot == chosen
+    assert Transfer.objects.get(source=outdated).workspace.snapshot == chosen
 
 
 def test_conflicts_are_shown_with_their_commands(
-    workspace: Workspace, alice: User, signed_in: SignIn
+    outdated: Workspace, alice: User, signed_in: SignIn
 ) -> None:
-    made = be_ready(workspace_transfer(by=alice, workspace=workspace))
+    made = be_ready(workspace_transfer(by=alice, workspace=outdated))
     Transfer.objects.update(
         shelves=[],
         conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},

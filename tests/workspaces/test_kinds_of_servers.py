@@ -155,7 +155,7 @@ def built(
 
 
 @pytest.fixture
-def workspace(built: Template, alice: User) -> Workspace:
+def lab_workspace(built: Template, alice: User) -> Workspace:
     workspace = settle(workspace_create(by=alice, template=built))
     assert workspace.state == Workspace.State.READY, workspace.status_message
     return workspace
@@ -163,12 +163,12 @@ def workspace(built: Template, alice: User) -> Workspace:
 
 @pytest.fixture
 def work(
-    workspace: Workspace, lab: Lab, kind: Kind, others: Others
+    lab_workspace: Workspace, lab: Lab, kind: Kind, others: Others
 ) -> dict[str, bytes]:
     """What alice has there, of every kind; with all the files of her workspace."""
-    root, named = workspace.path, kind.named
+    root, named = lab_workspace.path, kind.named
     opened, changed, missing = (root / named(what) for what in WORK)
-    user, client = map(kind.typed, ("alice", workspace.client_name))
+    user, client = map(kind.typed, ("alice", lab_workspace.client_name))
     with at_the_shell(lab, user=user, client=client) as shell:
         shell.run("edit", kind.typed(f"{others.there}/{escape_path(named('opened'))}"))
         (root / named("new")).write_text("new\n")
@@ -203,18 +203,21 @@ def everything_is_shown(
 def test_work_is_found_rescued_and_restored(
     kind: Kind,
     named: Callable[[str], str],
-    workspace: Workspace,
+    lab_workspace: Workspace,
     work: dict[str, bytes],
     signed_in: Callable[[User], Client],
 ) -> None:
-    perforce = registry.perforce(workspace.site.perforce_server)
-    opened, have = opened_in(workspace), perforce.files.have_list(workspace.client_name)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    opened, have = (
+        opened_in(lab_workspace),
+        perforce.files.have_list(lab_workspace.client_name),
+    )
 
-    refused = retire(workspace, unsaved="refuse")
-    everything_is_shown(workspace, signed_in)
-    retired = retire(workspace)
-    everything_is_shown(workspace, signed_in)
-    restored = restore(workspace)
+    refused = retire(lab_workspace, unsaved="refuse")
+    everything_is_shown(lab_workspace, signed_in)
+    retired = retire(lab_workspace)
+    everything_is_shown(lab_workspace, signed_in)
+    restored = restore(lab_workspace)
 
     assert refused.state == Operation.State.REFUSED
     assert refused.findings is not None
@@ -223,31 +226,31 @@ def test_work_is_found_rescued_and_restored(
     [changed] = refused.findings["changed"]
     assert changed["path"].endswith(rf"/{kind.shown}/changed \xe9 50%.Txt")
     assert retired.state == Operation.State.SUCCEEDED, retired.status_message
-    rescue = Rescue.objects.get(workspace=workspace)
+    rescue = Rescue.objects.get(workspace=lab_workspace)
     assert {path for shelf in rescue.shelves for path in shelf["files"]} == {
         file.depot_file for file in opened.values()
     }
     assert rescue.archived_files == 2
     assert restored.state == Operation.State.SUCCEEDED, restored.status_message
     assert restored.findings == {"not_restored": []}
-    assert contents_of(workspace.path) == work
-    assert opened_in(workspace).keys() == opened.keys()
-    assert perforce.files.have_list(workspace.client_name) == have
+    assert contents_of(lab_workspace.path) == work
+    assert opened_in(lab_workspace).keys() == opened.keys()
+    assert perforce.files.have_list(lab_workspace.client_name) == have
 
 
 def test_work_is_transferred_to_a_newer_snapshot(
     kind: Kind,
     named: Callable[[str], str],
-    workspace: Workspace,
+    lab_workspace: Workspace,
     work: dict[str, bytes],
     others: Others,
     lab: Lab,
     signed_in: Callable[[User], Client],
 ) -> None:
     write(lab, others, named("theirs"), "of others\n")
-    publish(lab, others, workspace.template)
+    publish(lab, others, lab_workspace.template)
 
-    transfer = bring(workspace, takes_untracked=True)
+    transfer = bring(lab_workspace, takes_untracked=True)
     made = transfer.workspace
 
     assert made.state == Workspace.State.READY, made.status_message
@@ -264,24 +267,24 @@ def test_work_is_transferred_to_a_newer_snapshot(
 
 
 def test_a_view_is_put_back_with_files_opened_in_it(
-    workspace: Workspace, work: dict[str, bytes], lab_site: Site, admin: User
+    lab_workspace: Workspace, work: dict[str, bytes], lab_site: Site, admin: User
 ) -> None:
     perforce = registry.perforce(lab_site.perforce_server)
-    before = perforce.clients.find(workspace.client_name)
+    before = perforce.clients.find(lab_workspace.client_name)
     assert before is not None
     wide = f"//depot/tree/... //{before.name}/more/..."
     perforce.clients.save(replace(before, view=(*before.view, wide)))
-    made_long_ago(workspace)
+    made_long_ago(lab_workspace)
     long_ago()
     audit(lab_site)
     found = Finding.objects.get(
-        workspace=workspace, kind=Finding.Kind.CLIENT_VIEW_DIFFERS
+        workspace=lab_workspace, kind=Finding.Kind.CLIENT_VIEW_DIFFERS
     )
 
     resolve(found, admin)
 
     assert found.resolved_at is not None, found.status_message
-    again = perforce.clients.find(workspace.client_name)
+    again = perforce.clients.find(lab_workspace.client_name)
     assert again is not None
     assert again.view == before.view
 

@@ -6,17 +6,10 @@ import pytest
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Snapshot
 from provisioner.lib.refusals import NotAllowed
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import can_change_workspace, can_see_workspace
 from tests.support.factories import UserFactory
-
-
-@pytest.fixture
-def workspace(alice: User, snapshot: Snapshot) -> Workspace:
-    return workspace_create(by=alice, template=snapshot.template)
 
 
 @pytest.fixture

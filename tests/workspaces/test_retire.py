@@ -32,76 +32,70 @@ from tests.support.work import KINDS_OF_WORK, AtWork
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def workspace(lab_workspace: Workspace) -> Workspace:
-    """A workspace of alice that is ready."""
-    return lab_workspace
-
-
-def test_retiring_leaves_nothing_behind(workspace: Workspace) -> None:
-    operation = retire_and_purge(workspace)
+def test_retiring_leaves_nothing_behind(lab_workspace: Workspace) -> None:
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    assert workspace.state == Workspace.State.RETIRED
-    assert left_behind(workspace) == []
+    assert lab_workspace.state == Workspace.State.RETIRED
+    assert left_behind(lab_workspace) == []
 
 
-def test_what_the_build_made_is_not_unsaved_work(workspace: Workspace) -> None:
-    assert (workspace.path / "out" / "all").exists()
+def test_what_the_build_made_is_not_unsaved_work(lab_workspace: Workspace) -> None:
+    assert (lab_workspace.path / "out" / "all").exists()
 
-    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
+    assert retire_and_purge(lab_workspace).state == Operation.State.SUCCEEDED
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WORK)
 def test_unsaved_work_stops_a_retirement(
-    kind: str, workspace: Workspace, at_work: AtWork
+    kind: str, lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert operation.findings is not None
     assert set(operation.findings) == {kind, "counts"}
     assert operation.findings["counts"][kind]["count"] == 1
     assert len(operation.findings[kind]) == 1
-    assert workspace.state == Workspace.State.READY
-    assert workspace.status_code == "unsaved_work"
-    assert workspace.path.is_dir()
+    assert lab_workspace.state == Workspace.State.READY
+    assert lab_workspace.status_code == "unsaved_work"
+    assert lab_workspace.path.is_dir()
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WORK)
 def test_unsaved_work_is_discarded_only_when_chosen_and_recorded(
-    kind: str, workspace: Workspace, at_work: AtWork
+    kind: str, lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
-    retire_and_purge(workspace)
+    retire_and_purge(lab_workspace)
 
-    operation = retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
+    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert operation.findings is not None
     assert operation.findings["counts"][kind]["count"] == 1
-    assert left_behind(workspace) == []
-    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
-    assert record.actor == workspace.owner
+    assert left_behind(lab_workspace) == []
+    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
+    assert record.actor == lab_workspace.owner
     assert list(record.data) == [kind]
 
 
 def test_a_step_that_was_done_already_changes_nothing(
-    workspace: Workspace, lab_site: Site
+    lab_workspace: Workspace, lab_site: Site
 ) -> None:
     Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
-    retire_and_purge(workspace)
-    assert workspace.state == Workspace.State.RETIRED
+    retire_and_purge(lab_workspace)
+    assert lab_workspace.state == Workspace.State.RETIRED
     kinds = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
-    steps = Step.objects.filter(operation__subject__workspace=workspace)
+    steps = Step.objects.filter(operation__subject__workspace=lab_workspace)
     done = list(steps.filter(operation__kind__in=kinds).order_by("pk"))
     assert {step.name for step in done} == {spec.name for spec in (*RETIRE, *PURGE)}
 
     for step in done:
         workflow.perform(step)
-        assert left_behind(workspace) == [], step
+        assert left_behind(lab_workspace) == [], step
 
 
 @pytest.mark.parametrize(
@@ -112,90 +106,90 @@ def test_a_step_that_was_done_already_changes_nothing(
     ],
 )
 def test_a_lost_reply_of_ontap_still_leaves_nothing(
-    rule: dict[str, object], workspace: Workspace, lab: Lab
+    rule: dict[str, object], lab_workspace: Workspace, lab: Lab
 ) -> None:
     lab.break_ontap({**rule, "drop": True, "when": "after", "times": 1})
 
-    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
-    assert left_behind(workspace) == []
+    assert retire_and_purge(lab_workspace).state == Operation.State.SUCCEEDED
+    assert left_behind(lab_workspace) == []
 
 
 def test_a_lost_reply_of_perforce_still_leaves_nothing(
-    workspace: Workspace, lab: Lab
+    lab_workspace: Workspace, lab: Lab
 ) -> None:
     lab.break_perforce({"command": "client", "drop": "after", "times": 2})
 
-    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
-    assert left_behind(workspace) == []
+    assert retire_and_purge(lab_workspace).state == Operation.State.SUCCEEDED
+    assert left_behind(lab_workspace) == []
 
 
 def test_a_failed_purge_is_told_and_can_be_tried_again(
-    workspace: Workspace, lab: Lab
+    lab_workspace: Workspace, lab: Lab
 ) -> None:
     lab.break_ontap(
         {"method": "DELETE", "path": "/api/storage/volumes/*", "status": 403}
     )
-    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
-    assert workspace.state == Workspace.State.FAILED
+    assert retire_and_purge(lab_workspace).state == Operation.State.SUCCEEDED
+    assert lab_workspace.state == Workspace.State.FAILED
 
     lab.break_ontap()
-    workspace_retry(by=workspace.owner, workspace=workspace)
-    settle(workspace)
+    workspace_retry(by=lab_workspace.owner, workspace=lab_workspace)
+    settle(lab_workspace)
 
-    assert workspace.state == Workspace.State.RETIRED
-    assert left_behind(workspace) == []
+    assert lab_workspace.state == Workspace.State.RETIRED
+    assert left_behind(lab_workspace) == []
 
 
 def test_a_retirement_that_fails_before_it_deletes_leaves_the_workspace_ready(
-    workspace: Workspace, lab: Lab, settings: Settings
+    lab_workspace: Workspace, lab: Lab, settings: Settings
 ) -> None:
     settings.STEP_GIVE_UP_SECONDS = 0
     lab.break_perforce({"command": "clients", "drop": "before"})
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.FAILED
-    assert workspace.state == Workspace.State.READY
-    assert workspace.status_code == "perforce_unreachable"
+    assert lab_workspace.state == Workspace.State.READY
+    assert lab_workspace.status_code == "perforce_unreachable"
     lab.break_perforce()
-    assert retire_and_purge(workspace).state == Operation.State.SUCCEEDED
+    assert retire_and_purge(lab_workspace).state == Operation.State.SUCCEEDED
 
 
 def test_contents_are_removed_first_where_the_site_asks(
-    workspace: Workspace, lab_site: Site
+    lab_workspace: Workspace, lab_site: Site
 ) -> None:
     Site.objects.filter(pk=lab_site.pk).update(remove_contents=True)
 
-    retire_and_purge(workspace)
+    retire_and_purge(lab_workspace)
 
-    purge = workspace.operations.get(kind=WorkspaceOperation.PURGE)
+    purge = lab_workspace.operations.get(kind=WorkspaceOperation.PURGE)
     contents = purge.steps.get(name="contents")
     assert contents.result["removed"] > 20
-    assert left_behind(workspace) == []
+    assert left_behind(lab_workspace) == []
 
 
 def test_a_volume_whose_comment_is_not_ours_is_never_deleted(
-    workspace: Workspace,
+    lab_workspace: Workspace,
 ) -> None:
-    ontap = registry.ontap(workspace.site)
-    ours = ontap.find_volume(workspace.volume_name)
+    ontap = registry.ontap(lab_workspace.site)
+    ours = ontap.find_volume(lab_workspace.volume_name)
     assert ours is not None
     ontap.delete_volume(ours.uuid, force=True)
     stranger = ontap.create_clone(
         CloneSpec(
-            name=workspace.volume_name,
-            parent_volume=workspace.template.volume_name,
-            parent_snapshot=workspace.snapshot.name,
+            name=lab_workspace.volume_name,
+            parent_volume=lab_workspace.template.volume_name,
+            parent_snapshot=lab_workspace.snapshot.name,
             comment="somebody else's",
             uid=None,
             gid=None,
         )
     )
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.FAILED
-    assert workspace.status_code == "volume_is_not_ours"
+    assert lab_workspace.status_code == "volume_is_not_ours"
     assert ontap.get_volume(stranger.uuid).comment == "somebody else's"
     ontap.delete_volume(stranger.uuid, force=True)
 
@@ -215,18 +209,18 @@ def test_a_workspace_can_be_retired_before_it_is_ready(
     assert left_behind(workspace) == []
 
 
-def test_retiring_twice_is_one_retirement(workspace: Workspace) -> None:
-    first = workspace_retire(by=workspace.owner, workspace=workspace)
-    second = workspace_retire(by=workspace.owner, workspace=workspace)
+def test_retiring_twice_is_one_retirement(lab_workspace: Workspace) -> None:
+    first = workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
+    second = workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
 
     assert first == second
 
 
-def test_a_retired_workspace_is_not_retired_again(workspace: Workspace) -> None:
-    retire_and_purge(workspace)
+def test_a_retired_workspace_is_not_retired_again(lab_workspace: Workspace) -> None:
+    retire_and_purge(lab_workspace)
 
     with pytest.raises(WorkspaceRetired):
-        workspace_retire(by=workspace.owner, workspace=workspace)
+        workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
 
 
 def test_a_stranger_may_not_retire(
@@ -251,122 +245,126 @@ def test_an_administrator_may_retire(
 
 
 def test_files_are_kept_where_somebody_else_deleted_the_client(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.change_without_opening()
-    registry.perforce(workspace.site.perforce_server).clients.delete(
-        workspace.client_name
+    registry.perforce(lab_workspace.site.perforce_server).clients.delete(
+        lab_workspace.client_name
     )
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "is gone from Perforce" in operation.status_message
     assert at_work.file.read_text() == "changed in place\n"
     assert (
-        retire_and_purge(workspace, unsaved=Unsaved.DISCARD).state
+        retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD).state
         == Operation.State.SUCCEEDED
     )
-    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
+    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
     assert list(record.data) == ["unchecked"]
 
 
 def test_files_are_kept_where_the_client_looks_elsewhere(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.change_without_opening()
-    perforce = registry.perforce(workspace.site.perforce_server)
-    client = perforce.clients.find(workspace.client_name)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    client = perforce.clients.find(lab_workspace.client_name)
     assert client is not None
     perforce.clients.save(dataclasses.replace(client, root="/somewhere/else"))
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "/somewhere/else" in operation.status_message
     assert at_work.file.read_text() == "changed in place\n"
 
 
-def test_files_are_kept_where_the_clone_is_not_mounted(workspace: Workspace) -> None:
-    ontap = registry.ontap(workspace.site)
-    ontap.unmount_volume(workspace.volume_uuid)
+def test_files_are_kept_where_the_clone_is_not_mounted(
+    lab_workspace: Workspace,
+) -> None:
+    ontap = registry.ontap(lab_workspace.site)
+    ontap.unmount_volume(lab_workspace.volume_uuid)
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "is not mounted" in operation.status_message
-    assert ontap.find_volume(workspace.volume_name) is not None
-    assert workspace.state == Workspace.State.READY
+    assert ontap.find_volume(lab_workspace.volume_name) is not None
+    assert lab_workspace.state == Workspace.State.READY
 
 
 def test_files_are_kept_where_their_clone_is_not_on_the_svm_of_the_site(
-    workspace: Workspace,
+    lab_workspace: Workspace,
 ) -> None:
-    registry.ontap(workspace.site).delete_volume(workspace.volume_uuid, force=True)
-    workspace.path.mkdir()
+    registry.ontap(lab_workspace.site).delete_volume(
+        lab_workspace.volume_uuid, force=True
+    )
+    lab_workspace.path.mkdir()
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.REFUSED
     assert "is not on the SVM" in operation.status_message
-    perforce = registry.perforce(workspace.site.perforce_server)
-    assert perforce.clients.find(workspace.client_name) is not None
-    workspace.path.rmdir()
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    assert perforce.clients.find(lab_workspace.client_name) is not None
+    lab_workspace.path.rmdir()
 
 
 def test_all_unsaved_work_is_counted_and_recorded_though_a_page_shows_less(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     for number in range(FINDINGS_SHOWN + 1):
         (at_work.root / "src" / f"note{number}.txt").write_text("mine\n")
 
-    refused = retire_and_purge(workspace)
-    retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
+    refused = retire_and_purge(lab_workspace)
+    retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
 
     assert f"{FINDINGS_SHOWN + 1} things" in refused.status_message
     assert refused.findings is not None
     assert len(refused.findings["untracked"]) == FINDINGS_SHOWN
-    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
+    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
     assert len(record.data["untracked"]) == FINDINGS_SHOWN + 1
 
 
-def test_clones_of_others_survive(workspace: Workspace) -> None:
+def test_clones_of_others_survive(lab_workspace: Workspace) -> None:
     bob = UserFactory.create(username="bob", uid=20002, gid=20000)
-    other = workspace_create(by=bob, template=workspace.template)
+    other = workspace_create(by=bob, template=lab_workspace.template)
     settle(other)
 
-    retire_and_purge(workspace)
+    retire_and_purge(lab_workspace)
 
     assert (other.path / "src" / "file3.txt").exists()
-    assert os.path.isdir(workspace.template.path)
+    assert os.path.isdir(lab_workspace.template.path)
 
 
 def test_what_was_never_flushed_has_nothing_to_rescue(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     """Its client was defined, and then somebody cancelled the request."""
     at_work.p4.run("flush", "//...#none")
-    Workspace.objects.filter(pk=workspace.pk).update(
+    Workspace.objects.filter(pk=lab_workspace.pk).update(
         state=Workspace.State.FAILED, status_code="cancelled", ready_at=None
     )
-    workspace.refresh_from_db()
+    lab_workspace.refresh_from_db()
 
-    operation = retire_and_purge(workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert not Rescue.objects.exists()
-    assert left_behind(workspace) == []
+    assert left_behind(lab_workspace) == []
 
 
 def test_a_name_that_is_not_utf8_is_told_and_can_be_discarded(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     (at_work.root / "src" / os.fsdecode(b"odd\xff.txt")).write_text("odd\n")
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.REFUSED, operation.status_message
     assert operation.findings is not None
     assert operation.findings["counts"]["untracked"]["count"] == 1
-    operation = retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
+    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

@@ -25,9 +25,15 @@ from provisioner.workspaces.queries import workspaces_shared_with, workspaces_vi
 from provisioner.workspaces.sharing import company_of
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.module_rows import written_once
-from tests.support.rights_world import address_of, people, workspace, world, written
+from tests.support.rights_world import (
+    address_of,
+    people,
+    shared_workspace,
+    world,
+    written,
+)
 
-__all__ = ["people", "workspace", "world", "written", "written_once"]
+__all__ = ["people", "shared_workspace", "world", "written", "written_once"]
 
 People = dict[str, User]
 
@@ -43,30 +49,34 @@ def mates(people: People) -> Team:
 
 
 def test_a_share_opens_the_workspace_until_it_is_revoked(
-    people: People, workspace: Workspace, mates: Team
+    people: People, shared_workspace: Workspace, mates: Team
 ) -> None:
     alice, carol = people["alice"], people["carol"]
-    assert not can_see_workspace(carol, workspace)
+    assert not can_see_workspace(carol, shared_workspace)
 
-    share = workspace_share(by=alice, workspace=workspace, team="Audio")
-    again = workspace_share(by=alice, workspace=workspace, team="Audio")
+    share = workspace_share(by=alice, workspace=shared_workspace, team="Audio")
+    again = workspace_share(by=alice, workspace=shared_workspace, team="Audio")
 
     assert again == share
-    assert roles_towards(carol, workspace) == {Role.STRANGER, Role.READER}
-    assert workspaces_visible_to(carol).get() == workspace
-    assert workspaces_shared_with(carol).get() == workspace
+    assert roles_towards(carol, shared_workspace) == {Role.STRANGER, Role.READER}
+    assert workspaces_visible_to(carol).get() == shared_workspace
+    assert workspaces_shared_with(carol).get() == shared_workspace
     assert not workspaces_shared_with(alice)
 
     workspace_unshare(by=people["admin"], share=share)
 
-    assert not can_see_workspace(carol, workspace)
+    assert not can_see_workspace(carol, shared_workspace)
     assert not workspaces_shared_with(carol)
-    said = [(e.kind, e.message, e.actor_name) for e in workspace.events.all()[:2]]
+    said = [
+        (e.kind, e.message, e.actor_name) for e in shared_workspace.events.all()[:2]
+    ]
     assert said == [
         ("workspace_unshared", "No longer shared with the team Audio.", "admin"),
         ("workspace_shared", "Shared with the team Audio, who may look.", "alice"),
     ]
-    assert workspace.events.filter(kind="workspace_shared").count() == 2  # and dave
+    assert (
+        shared_workspace.events.filter(kind="workspace_shared").count() == 2
+    )  # and dave
 
 
 @pytest.mark.parametrize(
@@ -89,43 +99,47 @@ def test_sharing_refuses(
     named: dict[str, str],
     refusal: type[ActionRefused],
     people: People,
-    workspace: Workspace,
+    shared_workspace: Workspace,
 ) -> None:
     UserFactory.create(username="gone", is_active=False)
     with pytest.raises(refusal):
-        workspace_share(by=people[by], workspace=workspace, **named)
-    assert workspace.shares.count() == 1
+        workspace_share(by=people[by], workspace=shared_workspace, **named)
+    assert shared_workspace.shares.count() == 1
 
 
-def test_what_is_put_away_is_not_shared(people: People, workspace: Workspace) -> None:
-    Workspace.objects.filter(pk=workspace.pk).update(
-        state="trashed", trashed_at=workspace.ready_at, purge_at=workspace.ready_at
+def test_what_is_put_away_is_not_shared(
+    people: People, shared_workspace: Workspace
+) -> None:
+    Workspace.objects.filter(pk=shared_workspace.pk).update(
+        state="trashed",
+        trashed_at=shared_workspace.ready_at,
+        purge_at=shared_workspace.ready_at,
     )
     with pytest.raises(WorkspaceNotReady):
-        workspace_share(by=people["alice"], workspace=workspace, person="carol")
+        workspace_share(by=people["alice"], workspace=shared_workspace, person="carol")
     assert not workspaces_shared_with(people["dave"])
 
 
 def test_a_scoped_token_gains_nothing_by_a_share(
-    people: People, workspace: Workspace
+    people: People, shared_workspace: Workspace
 ) -> None:
     dave = people["dave"]
     dave.token, _ = token_create(by=dave, max_workspaces=1)
-    assert not can_see_workspace(dave, workspace)
+    assert not can_see_workspace(dave, shared_workspace)
     assert not workspaces_visible_to(dave)
 
 
 def test_siblings_of_others_are_counted_not_named(
-    people: People, workspace: Workspace
+    people: People, shared_workspace: Workspace
 ) -> None:
-    template = workspace.template
+    template = shared_workspace.template
     for who in ("alice", "carol", "ci"):
         workspace_create(by=people[who], template=template, name=f"of-{who}")
     other = SnapshotFactory.create(template=template)
     workspace_create(by=people["alice"], template=template, snapshot=other)
 
-    seen = {who: company_of(people[who], workspace) for who in ("alice", "dave")}
-    seen["admin"] = company_of(people["admin"], workspace)
+    seen = {who: company_of(people[who], shared_workspace) for who in ("alice", "dave")}
+    seen["admin"] = company_of(people["admin"], shared_workspace)
 
     names = {who: [s.name for s in one.siblings] for who, one in seen.items()}
     assert names == {
@@ -141,10 +155,10 @@ def test_siblings_of_others_are_counted_not_named(
 
 
 def test_pages_say_what_a_share_does_and_does_not(
-    people: People, workspace: Workspace
+    people: People, shared_workspace: Workspace
 ) -> None:
-    page = reverse("workspace-detail", args=[workspace.pk])
-    share = reverse("workspace-share", args=[workspace.pk])
+    page = reverse("workspace-detail", args=[shared_workspace.pk])
+    share = reverse("workspace-share", args=[shared_workspace.pk])
     as_alice, as_dave, as_carol = Client(), Client(), Client()
     as_alice.force_login(people["alice"])
     as_dave.force_login(people["dave"])
@@ -164,20 +178,22 @@ def test_pages_say_what_a_share_does_and_does_not(
         assert hidden not in seen
     assert "Shared with me" in as_dave.get(reverse("workspace-list")).text
 
-    one = workspace.shares.get(person__username="carol")
+    one = shared_workspace.shares.get(person__username="carol")
     assert as_carol.get(page).status_code == 200
-    as_alice.post(reverse("workspace-unshare", args=[workspace.pk, one.pk]))
+    as_alice.post(reverse("workspace-unshare", args=[shared_workspace.pk, one.pk]))
     assert as_carol.get(page).status_code == 404
     assert "Shared with me" not in as_carol.get(reverse("workspace-list")).text
 
 
-def test_the_api_shares_and_revokes(people: People, workspace: Workspace) -> None:
+def test_the_api_shares_and_revokes(
+    people: People, shared_workspace: Workspace
+) -> None:
     _, secret = token_create(by=people["alice"])
     client = Client(headers={"Authorization": f"Bearer {secret}"})
     address = address_of(
         "workspace-share-list",
         prefix="api/",
-        numbers={"workspace-share-": {"workspace_pk": workspace.pk}},
+        numbers={"workspace-share-": {"workspace_pk": shared_workspace.pk}},
     )
 
     made = client.post(address, {"person": "carol"}, content_type="application/json")

@@ -22,11 +22,6 @@ from tests.support.factories import purge
 W = Workspace.State
 
 
-@pytest.fixture
-def workspace(alice: User, snapshot: Snapshot) -> Workspace:
-    return workspace_create(by=alice, template=snapshot.template)
-
-
 def test_every_state_has_its_row_in_the_table() -> None:
     assert set(WORKSPACE_TRANSITIONS) == set(Workspace.State)
     assert set(TEMPLATE_TRANSITIONS) == set(Template.State)

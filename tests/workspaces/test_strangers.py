@@ -19,13 +19,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def workspace(lab_workspace: Workspace) -> Workspace:
-    return lab_workspace
-
-
-@pytest.fixture
-def perforce(workspace: Workspace) -> PerforceGateway:
-    return registry.perforce(workspace.site.perforce_server)
+def perforce(lab_workspace: Workspace) -> PerforceGateway:
+    return registry.perforce(lab_workspace.site.perforce_server)
 
 
 def strangers(
@@ -52,26 +47,28 @@ def forms(clients: list[ClientSpec]) -> list[ClientSpec]:
 
 
 def test_clients_named_like_stand_ins_survive_a_retirement(
-    workspace: Workspace, perforce: PerforceGateway
+    lab_workspace: Workspace, perforce: PerforceGateway
 ) -> None:
-    base, tag = workspace.client_name, workspace.tag
-    seen_before = workspace.stand_ins.new_name(Purpose.COMPARE)
+    base, tag = lab_workspace.client_name, lab_workspace.tag
+    seen_before = lab_workspace.stand_ins.new_name(Purpose.COMPARE)
     theirs = [
         # What was handed out before, and what copies all that can be seen of ours.
-        strangers(perforce, workspace, name=f"{base}-look", description="Mine.\n"),
+        strangers(perforce, lab_workspace, name=f"{base}-look", description="Mine.\n"),
         strangers(
-            perforce, workspace, name=f"{base}-transfer", description=f"({tag})\n"
+            perforce, lab_workspace, name=f"{base}-transfer", description=f"({tag})\n"
         ),
-        strangers(perforce, workspace, name=f"{base}-trial", description=f"({tag})\n"),
-        strangers(perforce, workspace, name=seen_before, description="Mine.\n"),
         strangers(
-            *(perforce, workspace),
+            perforce, lab_workspace, name=f"{base}-trial", description=f"({tag})\n"
+        ),
+        strangers(perforce, lab_workspace, name=seen_before, description="Mine.\n"),
+        strangers(
+            *(perforce, lab_workspace),
             name=f"{base}-compare-{24 * '0'}",
             description=f"For the Cloneyard workspace {base} ({tag}).\n",
         ),
     ]
 
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert perforce.clients.find(base) is None
@@ -80,43 +77,44 @@ def test_clients_named_like_stand_ins_survive_a_retirement(
 
 
 def test_a_stranger_who_took_the_name_of_a_client_keeps_it(
-    workspace: Workspace, perforce: PerforceGateway, at_work: AtWork
+    lab_workspace: Workspace, perforce: PerforceGateway, at_work: AtWork
 ) -> None:
     at_work.change_without_opening()
-    theirs = strangers(perforce, workspace, name="bobs", description="Bob's.\n")
-    perforce.clients.delete(workspace.client_name)
+    theirs = strangers(perforce, lab_workspace, name="bobs", description="Bob's.\n")
+    perforce.clients.delete(lab_workspace.client_name)
     view = tuple(
-        line.replace("//bobs/", f"//{workspace.client_name}/") for line in theirs.view
+        line.replace("//bobs/", f"//{lab_workspace.client_name}/")
+        for line in theirs.view
     )
     locked = theirs.options.replace("unlocked", "locked")
     perforce.clients.save(
         dataclasses.replace(
-            theirs, name=workspace.client_name, view=view, options=locked
+            theirs, name=lab_workspace.client_name, view=view, options=locked
         )
     )
-    before = perforce.clients.find(workspace.client_name)
+    before = perforce.clients.find(lab_workspace.client_name)
     assert before is not None
 
-    refused = retire_and_purge(workspace)
+    refused = retire_and_purge(lab_workspace)
     assert refused.state == Operation.State.REFUSED
     assert "is gone from Perforce" in refused.status_message
-    done = retire_and_purge(workspace, unsaved=Unsaved.DISCARD)
+    done = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
 
     assert done.state == Operation.State.SUCCEEDED, done.status_message
-    after = perforce.clients.find(workspace.client_name)
+    after = perforce.clients.find(lab_workspace.client_name)
     assert after is not None
     assert forms([after]) == forms([before])
 
 
 def test_no_client_stops_what_names_none(
-    workspace: Workspace, perforce: PerforceGateway
+    lab_workspace: Workspace, perforce: PerforceGateway
 ) -> None:
     for name in ("cloneyard-neutral", "cloneyard-asks"):
         theirs = {"host": "bobs-host", "description": "Mine.\n"}
-        strangers(perforce, workspace, name=name, **theirs)
+        strangers(perforce, lab_workspace, name=name, **theirs)
 
     assert registry.first_perforce(
-        workspace.site.perforce_server, seconds=10
+        lab_workspace.site.perforce_server, seconds=10
     ).clients.types()
-    operation = retire_and_purge(workspace)
+    operation = retire_and_purge(lab_workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

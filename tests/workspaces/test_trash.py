@@ -41,14 +41,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def workspace(lab_workspace: Workspace) -> Workspace:
-    """A workspace of alice that is ready."""
-    return lab_workspace
-
-
-@pytest.fixture
 def at_the_last_moment(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[[], None]], None]:
     """Have something done, once, right before the workspace's client is deleted."""
     delete_client = Clients.delete
@@ -57,7 +51,7 @@ def at_the_last_moment(
         waiting = [work]
 
         def be_late(self: Clients, name: str, **options: Any) -> None:
-            if name == workspace.client_name and waiting:
+            if name == lab_workspace.client_name and waiting:
                 waiting.pop()()
             delete_client(self, name, **options)
 
@@ -85,38 +79,40 @@ def submit_from(at_work: AtWork) -> None:
     at_work.p4.run_submit(change)
 
 
-def test_a_retired_workspace_is_in_the_trash(workspace: Workspace) -> None:
-    operation = retire(workspace)
+def test_a_retired_workspace_is_in_the_trash(lab_workspace: Workspace) -> None:
+    operation = retire(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    assert workspace.state == Workspace.State.TRASHED
-    assert workspace.purge_at is not None
-    assert workspace.trashed_at is not None
-    kept_hours = (workspace.purge_at - workspace.trashed_at).total_seconds() / 3600
+    assert lab_workspace.state == Workspace.State.TRASHED
+    assert lab_workspace.purge_at is not None
+    assert lab_workspace.trashed_at is not None
+    kept_hours = (
+        lab_workspace.purge_at - lab_workspace.trashed_at
+    ).total_seconds() / 3600
     assert round(kept_hours, 3) == 72
-    perforce = registry.perforce(workspace.site.perforce_server)
-    assert perforce.clients.find(workspace.client_name) is None
-    volume = registry.ontap(workspace.site).find_volume(workspace.volume_name)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    assert perforce.clients.find(lab_workspace.client_name) is None
+    volume = registry.ontap(lab_workspace.site).find_volume(lab_workspace.volume_name)
     assert volume is not None
     assert not volume.junction_path
-    assert volume.export_policy == workspace.site.frozen_policy
-    assert not workspace.path.exists()
+    assert volume.export_policy == lab_workspace.site.frozen_policy
+    assert not lab_workspace.path.exists()
 
 
-def test_what_was_put_away_comes_back_as_it_was(workspace: Workspace) -> None:
-    perforce = registry.perforce(workspace.site.perforce_server)
-    before = contents_of(workspace.path)
-    client = perforce.clients.find(workspace.client_name)
-    have = perforce.files.have_list(workspace.client_name)
-    retire(workspace)
+def test_what_was_put_away_comes_back_as_it_was(lab_workspace: Workspace) -> None:
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    before = contents_of(lab_workspace.path)
+    client = perforce.clients.find(lab_workspace.client_name)
+    have = perforce.files.have_list(lab_workspace.client_name)
+    retire(lab_workspace)
 
-    operation = restore(workspace)
+    operation = restore(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert operation.findings == {"not_restored": []}
-    assert workspace.state == Workspace.State.READY
-    assert contents_of(workspace.path) == before
-    again = perforce.clients.find(workspace.client_name)
+    assert lab_workspace.state == Workspace.State.READY
+    assert contents_of(lab_workspace.path) == before
+    again = perforce.clients.find(lab_workspace.client_name)
     assert again is not None
     assert client is not None
     assert (again.owner, again.root, again.view, again.options) == (
@@ -125,44 +121,44 @@ def test_what_was_put_away_comes_back_as_it_was(workspace: Workspace) -> None:
         client.view,
         client.options,
     )
-    assert perforce.files.have_list(workspace.client_name) == have
-    assert (workspace.purge_at, workspace.trashed_at) == (None, None)
+    assert perforce.files.have_list(lab_workspace.client_name) == have
+    assert (lab_workspace.purge_at, lab_workspace.trashed_at) == (None, None)
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WORK)
 def test_work_of_every_kind_is_rescued_and_comes_back(
-    kind: str, workspace: Workspace, at_work: AtWork
+    kind: str, lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
-    before, opened = contents_of(workspace.path), opened_in(workspace)
+    before, opened = contents_of(lab_workspace.path), opened_in(lab_workspace)
 
-    operation = retire(workspace)
+    operation = retire(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    rescue = Rescue.objects.get(workspace=workspace)
+    rescue = Rescue.objects.get(workspace=lab_workspace)
     assert rescue.is_complete
     assert kind in rescue.inventory
     if kind == "opened":
         assert sum(len(shelf["files"]) for shelf in rescue.shelves) == 1
     if kind in ("changed", "untracked"):
         assert rescue.archived_files == 1
-    restore(workspace)
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert contents_of(workspace.path) == before
-    assert opened_in(workspace) == opened
+    restore(lab_workspace)
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert contents_of(lab_workspace.path) == before
+    assert opened_in(lab_workspace) == opened
 
 
 def test_the_archive_of_a_rescue_holds_the_files(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.leave_an_untracked_file()
     at_work.change_without_opening()
-    retire(workspace)
+    retire(lab_workspace)
 
-    directory = Path(Rescue.objects.get(workspace=workspace).directory)
+    directory = Path(Rescue.objects.get(workspace=lab_workspace).directory)
 
-    assert directory.is_relative_to(workspace.site.rescue_root)
-    assert directory.stat().st_uid == workspace.uid
+    assert directory.is_relative_to(lab_workspace.site.rescue_root)
+    assert directory.stat().st_uid == lab_workspace.uid
     with tarfile.open(directory / "work.tar") as archive:
         assert sorted(archive.getnames()) == ["src/file3.txt", "src/notes.txt"]
         kept = archive.extractfile("src/notes.txt")
@@ -173,214 +169,216 @@ def test_the_archive_of_a_rescue_holds_the_files(
 
 
 def test_files_synced_after_the_snapshot_are_known_again(
-    workspace: Workspace, at_work: AtWork, lab: Lab, monkeypatch: pytest.MonkeyPatch
+    lab_workspace: Workspace, at_work: AtWork, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is flushed in batches, as that of a new workspace of many files."""
     monkeypatch.setattr(pins, "FILES_IN_A_BATCH", 0)
-    perforce = registry.perforce(workspace.site.perforce_server)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
     submit_from(at_work)
-    have = perforce.files.have_list(workspace.client_name)
-    assert have.digest != workspace.snapshot.have_digest
-    retire(workspace, unsaved=Unsaved.REFUSE)
-    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    have = perforce.files.have_list(lab_workspace.client_name)
+    assert have.digest != lab_workspace.snapshot.have_digest
+    retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
 
     # Only batches are asked for by directory; this answer is lost.
     lab.break_perforce({"command": "dirs", "drop": "after", "times": 1})
-    operation = restore(workspace)
+    operation = restore(lab_workspace)
 
     assert operation.steps.get(name="flush").attempt == 2
-    assert perforce.files.have_list(workspace.client_name) == have
+    assert perforce.files.have_list(lab_workspace.client_name) == have
 
 
 def test_what_was_synced_is_known_again_also_where_work_was_discarded(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
-    perforce = registry.perforce(workspace.site.perforce_server)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
     submit_from(at_work)
     at_work.leave_an_untracked_file()
-    have = perforce.files.have_list(workspace.client_name)
-    assert have.digest != workspace.snapshot.have_digest
+    have = perforce.files.have_list(lab_workspace.client_name)
+    assert have.digest != lab_workspace.snapshot.have_digest
 
-    retire(workspace, unsaved=Unsaved.DISCARD)
-    restore(workspace)
+    retire(lab_workspace, unsaved=Unsaved.DISCARD)
+    restore(lab_workspace)
 
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert perforce.files.have_list(workspace.client_name) == have
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert perforce.files.have_list(lab_workspace.client_name) == have
     assert not Rescue.objects.with_work().exists()
 
 
 def test_a_client_that_is_bound_to_a_host_can_be_discarded(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     client = at_work.p4.fetch_client()
     client["Host"] = "elsewhere"
     at_work.p4.save_client(client)
 
-    operation = retire(workspace, unsaved=Unsaved.DISCARD)
+    operation = retire(lab_workspace, unsaved=Unsaved.DISCARD)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
 
 @pytest.mark.parametrize("is_newer", [False, True])
 def test_the_work_of_a_client_that_is_bound_to_a_host_is_rescued_and_comes_back(
-    workspace: Workspace, at_work: AtWork, is_newer: bool
+    lab_workspace: Workspace, at_work: AtWork, is_newer: bool
 ) -> None:
     if is_newer:
         at_work.p4.run("sync", "-k", f"{at_work.file}#none")
     else:
         at_work.open_for_edit()
-    opened = opened_in(workspace)
+    opened = opened_in(lab_workspace)
     client = at_work.p4.fetch_client()
     client["Host"] = "elsewhere"
     at_work.p4.save_client(client)
 
-    operation = retire(workspace)
+    operation = retire(lab_workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    restore(workspace)
+    restore(lab_workspace)
 
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert opened_in(workspace) == opened
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert opened_in(lab_workspace) == opened
     client = at_work.p4.fetch_client()
     assert client.pop("Host") == "elsewhere"
     at_work.p4.save_client(client)  # so that what is opened can be reverted from here
 
 
 def test_what_was_opened_before_an_earlier_retirement_is_not_opened_again(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.open_for_edit()
     added = at_work.root / "src" / "added.txt"
     added.write_text("thought better of\n")
     at_work.p4.run("add", str(added))
-    retire(workspace)
-    restore(workspace)
+    retire(lab_workspace)
+    restore(lab_workspace)
     at_work.p4.run("revert", "//...")
     added.unlink(missing_ok=True)
     for change in at_work.p4.run("changes", "-s", "pending", "-c", at_work.p4.client):
         at_work.p4.run("shelve", "-d", "-c", change["change"])
         at_work.p4.run("change", "-d", change["change"])
-    before = contents_of(workspace.path)
+    before = contents_of(lab_workspace.path)
 
-    operation = retire(workspace, unsaved=Unsaved.REFUSE)
+    operation = retire(lab_workspace, unsaved=Unsaved.REFUSE)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    restore(workspace)
+    restore(lab_workspace)
 
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert opened_in(workspace) == set()
-    assert contents_of(workspace.path) == before
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert opened_in(lab_workspace) == set()
+    assert contents_of(lab_workspace.path) == before
 
 
 def test_an_undo_has_nothing_of_a_retirement_that_was_refused(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     at_work: AtWork,
     at_the_last_moment: Callable[[Callable[[], None]], None],
 ) -> None:
     """Something is opened after the last look; later all goes back to the pin."""
-    perforce = registry.perforce(workspace.site.perforce_server)
-    pinned = perforce.files.have_list(workspace.client_name)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    pinned = perforce.files.have_list(lab_workspace.client_name)
     submit_from(at_work)
     at_the_last_moment(at_work.open_for_edit)
-    assert retire(workspace, unsaved=Unsaved.REFUSE).state == "refused"
+    assert retire(lab_workspace, unsaved=Unsaved.REFUSE).state == "refused"
     at_work.p4.run("revert", "//...")
-    at_work.p4.run("sync", f"//...@{workspace.snapshot.change}")
-    assert perforce.files.have_list(workspace.client_name) == pinned
+    at_work.p4.run("sync", f"//...@{lab_workspace.snapshot.change}")
+    assert perforce.files.have_list(lab_workspace.client_name) == pinned
 
-    retire(workspace, unsaved=Unsaved.REFUSE)
-    restore(workspace)
+    retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    restore(lab_workspace)
 
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert perforce.files.have_list(workspace.client_name) == pinned
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert perforce.files.have_list(lab_workspace.client_name) == pinned
 
 
 def test_purging_leaves_nothing_but_the_rescue(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.leave_an_untracked_file()
-    retire(workspace)
+    retire(lab_workspace)
 
-    workspace_purge(by=workspace.owner, workspace=workspace)
-    settle(workspace)
+    workspace_purge(by=lab_workspace.owner, workspace=lab_workspace)
+    settle(lab_workspace)
 
-    assert workspace.state == Workspace.State.RETIRED
-    assert left_behind(workspace) == []
+    assert lab_workspace.state == Workspace.State.RETIRED
+    assert left_behind(lab_workspace) == []
     assert (Path(Rescue.objects.get().directory) / "work.tar").exists()
     with pytest.raises(WorkspaceRetired):
-        workspace_restore(by=workspace.owner, workspace=workspace)
+        workspace_restore(by=lab_workspace.owner, workspace=lab_workspace)
 
 
-def test_a_retirement_under_way_can_be_stopped(workspace: Workspace) -> None:
-    retirement = workspace_retire(by=workspace.owner, workspace=workspace)
+def test_a_retirement_under_way_can_be_stopped(lab_workspace: Workspace) -> None:
+    retirement = workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
 
-    operation = restore(workspace)
+    operation = restore(lab_workspace)
 
     retirement.refresh_from_db()
     assert retirement.state == Operation.State.CANCELLED
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    assert workspace.state == Workspace.State.READY
-    assert (workspace.path / "src" / "file3.txt").exists()
+    assert lab_workspace.state == Workspace.State.READY
+    assert (lab_workspace.path / "src" / "file3.txt").exists()
 
 
 def test_a_retirement_that_failed_half_way_can_be_undone(
-    workspace: Workspace, at_work: AtWork, lab: Lab, settings: Settings
+    lab_workspace: Workspace, at_work: AtWork, lab: Lab, settings: Settings
 ) -> None:
     at_work.open_for_edit()
     settings.STEP_GIVE_UP_SECONDS = 0
     lab.break_perforce({"command": "revert", "error": "not now"})
-    retire(workspace)
-    assert workspace.state == Workspace.State.FAILED
+    retire(lab_workspace)
+    assert lab_workspace.state == Workspace.State.FAILED
     lab.break_perforce()
 
-    restore(workspace)
+    restore(lab_workspace)
 
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert {action for _, action, _ in opened_in(workspace)} == {"edit"}
-    volume = registry.ontap(workspace.site).get_volume(workspace.volume_uuid)
-    assert volume.export_policy == workspace.site.export_policy
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert {action for _, action, _ in opened_in(lab_workspace)} == {"edit"}
+    volume = registry.ontap(lab_workspace.site).get_volume(lab_workspace.volume_uuid)
+    assert volume.export_policy == lab_workspace.site.export_policy
 
 
 def test_what_a_killed_deletion_had_reverted_is_opened_again(
-    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+    lab_workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_work.open_for_edit()
-    opened = opened_in(workspace)
+    opened = opened_in(lab_workspace)
 
     def be_killed(self: object, name: str, **options: object) -> None:
-        if name == workspace.client_name:
+        if name == lab_workspace.client_name:
             raise RuntimeError("killed")
 
     with monkeypatch.context() as killing:
         killing.setattr(Clients, "delete", be_killed)
         workspace_retire(
-            by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE
+            by=lab_workspace.owner, workspace=lab_workspace, unsaved=Unsaved.RESCUE
         )
-        settle(workspace)
-    assert opened_in(workspace) == set()
+        settle(lab_workspace)
+    assert opened_in(lab_workspace) == set()
 
-    restore(workspace)
+    restore(lab_workspace)
 
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert opened_in(workspace) == opened
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert opened_in(lab_workspace) == opened
 
 
 @pytest.fixture
 def came_back_in_part(
-    workspace: Workspace, at_work: AtWork, lab: Lab, settings: Settings
+    lab_workspace: Workspace, at_work: AtWork, lab: Lab, settings: Settings
 ) -> Callable[[str], None]:
     """Restore until a command of Perforce fails; src/file3.txt was opened."""
 
     def bring_back(command: str) -> None:
         at_work.open_for_edit()
         at_work.file.write_text("opened and changed\n")
-        retire(workspace)
-        assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+        retire(lab_workspace)
+        assert lab_workspace.state == Workspace.State.TRASHED, (
+            lab_workspace.status_message
+        )
         patience, settings.STEP_GIVE_UP_SECONDS = settings.STEP_GIVE_UP_SECONDS, 0.0
         lab.break_perforce({"command": command, "drop": "before"})
-        restore(workspace)
+        restore(lab_workspace)
         lab.break_perforce()
         settings.STEP_GIVE_UP_SECONDS = patience
-        assert workspace.state == Workspace.State.FAILED
-        assert workspace.client_spec
-        assert workspace.path.is_dir()
+        assert lab_workspace.state == Workspace.State.FAILED
+        assert lab_workspace.client_spec
+        assert lab_workspace.path.is_dir()
 
     return bring_back
 
@@ -389,21 +387,21 @@ def came_back_in_part(
 def test_what_was_done_in_a_workspace_that_came_back_in_part_is_not_lost(
     fails: str,
     came_back_in_part: Callable[[str], None],
-    workspace: Workspace,
+    lab_workspace: Workspace,
     at_work: AtWork,
 ) -> None:
     """Before its files were opened again, or before its client knew of any."""
-    perforce = registry.perforce(workspace.site.perforce_server)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
     submit_from(at_work)
-    have = perforce.files.have_list(workspace.client_name)
+    have = perforce.files.have_list(lab_workspace.client_name)
     came_back_in_part(fails)
     at_work.leave_an_untracked_file()
     added = at_work.root / "src" / "added.txt"
     added.write_text("mine\n")
     at_work.p4.run("add", str(added))
-    before = contents_of(workspace.path)
+    before = contents_of(lab_workspace.path)
 
-    refused = retire(workspace, unsaved=Unsaved.REFUSE)
+    refused = retire(lab_workspace, unsaved=Unsaved.REFUSE)
 
     assert refused.state == Operation.State.REFUSED, refused.status_message
     counts = (refused.findings or {})["counts"]
@@ -413,9 +411,9 @@ def test_what_was_done_in_a_workspace_that_came_back_in_part_is_not_lost(
         "changed": 1,
         "untracked": 1,
     }
-    retire(workspace)
-    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
-    rescue = Rescue.objects.filter(workspace=workspace).first()
+    retire(lab_workspace)
+    assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
+    rescue = Rescue.objects.filter(workspace=lab_workspace).first()
     assert rescue is not None
     shelved = [path for shelf in rescue.shelves for path in shelf["files"]]
     assert sorted(path.rpartition("/")[2] for path in shelved) == [
@@ -424,43 +422,43 @@ def test_what_was_done_in_a_workspace_that_came_back_in_part_is_not_lost(
     ]
     with tarfile.open(Path(rescue.directory) / "work.tar") as archive:
         assert sorted(archive.getnames()) == ["src/file3.txt", "src/notes.txt"]
-    restore(workspace)
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert contents_of(workspace.path) == before
-    assert {path for path, _, _ in opened_in(workspace)} == set(shelved)
-    assert perforce.files.have_list(workspace.client_name) == have
+    restore(lab_workspace)
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert contents_of(lab_workspace.path) == before
+    assert {path for path, _, _ in opened_in(lab_workspace)} == set(shelved)
+    assert perforce.files.have_list(lab_workspace.client_name) == have
 
 
 def test_what_is_added_before_the_client_knows_of_files_does_not_hide_them(
-    came_back_in_part: Callable[[str], None], workspace: Workspace, at_work: AtWork
+    came_back_in_part: Callable[[str], None], lab_workspace: Workspace, at_work: AtWork
 ) -> None:
-    perforce = registry.perforce(workspace.site.perforce_server)
-    have = perforce.files.have_list(workspace.client_name)
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    have = perforce.files.have_list(lab_workspace.client_name)
     came_back_in_part("sync")
     added = at_work.root / "src" / "added.txt"
     added.write_text("mine\n")
     at_work.p4.run("add", str(added))
 
-    restore(workspace)
+    restore(lab_workspace)
 
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    assert perforce.files.have_list(workspace.client_name) == have
-    assert len(opened_in(workspace)) == 2
+    assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
+    assert perforce.files.have_list(lab_workspace.client_name) == have
+    assert len(opened_in(lab_workspace)) == 2
 
 
 def test_what_came_back_in_part_can_be_discarded(
-    came_back_in_part: Callable[[str], None], workspace: Workspace, at_work: AtWork
+    came_back_in_part: Callable[[str], None], lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     came_back_in_part("edit")
     at_work.leave_an_untracked_file()
 
-    retire(workspace, unsaved=Unsaved.DISCARD)
+    retire(lab_workspace, unsaved=Unsaved.DISCARD)
 
-    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
-    record = Event.objects.get(workspace=workspace, kind="unsaved_work_discarded")
+    assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
+    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
     assert "untracked" in record.data
-    perforce = registry.perforce(workspace.site.perforce_server)
-    rescue = Rescue.objects.filter(workspace=workspace).first()
+    perforce = registry.perforce(lab_workspace.site.perforce_server)
+    rescue = Rescue.objects.filter(workspace=lab_workspace).first()
     assert rescue is not None
     assert rescue.shelves
     for shelf in rescue.shelves:
@@ -468,7 +466,7 @@ def test_what_came_back_in_part_can_be_discarded(
 
 
 def test_what_is_opened_after_a_look_that_found_nothing_is_rescued(
-    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+    lab_workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def be_late(run: object) -> None:
         at_work.open_for_edit()
@@ -476,17 +474,17 @@ def test_what_is_opened_after_a_look_that_found_nothing_is_rescued(
 
     with monkeypatch.context() as racing:
         racing.setattr(retiring, "drop_stand_ins", be_late)
-        operation = retire(workspace)
+        operation = retire(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    rescue = Rescue.objects.get(workspace=workspace)
+    rescue = Rescue.objects.get(workspace=lab_workspace)
     assert sum(len(shelf["files"]) for shelf in rescue.shelves) == 1
-    restore(workspace)
-    assert {action for _, action, _ in opened_in(workspace)} == {"edit"}
+    restore(lab_workspace)
+    assert {action for _, action, _ in opened_in(lab_workspace)} == {"edit"}
 
 
 def test_what_is_done_after_a_late_rescue_that_failed_is_not_lost(
-    workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+    lab_workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The workspace was given back, and nobody looked once more before it went."""
 
@@ -494,21 +492,21 @@ def test_what_is_done_after_a_late_rescue_that_failed_is_not_lost(
         at_work.open_for_edit()
         (at_work.root / "src" / "late.txt").write_text("late\n")
 
-    area = workspace.site.rescue_root
+    area = lab_workspace.site.rescue_root
     Site.objects.update(rescue_root="")
     with monkeypatch.context() as racing:
         racing.setattr(retiring, "drop_stand_ins", be_late)
-        operation = retire(workspace)
+        operation = retire(lab_workspace)
     assert operation.status_code == "no_rescue_area"
     at_work.leave_an_untracked_file()
     at_work.p4.run("revert", "-k", "//...")
     Site.objects.update(rescue_root=area)
 
-    refused = retire(workspace, unsaved=Unsaved.REFUSE)
+    refused = retire(lab_workspace, unsaved=Unsaved.REFUSE)
 
     assert refused.state == Operation.State.REFUSED, refused.status_message
-    retire(workspace)
-    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+    retire(lab_workspace)
+    assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
     rescue = Rescue.objects.with_work().first()
     assert rescue is not None
     with tarfile.open(Path(rescue.directory) / "work.tar") as archive:
@@ -516,30 +514,30 @@ def test_what_is_done_after_a_late_rescue_that_failed_is_not_lost(
 
 
 def test_what_is_opened_while_the_client_is_deleted_is_rescued_with_the_rest(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     at_work: AtWork,
     at_the_last_moment: Callable[[Callable[[], None]], None],
 ) -> None:
     """Once after all was reverted, so that the deletion is refused and tried again."""
     at_work.open_for_edit()
     late = at_work.root / "src" / "file4.txt"
-    before = opened_in(workspace)
+    before = opened_in(lab_workspace)
     at_the_last_moment(lambda: at_work.p4.run("edit", str(late)))
 
-    operation = retire(workspace)
+    operation = retire(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    rescue = Rescue.objects.get(workspace=workspace)
+    rescue = Rescue.objects.get(workspace=lab_workspace)
     paths = {path for shelf in rescue.shelves for path in shelf["files"]}
     assert paths == {file["depot_file"] for file in rescue.reverted}
     assert len(paths) == 2
-    restore(workspace)
-    assert opened_in(workspace) > before
-    assert {path for path, _, _ in opened_in(workspace)} == paths
+    restore(lab_workspace)
+    assert opened_in(lab_workspace) > before
+    assert {path for path, _, _ in opened_in(lab_workspace)} == paths
 
 
 def test_what_is_opened_anew_while_the_client_is_deleted_is_rescued_as_it_is(
-    workspace: Workspace,
+    lab_workspace: Workspace,
     at_work: AtWork,
     at_the_last_moment: Callable[[Callable[[], None]], None],
 ) -> None:
@@ -550,10 +548,10 @@ def test_what_is_opened_anew_while_the_client_is_deleted_is_rescued_as_it_is(
     at_work.open_for_edit()
     at_the_last_moment(write)
 
-    operation = retire(workspace)
+    operation = retire(lab_workspace)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    shelves = Rescue.objects.get(workspace=workspace).shelves
+    shelves = Rescue.objects.get(workspace=lab_workspace).shelves
     said = [
         at_work.p4.run("print", "-q", f"{path}@={shelf['change']}")[-1]
         for shelf in shelves
@@ -563,102 +561,106 @@ def test_what_is_opened_anew_while_the_client_is_deleted_is_rescued_as_it_is(
 
 
 def test_a_step_of_a_restoration_that_was_done_already_changes_nothing(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.open_for_edit()
-    retire(workspace)
-    restoration = restore(workspace)
-    before, opened = contents_of(workspace.path), opened_in(workspace)
+    retire(lab_workspace)
+    restoration = restore(lab_workspace)
+    before, opened = contents_of(lab_workspace.path), opened_in(lab_workspace)
 
     for spec in RESTORE:
         workflow.perform(restoration.steps.get(name=spec.name))
-        assert contents_of(workspace.path) == before, spec.name
-        assert opened_in(workspace) == opened, spec.name
+        assert contents_of(lab_workspace.path) == before, spec.name
+        assert opened_in(lab_workspace) == opened, spec.name
 
 
 def test_without_a_rescue_area_nothing_that_needs_one_is_deleted(
-    workspace: Workspace, at_work: AtWork
+    lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     at_work.leave_an_untracked_file()
     Site.objects.update(rescue_root="")
 
-    operation = retire(workspace)
+    operation = retire(lab_workspace)
 
     assert operation.state == Operation.State.FAILED
     assert operation.status_code == "no_rescue_area"
-    assert (workspace.path / "src" / "notes.txt").exists()
-    restore(workspace)
-    assert workspace.state == Workspace.State.READY
+    assert (lab_workspace.path / "src" / "notes.txt").exists()
+    restore(lab_workspace)
+    assert lab_workspace.state == Workspace.State.READY
 
 
 def test_what_is_not_in_the_trash_is_neither_restored_nor_purged(
-    workspace: Workspace,
+    lab_workspace: Workspace,
 ) -> None:
     with pytest.raises(NothingToRestore):
-        workspace_restore(by=workspace.owner, workspace=workspace)
+        workspace_restore(by=lab_workspace.owner, workspace=lab_workspace)
     with pytest.raises(NotInTrash):
-        workspace_purge(by=workspace.owner, workspace=workspace)
+        workspace_purge(by=lab_workspace.owner, workspace=lab_workspace)
 
 
 def test_what_a_purge_has_destroyed_is_not_said_to_be_in_the_trash(
-    workspace: Workspace, lab: Lab
+    lab_workspace: Workspace, lab: Lab
 ) -> None:
-    retire(workspace)
+    retire(lab_workspace)
     lab.break_perforce({"command": "*", "error": "not now"})
-    workspace_purge(by=workspace.owner, workspace=workspace)
-    settle(workspace)
+    workspace_purge(by=lab_workspace.owner, workspace=lab_workspace)
+    settle(lab_workspace)
     lab.break_perforce()
-    assert workspace.state == Workspace.State.FAILED
-    assert registry.ontap(workspace.site).find_volume(workspace.volume_name) is None
+    assert lab_workspace.state == Workspace.State.FAILED
+    assert (
+        registry.ontap(lab_workspace.site).find_volume(lab_workspace.volume_name)
+        is None
+    )
 
-    retire(workspace)
+    retire(lab_workspace)
 
-    assert workspace.state == Workspace.State.RETIRED
-    assert left_behind(workspace) == []
+    assert lab_workspace.state == Workspace.State.RETIRED
+    assert left_behind(lab_workspace) == []
 
 
-def test_a_purge_removes_what_a_killed_rescue_left(workspace: Workspace) -> None:
-    area = Path(workspace.site.rescue_root) / workspace.owner.username
+def test_a_purge_removes_what_a_killed_rescue_left(lab_workspace: Workspace) -> None:
+    area = Path(lab_workspace.site.rescue_root) / lab_workspace.owner.username
     area.mkdir(exist_ok=True)
-    mine = f".{workspace.name}-20260101T000000Z-{workspace.tag.hex[:6]}0000.partial"
-    others = f".{workspace.name}-20260101T000000Z-0ther00000.partial"
+    tag = lab_workspace.tag.hex[:6]
+    mine = f".{lab_workspace.name}-20260101T000000Z-{tag}0000.partial"
+    others = f".{lab_workspace.name}-20260101T000000Z-0ther00000.partial"
     for name in (mine, others):
         (area / name).mkdir()
         (area / name / "work.tar").write_text("half of it")
-    retire(workspace)
+    retire(lab_workspace)
 
-    workspace_purge(by=workspace.owner, workspace=workspace)
-    settle(workspace)
+    workspace_purge(by=lab_workspace.owner, workspace=lab_workspace)
+    settle(lab_workspace)
 
-    assert workspace.state == Workspace.State.RETIRED, workspace.status_message
+    assert lab_workspace.state == Workspace.State.RETIRED, lab_workspace.status_message
     assert not (area / mine).exists()
     assert (area / others / "work.tar").exists()
 
 
 def test_a_ticket_that_ends_meanwhile_is_replaced_once(
-    workspace: Workspace, at_work: AtWork, lab: Lab
+    lab_workspace: Workspace, at_work: AtWork, lab: Lab
 ) -> None:
     at_work.open_for_edit()
-    opened = opened_in(workspace)
+    opened = opened_in(lab_workspace)
 
     lab.break_perforce({"command": "shelve", "expire_tickets": True, "times": 1})
-    operation = retire(workspace)
+    operation = retire(lab_workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
     lab.break_perforce({"command": "edit", "expire_tickets": True, "times": 1})
-    operation = restore(workspace)
+    operation = restore(lab_workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
-    assert opened_in(workspace) == opened
+    assert opened_in(lab_workspace) == opened
 
 
 def test_a_ticket_that_ends_while_a_locked_client_is_compared_is_replaced(
-    workspace: Workspace, at_work: AtWork, lab: Lab
+    lab_workspace: Workspace, at_work: AtWork, lab: Lab
 ) -> None:
     client = at_work.p4.fetch_client()
     client["Options"] = client["Options"].replace("unlocked", "locked")
     at_work.p4.save_client(client)
 
     lab.break_perforce({"command": "reconcile", "expire_tickets": True, "times": 1})
-    operation = retire(workspace, unsaved=Unsaved.REFUSE)
+    operation = retire(lab_workspace, unsaved=Unsaved.REFUSE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
