@@ -163,7 +163,7 @@ def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
     assert not found.is_automatic
     resolve(found, admin)
     assert found.resolved_at is None
-    assert "it goes on until it has ended" in found.status_message
+    assert "It continues until it ends" in found.status_message
 
     resolve(found, admin)
     assert found.resolution == f"The job {uuid} was cancelled."
