@@ -47,7 +47,7 @@ BUDGET = int(os.environ.get("NEIGHBOUR_BUDGET", "4"))
 COMMANDS = int(os.environ.get("NEIGHBOUR_COMMANDS", "200"))
 WORK = {
     "get": ("sync", "-k", "{path}#head"),
-    "look": ("fstat", "{path}"),
+    "check": ("fstat", "{path}"),
     "open": ("edit", "-k", "{path}"),
     "opened": ("opened",),
     "revert": ("revert", "-k", "{path}"),

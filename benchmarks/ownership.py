@@ -5,7 +5,7 @@ others we are. Needs root, a C compiler, and mkfs.btrfs for the local cases. How
 ends, by SIGTERM or SIGINT too, it leaves no process, mount or file behind.
 
 Each method gets an equal tree, which is a volume of its own as clones are: a fresh
-snapshot of one btrfs subvolume ("cold"), the same after every entry was looked at once
+snapshot of one btrfs subvolume ("cold"), the same after every entry was checked once
 ("warm"), or, with a millisecond added to each call, a tmpfs.
 """
 

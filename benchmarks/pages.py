@@ -30,7 +30,7 @@ sys.path.insert(0, str(REPOSITORY))
 
 SCALES = [int(n) for n in os.environ.get("PAGES_SCALES", "1000,32767").split(",")]
 ROUNDS = int(os.environ.get("PAGES_ROUNDS", "40"))
-TEMPLATES, TEAMS, PEOPLE, GENERATIONS = 200, 40, 2000, 5
+TEMPLATES, TEAMS, PEOPLE, SNAPSHOTS = 200, 40, 2000, 5
 TOKENS, DELIVERIES, FINDINGS = 500, 2000, 300
 AT_MOST = {"p95_ms_small": 60, "p95_ms": 100, "bytes": 150 * 1024}
 SMALL = 1000
@@ -47,7 +47,7 @@ OTHER_LOOKS = {
     "trail": ["?page=99999", "?page=490", "?actor=p7", "?q=lease"],
     "person-list": ["?page=99999", "?sort=-unique_bytes"],
     "template-list": ["?page=99999"],
-    "jump": ["?q=12"],
+    "palette": ["?q=12"],
 }
 
 
@@ -328,7 +328,7 @@ class Rows:
                 have_digest="0" * 64,
             )
             for template in templates
-            for n in range(GENERATIONS)
+            for n in range(SNAPSHOTS)
         )
         Operation.objects.bulk_create(
             Operation(
@@ -341,7 +341,7 @@ class Rows:
                 ended_at=now,
             )
             for template in templates
-            for n in range(GENERATIONS)
+            for n in range(SNAPSHOTS)
         )
 
         self._everything_else(templates)

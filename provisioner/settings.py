@@ -206,7 +206,7 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 # In which zone people read times who chose none, and whose browser said none. Rows,
-# logs, the trail and the API have UTC, whatever this is.
+# logs, the audit log and the API have UTC, whatever this is.
 DISPLAY_TIME_ZONE = env.str("DISPLAY_TIME_ZONE", default="UTC")
 ZoneInfo(DISPLAY_TIME_ZONE)  # stops the process where there is no such zone
 

@@ -39,7 +39,7 @@ from tests.support.lab import (
     published_template,
 )
 from tests.support.projects import make_template, project
-from tests.support.truncation import MAY_TRUNCATE_THE_TRAIL, empty_tables
+from tests.support.truncation import MAY_TRUNCATE_THE_AUDIT_LOG, empty_tables
 from tests.support.work import at_work, lab_workspace
 from tests.support.workspaces import build, failed, ready, refused, retired, workspace
 
@@ -146,7 +146,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
 def _tables_emptied_fast(django_db_modify_db_settings: None) -> Iterator[None]:
     """A transactional test leaves rows: these go, and not all that Django would."""
     options = settings.DATABASES["default"].setdefault("OPTIONS", {})
-    options["options"] = f"{MAY_TRUNCATE_THE_TRAIL} {MAY_LOSE_ITS_ROWS}"
+    options["options"] = f"{MAY_TRUNCATE_THE_AUDIT_LOG} {MAY_LOSE_ITS_ROWS}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             TransactionTestCase, "_fixture_teardown", lambda _test: empty_tables()
@@ -160,8 +160,8 @@ def _fast_passwords() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _trash_goes_at_the_first_look() -> None:
-    """Time stands still in most tests; those about the second look ask for it."""
+def _trash_goes_at_the_first_check() -> None:
+    """Time stands still in most tests; those about the second check ask for it."""
     settings.PURGE_CONFIRM_SECONDS = 0.0
 
 

@@ -59,7 +59,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "my-password": {"get": VISIT, "post": VISIT},
     "my-account": {"get": VISIT, "post": VISIT},
     "workspace-list": {"get": VISIT, "post": VISIT},
-    "welcome": {"get": VISIT},
+    "setup": {"get": VISIT},
     "workspace-team-list": {"get": VISIT},
     "workspace-trash": {"get": VISIT, "post": VISIT},
     "workspace-retired-list": {"get": VISIT},
@@ -70,7 +70,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "workspace-purge": {"get": CHANGE, "post": CHANGE},
     "workspace-retry": {"post": CHANGE},
     "workspace-transfer": {"get": CHANGE, "post": CHANGE},
-    "workspace-look": {"get": CHANGE, "post": CHANGE},
+    "workspace-check": {"get": CHANGE, "post": CHANGE},
     "workspace-transfer-abort": {"post": CHANGE},
     "workspace-extend": {"post": CHANGE},
     "workspace-keep": {"get": CHANGE, "post": CHANGE},
@@ -141,7 +141,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "operation-log": {"get": VISIT},
     "operation-step-log": {"get": VISIT},
     "operation-step-log-download": {"get": VISIT},
-    "jump": {"get": VISIT},
+    "palette": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER, "post": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
     "trail": {"get": ADMINISTER},
@@ -177,7 +177,7 @@ API: dict[str, dict[str, Verb]] = {
     "workspace-purge": {"post": CHANGE},
     "workspace-restore": {"post": CHANGE},
     "workspace-retry": {"post": CHANGE},
-    "workspace-look": {"post": CHANGE},
+    "workspace-check": {"post": CHANGE},
     "workspace-transfer-abort": {"post": CHANGE},
     "workspace-transfer-transfer": {"get": SEE, "post": CHANGE},
     "workspace-lease-extend": {"post": CHANGE},
@@ -280,7 +280,7 @@ def rows(table: dict[str, dict[str, Verb]]) -> list[Any]:
     ]
 
 
-def in_turn(people: People) -> Iterator[tuple[str, User | None]]:
+def in_order(people: People) -> Iterator[tuple[str, User | None]]:
     """Yield everybody; what one of them did is undone before the next."""
     for name, user in people.items():
         with transaction.atomic():
@@ -305,7 +305,7 @@ def test_pages_keep_to_the_table(
     world: World,
 ) -> None:
     address = address_of(name, prefix="", numbers=world.numbers)
-    for who, user in in_turn(world.people):
+    for who, user in in_order(world.people):
         browser = Client()
         browser.cookies = world.cookies[who]
 
@@ -334,7 +334,7 @@ def test_the_api_keeps_to_the_table(
     world: World,
 ) -> None:
     address = address_of(name, prefix="api/", numbers=world.numbers)
-    for who, user in in_turn(world.people):
+    for who, user in in_order(world.people):
         client = Client()
         headers = {}
         if name == "docs" or (name, method) in WITH_SESSION:

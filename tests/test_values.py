@@ -303,7 +303,7 @@ OURS = {
     "resolution",
     "LeasePolicy": "purpose",
     "LockWait": "command table",
-    "Notice": "p4_user address kind data sent_to void_reason",
+    "Notification": "p4_user address kind data sent_to void_reason",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "RefreshPolicy": "mode",
@@ -398,7 +398,7 @@ TYPED = {
         (
             *("SearchForm", "AbandonedFilterForm", "WorkspaceFilterForm"),
             *("TemplateFilterForm", "BisectionFilterForm", "FindingFilterForm"),
-            *("OwnWorkspaceFilterForm", "TrailFilterForm", "OperationFilterForm"),
+            *("OwnWorkspaceFilterForm", "AuditLogFilterForm", "OperationFilterForm"),
             "PeopleFilterForm",
         ),
         dict.fromkeys(

@@ -93,7 +93,7 @@ class Attempt:
 
 
 def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
-    """Count an attempt before its password is looked at.
+    """Count an attempt before its password is checked.
 
     Counting first leaves no gap for guesses that come at the same time.
 

@@ -1,7 +1,7 @@
 """Where a call comes from: who asks, with what, from which address.
 
-The edges (web, API, worker, command line) say it once; whoever writes the trail reads
-it here, so that no signature has to hand it on.
+The edges (web, API, worker, command line) say it once; whoever writes the audit log
+reads it here, so that no signature has to hand it on.
 """
 
 from __future__ import annotations

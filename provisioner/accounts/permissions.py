@@ -55,7 +55,7 @@ class Verb(StrEnum):
     KNOCK = "ask whether it lives, sign in, read the schema"
     VISIT = "see templates, their builds, and what is one's own"
     GET_WORKSPACE = "get a workspace, and tokens to do so"
-    SEE_WORKSPACE = "see a workspace: where it is, what it equals, what happened"
+    SEE_WORKSPACE = "see a workspace: where it is, what it contains, what happened"
     SEE_BISECTION = "see a bisection and its trials"
     CHANGE_WORKSPACE = "extend, share, retire, restore, purge it; decide a trial"
     CHANGE_WEBHOOK = "see and change a webhook, and what was sent to it"

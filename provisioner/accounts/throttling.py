@@ -51,7 +51,7 @@ def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
         )
         counted = cursor.fetchone()
     if counted is None:
-        return  # revoked since it was looked at: this request was the last
+        return  # revoked since it was checked: this request was the last
     count, ends_at = counted
     if count > allowed:
         seconds = max(1, math.ceil((ends_at - now).total_seconds()))

@@ -81,7 +81,7 @@ def ask_again_unless(was_held: bool, response: Response) -> Response:
 def wait_while(moving: QuerySet[Any], *, seconds: float, by: User) -> bool:
     """Look again and again, at most for so long, while there is such a row.
 
-    Call it outside any transaction: each look is a statement of its own, between
+    Call it outside any transaction: each check is a statement of its own, between
     growing pauses, so nothing is held meanwhile but the caller's thread. It is put
     together once, which takes longer than all its answers.
     """

@@ -1,4 +1,4 @@
-"""The trail: what happened, who did it, why, and from where."""
+"""The audit log: what happened, who did it, why, and from where."""
 
 from __future__ import annotations
 

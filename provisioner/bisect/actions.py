@@ -16,7 +16,7 @@ from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verd
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
-from provisioner.catalog.queries import generations_for_trials
+from provisioner.catalog.queries import snapshots_for_trials
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.queueing import defer
@@ -68,7 +68,7 @@ def bisection_start(
     if by.uid is None or by.gid is None:
         raise AccountIncomplete(username=by.username)
     permissions.require_in_scope(by, template=template, purpose=PURPOSE)
-    if not generations_for_trials(template):
+    if not snapshots_for_trials(template):
         raise NoSnapshot(template=template.name)
     asked = {
         "owner": by,
@@ -230,7 +230,7 @@ def _decide(trial: Trial, verdict: str, *, reason: str, by: User | None = None) 
 
 
 def _put_away(trial: Trial) -> None:
-    """Have the clone of a trial retired and purged, now or when its lease is looked at.
+    """Have the clone of a trial retired and purged, now or when its lease is checked.
 
     Nobody's work is in it: nothing can be submitted from there.
     """
@@ -309,7 +309,7 @@ def _check_commands(owner: User) -> None:
 
 
 def _begin(bisection: Bisection, *, change: int) -> None:
-    """Ask for a clone of the nearest generation, brought to the change.
+    """Ask for a clone of the nearest snapshot, brought to the change.
 
     Raises: NotAllowed, AccountIncomplete, NoSnapshot, SnapshotGone, NameTaken,
     LimitReached, TooManyCommands.
@@ -320,7 +320,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     permissions.require_in_scope(owner, template=template, purpose=PURPOSE)
     if owner.uid is None or owner.gid is None:
         raise AccountIncomplete(username=owner.username)
-    nearest = search.nearest(generations_for_trials(template), change=change)
+    nearest = search.nearest(snapshots_for_trials(template), change=change)
     if nearest is None:
         raise NoSnapshot(template=template.name)
     snapshot = snapshot_to_clone(template, nearest)

@@ -27,7 +27,7 @@ class TrialLine:
 
     @property
     def snapshot_change(self) -> int:
-        """The change of the generation that was cloned."""
+        """The change of the snapshot that was cloned."""
         return self.trial.workspace.snapshot.change
 
     @property

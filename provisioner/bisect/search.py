@@ -72,25 +72,23 @@ def _nearest_to_middle(suspects: Sequence[int], skipped: Collection[int]) -> int
     return None
 
 
-class Generation(Protocol):
+class Snapshot(Protocol):
     """What a published snapshot has to say."""
 
     @property
     def change(self) -> int: ...
 
 
-AnyGeneration = TypeVar("AnyGeneration", bound=Generation)
+AnySnapshot = TypeVar("AnySnapshot", bound=Snapshot)
 
 
-def nearest(
-    generations: Iterable[AnyGeneration], *, change: int
-) -> AnyGeneration | None:
-    """Return the generation from which it is the shortest way to a change.
+def nearest(snapshots: Iterable[AnySnapshot], *, change: int) -> AnySnapshot | None:
+    """Return the snapshot from which it is the shortest way to a change.
 
     Numbers of changes stand for the way: of two on one side the nearer one is right.
     """
     return min(
-        generations, key=lambda g: (abs(g.change - change), -g.change), default=None
+        snapshots, key=lambda g: (abs(g.change - change), -g.change), default=None
     )
 
 

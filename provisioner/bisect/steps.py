@@ -1,4 +1,4 @@
-"""Trying one change: a clone of a generation, brought to it, and a command run there.
+"""Trying one change: a clone of a snapshot, brought to it, and a command run there.
 
 The server learns nothing of it but a client that maps the files, for as long as they
 are brought: no have list is written.
@@ -30,7 +30,7 @@ from provisioner.workspaces.steps import access
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 INTERRUPTED = "trial_interrupted"
-LOOK_EVERY_SECONDS = 2.0
+POLL_EVERY_SECONDS = 2.0
 
 
 def trial_of(run: WorkspaceRun) -> Trial:
@@ -79,7 +79,7 @@ def ensure_at_change(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
-    """Return a client that maps what the generation's did, into the clone.
+    """Return a client that maps what the snapshot's did, into the clone.
 
     What is written gets the time of now, so that a build sees that it changed; and it
     is written over whatever a build left there.
@@ -171,17 +171,17 @@ class StopWatch:
     """Shows progress, and stops a command whose operation has ended meanwhile."""
 
     def __init__(
-        self, run: WorkspaceRun, *, every_seconds: float = LOOK_EVERY_SECONDS
+        self, run: WorkspaceRun, *, every_seconds: float = POLL_EVERY_SECONDS
     ) -> None:
         self._run, self._every_seconds = run, every_seconds
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
     def look(self, text: str) -> None:
         """Raises: StepRefused where nobody waits for the command any more."""
         self._run.progress_of_command(text)
-        if time.monotonic() - self._looked_at < self._every_seconds:
+        if time.monotonic() - self._checked_at < self._every_seconds:
             return
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
         running = Operation.objects.filter(state=Operation.State.RUNNING)
         with contextlib.suppress(*DATABASE_WENT_AWAY):
             if not running.filter(pk=self._run.operation.pk).exists():

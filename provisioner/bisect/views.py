@@ -65,7 +65,7 @@ def bisection_detail(request: WebRequest, pk: int) -> HttpResponse:
     context: dict[str, object] = {"overview": overview}
     if not request.htmx:
         return render(request, "bisect/detail.html", context)
-    context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+    context["has_changed"] = request.GET.get("said") != digest(overview.announcement)
     return render(request, "bisect/_bisection.html", context)
 
 

@@ -1,6 +1,6 @@
 """What about a template's definition would hurt: said before anybody waits for it.
 
-Remarks never stop anything. What cannot be looked at is a remark, too.
+Remarks never stop anything. What cannot be checked is a remark, too.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def look(template: Template) -> Check:
     )
 
 
-def look_later(template: Template) -> None:
+def check_later(template: Template) -> None:
     """Have a definition looked at once the current transaction is over."""
     job = app.configure_task(
         CHECK, queue=CHECK_QUEUE, queueing_lock=f"{CHECK}.{template.pk}"

@@ -29,7 +29,7 @@ _Touch = SubmittedChange.templates.through
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lag:
+class Freshness:
     """What was submitted under a template's view after its newest snapshot.
 
     `since` is when the first of these changes was submitted, by the server's clock;
@@ -53,8 +53,8 @@ class Lag:
         return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def lags_of(templates: Collection[Template]) -> dict[int, Lag]:
-    """Return the lag of each template, by its id; of those alone that are known.
+def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
+    """Return the freshness of each template, by its id; of those alone that are known.
 
     Not known is it before the first build, and until the server was asked about all
     changes since the newest snapshot. Two queries.
@@ -73,7 +73,7 @@ def lags_of(templates: Collection[Template]) -> dict[int, Lag]:
         .filter(base__gte=F("since"))
         .values_list("template_id", "server_id", "base")
     )
-    lags = {template_id: Lag() for template_id, _, _ in watched}
+    freshness_by_id = {template_id: Freshness() for template_id, _, _ in watched}
     behind = Q(pk__in=[])
     for template_id, server_id, base in watched:
         behind |= Q(
@@ -81,7 +81,7 @@ def lags_of(templates: Collection[Template]) -> dict[int, Lag]:
             submittedchange__server_id=server_id,
             submittedchange__number__gt=base,
         )
-    if not lags:
+    if not freshness_by_id:
         return {}
     for row in (
         _Touch.objects.filter(behind)
@@ -96,13 +96,13 @@ def lags_of(templates: Collection[Template]) -> dict[int, Lag]:
         )
     ):
         template_id, users = row.pop("template_id"), sorted(row.pop("users"))
-        lags[template_id] = Lag(**row, users=tuple(users))
-    return lags
+        freshness_by_id[template_id] = Freshness(**row, users=tuple(users))
+    return freshness_by_id
 
 
-def lag_of(template: Template) -> Lag | None:
-    """Return a template's lag, None where it is not known."""
-    return lags_of([template]).get(template.pk)
+def freshness_of(template: Template) -> Freshness | None:
+    """Return a template's freshness, None where it is not known."""
+    return freshness_of_all([template]).get(template.pk)
 
 
 def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
@@ -178,9 +178,11 @@ def is_everything_paused() -> bool:
     return RefreshSwitch.objects.filter(is_paused=True).exists()
 
 
-def refresh_state_of(template: Template, *, lag: Lag | None) -> refresh_policy.State:
+def refresh_state_of(
+    template: Template, *, freshness: Freshness | None
+) -> refresh_policy.State:
     """Return what decides whether a template is due."""
-    lag = lag or Lag()
+    freshness = freshness or Freshness()
     # What was refreshed in part says nothing about the whole.
     builds = Operation.objects.filter(
         subject=template.subject_id, kind=TemplateOperation.BUILD
@@ -189,11 +191,11 @@ def refresh_state_of(template: Template, *, lag: Lag | None) -> refresh_policy.S
     last = builds.select_related("requested_by").order_by("-created_at", "-pk").first()
     server_id = template.site.perforce_server_id
     return refresh_policy.State(
-        newest=lag.newest,
-        behind_since=lag.seen_since,
-        newest_at=lag.seen_at,
+        newest=freshness.newest,
+        behind_since=freshness.seen_since,
+        newest_at=freshness.seen_at,
         is_building=template.state == Template.State.BUILDING,
-        tried=_tried(last, lag=lag, server_id=server_id) if last else 0,
+        tried=_tried(last, freshness=freshness, server_id=server_id) if last else 0,
         tried_at=last.created_at if last else None,
         clean_tried_at=clean.aggregate(at=Max("created_at"))["at"],
         used_at=_used_at(template),
@@ -205,19 +207,19 @@ def refresh_state_of(template: Template, *, lag: Lag | None) -> refresh_policy.S
     )
 
 
-def _tried(build: Operation, *, lag: Lag, server_id: int) -> int:
+def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:
     """Return up to which change the last build makes trying needless.
 
     Who chose an older change passed over the newer ones that were known then: these
     are no reason to build again.
     """
     was_chosen = build.parameters.get("change") and not build.requested_by.is_service
-    if was_chosen and lag.newest is not None:
+    if was_chosen and freshness.newest is not None:
         passed_over = SubmittedChange.objects.filter(
-            server=server_id, number=lag.newest, recorded_at__lte=build.created_at
+            server=server_id, number=freshness.newest, recorded_at__lte=build.created_at
         )
         if passed_over.exists():
-            return lag.newest
+            return freshness.newest
     return change_of(build)
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from provisioner.accounts.models import User
-from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog import refresh_policy
+from provisioner.catalog.freshness import (
+    Freshness,
+    behind_of,
+    freshness_of,
+    pauses_of,
+    policy_in,
+)
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.catalog.retention import Pins, pins_of
@@ -20,7 +27,7 @@ WORKSPACES_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generation:
+class SnapshotLine:
     """A published snapshot, what keeps it, and how many changes it is behind.
 
     `behind` is None where that is not known. Administrators alone see whose workspaces
@@ -35,26 +42,26 @@ class Generation:
         return self.pins.snapshot
 
 
-def generations_of(template: Template) -> list[Generation]:
+def snapshots_of(template: Template) -> list[SnapshotLine]:
     """Return the published snapshots of a template, newest first."""
     pins = pins_of(template, named=WORKSPACES_NAMED)
-    behind = freshness.behind_of([pin.snapshot for pin in pins])
-    return [Generation(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
+    behind = behind_of([pin.snapshot for pin in pins])
+    return [SnapshotLine(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateOverview:
     """`last` is its newest build, `builds` the last twenty of them.
 
-    `lag` is None where it is not known; `pauses` say what stops its refresh besides
-    its own policy, `watch_error` why its Perforce server could not be asked.
+    `freshness` is None where it is not known; `pauses` say what stops its refresh
+    besides its own policy, `watch_error` why its Perforce server could not be asked.
     """
 
     template: Template
-    generations: list[Generation]
+    snapshots: list[SnapshotLine]
     last: OperationOverview | None
     builds: list[Operation]
-    lag: freshness.Lag | None
+    freshness: Freshness | None
     policy: refresh_policy.Policy
     pauses: list[str]
     watch_error: str
@@ -62,7 +69,7 @@ class TemplateOverview:
     @property
     def has_default(self) -> bool:
         """Whether a new workspace may get one of the snapshots unasked."""
-        return any(generation.pins.is_default for generation in self.generations)
+        return any(snapshot.pins.is_default for snapshot in self.snapshots)
 
     @property
     def announcement(self) -> str:
@@ -96,11 +103,11 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     watch = getattr(template.site.perforce_server, "watch", None)
     return TemplateOverview(
         template=template,
-        generations=generations_of(template),
+        snapshots=snapshots_of(template),
         last=operation_overview(builds[0]) if builds else None,
         builds=builds,
-        lag=freshness.lag_of(template),
-        policy=freshness.policy_in(getattr(template, "refresh_policy", None)),
-        pauses=freshness.pauses_of(template),
+        freshness=freshness_of(template),
+        policy=policy_in(getattr(template, "refresh_policy", None)),
+        pauses=pauses_of(template),
         watch_error="" if watch is None else watch.last_error,
     )

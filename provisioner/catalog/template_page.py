@@ -46,27 +46,27 @@ class TemplatePage:
     @property
     def freshness(self) -> str:
         """How far what new workspaces get is behind the depot."""
-        lag = self.overview.lag
-        if lag is None:
+        freshness = self.overview.freshness
+        if freshness is None:
             is_known_soon = self.overview.has_default
             return (
                 "Not known yet" if is_known_soon else "Counted from the first snapshot"
             )
-        if not lag.changes:
+        if not freshness.changes:
             return "No change under its view since the default snapshot"
         return format_html(
             "{} behind, the first submitted {}, by {}"
             '<br><span class="aside">The newest is change '
             '<span class="change">{}</span>.</span>',
-            count(lag.changes, "change", "changes"),
-            *(ago(lag.since), lag.by, lag.newest),
+            count(freshness.changes, "change", "changes"),
+            *(ago(freshness.since), freshness.by, freshness.newest),
         )
 
     def _url(self, name: str) -> str:
         return reverse(name, args=[self.template.pk])
 
     def _for_users(self) -> Iterator[Action]:
-        if not self.overview.generations or self.user.uid is None:
+        if not self.overview.snapshots or self.user.uid is None:
             return
         yield Action(
             label="Get a workspace", url=self._url("workspace-create"), look="primary"
@@ -106,7 +106,7 @@ class TemplatePage:
         )
 
     def _no_default(self) -> Iterator[Notice]:
-        if self.overview.generations and not self.overview.has_default:
+        if self.overview.snapshots and not self.overview.has_default:
             yield Notice(
                 level=Level.WARNING,
                 title=f"No snapshot is {self.template.wanted_quality}",

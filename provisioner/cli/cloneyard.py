@@ -67,7 +67,7 @@ DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_REACHED, NOT_SIGNED_IN, UNDER_WAY =
 INTERRUPTED = 130
 
 HOLD_SECONDS = 30  # below what proxies usually allow an answer
-LOOK_EVERY_SECONDS = 2  # where somebody watches
+POLL_EVERY_SECONDS = 2  # where somebody watches
 ANSWER_WITHIN_SECONDS = 30
 LONGEST_PAUSE_SECONDS = 10.0
 MOVING = {"provisioning", "retiring", "restoring", "purging"}
@@ -543,7 +543,7 @@ class ProgressLine:
 
     def hold(self, left: float) -> int:
         """Return the seconds for which the server may hold its answer."""
-        hold = LOOK_EVERY_SECONDS if self.is_watched else HOLD_SECONDS
+        hold = POLL_EVERY_SECONDS if self.is_watched else HOLD_SECONDS
         return max(1, min(hold, int(left)))
 
     def show(self, workspace: Json) -> None:
@@ -789,7 +789,7 @@ def run_wait(args: argparse.Namespace) -> None:
     server = server_of(args)
     workspace = server.settle(server.find(args.workspace), timeout=args.timeout)
     operation = workspace["operation"]
-    # A look changes nothing, whatever becomes of it.
+    # A check changes nothing, whatever becomes of it.
     if operation is not None and operation["kind"] != "check":
         if operation["state"] == "refused":
             raise_refusal(server, workspace)
@@ -841,7 +841,7 @@ def raise_refusal(server: Server, workspace: Json) -> NoReturn:
     }
     choice = f"“cloneyard retire {name} --rescue” keeps it, --discard throws it away."
     if "unchecked" in findings:
-        choice = f"“cloneyard retire {name} --discard” retires it without a look."
+        choice = f"“cloneyard retire {name} --discard” retires it without a check."
     raise Stop(REFUSED, f"{sentence} {choice}", body)
 
 

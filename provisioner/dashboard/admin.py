@@ -1,6 +1,6 @@
 """Rows that administrators keep by hand: sites and Perforce servers.
 
-Everything with a lifecycle is looked at here and changed through actions alone.
+Everything with a lifecycle is checked here and changed through actions alone.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from django import forms
 from provisioner.web.filters import FilterForm, moment
 
 
-class TrailFilterForm(FilterForm):
-    """Filters of the trail."""
+class AuditLogFilterForm(FilterForm):
+    """Filters of the audit log."""
 
     q = forms.CharField(required=False, max_length=100, label="Text")
     actor = forms.CharField(required=False, max_length=150, label="Who")

@@ -38,7 +38,7 @@ def retire_steps(
         yield "Provisioning stops."
     if workspace.client_name:
         if not has_choice:
-            again = " again" if overview.looked_at else ""
+            again = " again" if overview.checked_at else ""
             yield (
                 f"Unsubmitted work is checked for{again}. If there is any, nothing is "
                 "touched and you get the list."

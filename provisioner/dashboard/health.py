@@ -48,7 +48,7 @@ class Readiness:
 
 
 class NotWell(Exception):
-    """A look found something wrong; its text is the sentence that says what."""
+    """A check found something wrong; its text is the sentence that says what."""
 
 
 Look = Callable[[], None]
@@ -59,9 +59,9 @@ _last_found: list[Readiness] = []
 
 
 def shared_readiness() -> Readiness | None:
-    """Return what a look finds, or found last while another is under way.
+    """Return what a check finds, or found last while another is under way.
 
-    Anybody may ask without signing in, and a look at a far side that is silent takes
+    Anybody may ask without signing in, and a check at a far side that is silent takes
     seconds: one thread is held for it, however many ask. None: nothing was found yet.
     """
     if not _one_at_a_time.acquire(blocking=False):
@@ -77,18 +77,18 @@ def shared_readiness() -> Readiness | None:
 def readiness() -> Readiness:
     """Look at the database, our clock, the workers, and each site's ONTAP and Perforce.
 
-    Far sides are looked at side by side, each for at most ANSWER_WITHIN_SECONDS.
+    Far sides are checked side by side, each for at most ANSWER_WITHIN_SECONDS.
     """
-    database = _timed("database", _look_at_database)
+    database = _timed("database", _check_database)
     if not database.ok:
         return Readiness(checks=(database,))
-    clock = _timed("clock", _look_at_clock)
-    workers = _timed("worker", _look_at_workers)
+    clock = _timed("clock", _check_clock)
+    workers = _timed("worker", _check_workers)
     served = [
-        _timed(f"workers:{site.name}", partial(_look_at_queues, site))
+        _timed(f"workers:{site.name}", partial(_check_queues, site))
         for site in Site.objects.order_by("name")
     ]
-    far_sides = _far_sides(_looks_at_far_sides())
+    far_sides = _far_sides(_checks_far_sides())
     return Readiness(checks=(database, clock, workers, *served, *far_sides))
 
 
@@ -110,7 +110,7 @@ def _timed(name: str, look: Look) -> HealthCheck:
     return HealthCheck(name=name, ok=not reason, reason=reason, ms=ms)
 
 
-def _look_at_database() -> None:
+def _check_database() -> None:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -119,7 +119,7 @@ def _look_at_database() -> None:
         raise NotWell("The database does not answer.") from error
 
 
-def _look_at_clock() -> None:
+def _check_clock() -> None:
     ahead_seconds = clocks.seconds_ahead_here()
     if not clocks.is_right(ahead_seconds):
         raise NotWell(
@@ -127,7 +127,7 @@ def _look_at_clock() -> None:
         )
 
 
-def _look_at_workers() -> None:
+def _check_workers() -> None:
     """A worker that lives says so every few seconds.
 
     While others work, the overview alone names one that waits for its clock.
@@ -148,7 +148,7 @@ def _look_at_workers() -> None:
         raise NotWell(" ".join(troubles))
 
 
-def _look_at_queues(site: Site) -> None:
+def _check_queues(site: Site) -> None:
     """Each queue that a site's steps and sweeps wait in needs somebody."""
     workers = alive_workers()
     needed = (STORAGE, PERFORCE, site.host_queue, site.commands_queue, SWEEPS)
@@ -159,20 +159,20 @@ def _look_at_queues(site: Site) -> None:
         raise NotWell(f"No worker that was heard lately serves {', '.join(missing)}.")
 
 
-def _looks_at_far_sides() -> dict[str, Look]:
+def _checks_far_sides() -> dict[str, Look]:
     looks: dict[str, Look] = {}
     for site in Site.objects.order_by("name"):
-        looks[f"ontap:{site.name}"] = partial(_look_at_ontap, site)
+        looks[f"ontap:{site.name}"] = partial(_check_ontap, site)
     for server in PerforceServer.objects.filter(site__isnull=False).distinct():
-        looks[f"perforce:{server.name}"] = partial(_look_at_perforce, server)
+        looks[f"perforce:{server.name}"] = partial(_check_perforce, server)
     return looks
 
 
-def _look_at_ontap(site: Site) -> None:
+def _check_ontap(site: Site) -> None:
     registry.ontap(site).check_svm()
 
 
-def _look_at_perforce(server: PerforceServer) -> None:
+def _check_perforce(server: PerforceServer) -> None:
     registry.perforce(server).check_login()
 
 

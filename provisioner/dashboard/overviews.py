@@ -1,4 +1,4 @@
-"""What one look needs, gathered in one call and in few queries."""
+"""What one check needs, gathered in one call and in few queries."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
-from provisioner.catalog import freshness
+from provisioner.catalog.freshness import Freshness, freshness_of_all
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_to_choose_from, templates_visible_to
-from provisioner.dashboard.setup import Guide, guide_for
+from provisioner.dashboard.setup import Setup, setup_for
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.leases import queries as lease_queries
@@ -40,7 +40,7 @@ from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 TEMPLATES_OFFERED = 6
 EVENTS_SHOWN = 50
-# So long what a look has found is shown without looking again.
+# So long what a check has found is shown without looking again.
 LOOK_HOLDS = dt.timedelta(minutes=5)
 
 
@@ -52,10 +52,10 @@ class Home:
     templates_count: int
     trash_count: int
     quotas: list[Limit]
-    lags: dict[int, freshness.Lag]
+    freshness_by_id: dict[int, Freshness]
     usual_seconds: dict[int, float]
     shared: list[Workspace]
-    guide: Guide | None
+    setup: Setup | None
 
 
 def home_of(user: User) -> Home:
@@ -65,17 +65,17 @@ def home_of(user: User) -> Home:
     templates = templates_visible_to(user).order_by(is_unpublished, "name")
     offered = list(templates[:TEMPLATES_OFFERED])
     can_have_one = any(getattr(each, "default_snapshot_id", None) for each in offered)
-    may_need_guide = user.is_administrator or not can_have_one
-    needs_guide = may_need_guide and not workspaces_of(user).exists()
+    may_need_setup = user.is_administrator or not can_have_one
+    needs_setup = may_need_setup and not workspaces_of(user).exists()
     return Home(
         templates=offered,
-        lags=freshness.lags_of(offered),
+        freshness_by_id=freshness_of_all(offered),
         usual_seconds=usual_seconds(offered),
         templates_count=templates_to_choose_from(user).count(),
         trash_count=trashed_workspaces_of(user).count(),
         quotas=quota_limits(user),
         shared=shared_with(user),
-        guide=guide_for(user) if needs_guide else None,
+        setup=setup_for(user) if needs_setup else None,
     )
 
 
@@ -86,7 +86,7 @@ def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceOverview:
-    """`last` is the newest operation that was more than a look, `look` the look after
+    """`last` is the newest operation that was more than a check, `look` the check after
     it, and `have` what the flush proved (None: not yet).
 
     `may_keep` says whether who looks may keep it without an end.
@@ -107,7 +107,7 @@ class WorkspaceOverview:
 
     @property
     def can_be_transferred(self) -> bool:
-        """Whether there is a newer generation that its work could be brought to."""
+        """Whether there is a newer snapshot that its work could be brought to."""
         is_ready = self.workspace.state == Workspace.State.READY
         is_for_work = self.workspace.purpose == Workspace.Purpose.DEVELOPMENT
         return is_ready and is_for_work and self.has_newer
@@ -132,12 +132,12 @@ class WorkspaceOverview:
         return operation if has_stopped else None
 
     @property
-    def can_be_looked_at(self) -> bool:
+    def can_be_checked(self) -> bool:
         is_ready = self.workspace.state == Workspace.State.READY
         return is_ready and self.workspace.holds_work
 
     @property
-    def look_failed(self) -> bool:
+    def check_failed(self) -> bool:
         return (
             self.look is not None
             and self.look.operation.state == Operation.State.FAILED
@@ -147,24 +147,24 @@ class WorkspaceOverview:
     def _seen(self) -> Operation | None:
         """What has found out last what is not submitted, None before anything has.
 
-        While a look goes on it is None too: what there is to choose does not change
+        While a check goes on it is None too: what there is to choose does not change
         under who chooses.
         """
-        if self.look is not None and not self.look_failed:
+        if self.look is not None and not self.check_failed:
             operation = self.look.operation
             return operation if operation.state == Operation.State.SUCCEEDED else None
         return self.refused if self.refused and self.refused.findings else None
 
     @property
-    def looked_at(self) -> dt.datetime | None:
+    def checked_at(self) -> dt.datetime | None:
         return self._seen.ended_at if self._seen else None
 
     @property
-    def needs_look(self) -> bool:
+    def needs_check(self) -> bool:
         """Whether who is about to retire it should not rely on what was found."""
-        if self.look_failed or not self.can_be_looked_at:
+        if self.check_failed or not self.can_be_checked:
             return False
-        seen_at = self.looked_at
+        seen_at = self.checked_at
         return seen_at is None or timezone.now() - seen_at > LOOK_HOLDS
 
     @property
@@ -173,7 +173,7 @@ class WorkspaceOverview:
 
     @property
     def unsaved_sentence(self) -> str:
-        if self.looked_at is None:
+        if self.checked_at is None:
             return "Not checked yet."
         if not self.can_be_rescued:
             return "It could not be compared with Perforce, so nobody knows."
@@ -235,7 +235,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
     if workspace is None:
         return None
     operations = list(workspace.operations.all())
-    is_looked_at = bool(operations) and operations[0].kind == WorkspaceOperation.CHECK
+    is_checked = bool(operations) and operations[0].kind == WorkspaceOperation.CHECK
     others = [each for each in operations if each.kind != WorkspaceOperation.CHECK]
     policy = lease_queries.policy_for(workspace.template, workspace.purpose)
     return WorkspaceOverview(
@@ -244,7 +244,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
         may_keep=user.is_administrator or policy.maximum_seconds is None,
         may_change=can_change_workspace(user, workspace),
         last=operation_overview(others[0]) if others else None,
-        look=operation_overview(operations[0]) if is_looked_at else None,
+        look=operation_overview(operations[0]) if is_checked else None,
         have=_have_of(operations),
         events=list(
             workspace.events.select_related("actor").defer("data")[:EVENTS_SHOWN]

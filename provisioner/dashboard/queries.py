@@ -1,4 +1,4 @@
-"""The whole installation at a look, for those who run it. No remote call."""
+"""The whole installation at a check, for those who run it. No remote call."""
 
 from __future__ import annotations
 
@@ -261,8 +261,8 @@ def _queues(workers: list[AliveWorker]) -> list[Queue]:
 
 def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
     """Return what steps wait for each server; how long is what those of a day did."""
-    taking_turns = Step.objects.filter(perforce_use__in=slots.NEEDS_A_TURN)
-    by_server = taking_turns.order_by().values_list("perforce_server__name")
+    taking_slots = Step.objects.filter(perforce_use__in=slots.NEEDS_SLOT)
+    by_server = taking_slots.order_by().values_list("perforce_server__name")
     waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
     running = Q(state=Step.State.RUNNING)
     now = {

@@ -1,4 +1,4 @@
-"""Into the trail by signals: signing in, tokens, and rows that are kept by hand.
+"""Into the audit log by signals: signing in, tokens, and rows that are kept by hand.
 
 Whoever changes such a row, the admin site, an action or a command, is seen here alike;
 only updates in bulk, which send no signals, are not: code of ours uses none on them.
@@ -26,7 +26,7 @@ from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.tokens import has_expired
 from provisioner.audit_log.actions import kind_of, record_event
 from provisioner.audit_log.models import Event
-from provisioner.dashboard.setup import guide_for
+from provisioner.dashboard.setup import setup_for
 from provisioner.leases.models import LeasePolicy
 from provisioner.pools.models import Pool
 from provisioner.sites.events import asks_where_to_go_on
@@ -52,22 +52,22 @@ NOT_A_CHANGE = frozenset({"last_login"})
 @receiver(asks_where_to_go_on)
 def go_on_with_setup(user: User, **kwargs: Any) -> str | None:
     """Lead back to the setup for as long as something is missing."""
-    return None if guide_for(user) is None else "welcome"
+    return None if setup_for(user) is None else "setup"
 
 
 def watch() -> None:
     """Connect the receivers."""
-    user_logged_in.connect(_signed_in, dispatch_uid="trail")
-    user_logged_out.connect(_signed_out, dispatch_uid="trail")
-    user_login_failed.connect(_sign_in_failed, dispatch_uid="trail")
-    post_save.connect(_token_made, sender=ApiToken, dispatch_uid="trail")
-    post_delete.connect(_token_revoked, sender=ApiToken, dispatch_uid="trail")
+    user_logged_in.connect(_signed_in, dispatch_uid="audit_log")
+    user_logged_out.connect(_signed_out, dispatch_uid="audit_log")
+    user_login_failed.connect(_sign_in_failed, dispatch_uid="audit_log")
+    post_save.connect(_token_made, sender=ApiToken, dispatch_uid="audit_log")
+    post_delete.connect(_token_revoked, sender=ApiToken, dispatch_uid="audit_log")
     for model in BY_HAND:
-        pre_save.connect(_remember, sender=model, dispatch_uid="trail")
-        post_save.connect(_saved, sender=model, dispatch_uid="trail")
-        post_delete.connect(_deleted, sender=model, dispatch_uid="trail")
+        pre_save.connect(_remember, sender=model, dispatch_uid="audit_log")
+        post_save.connect(_saved, sender=model, dispatch_uid="audit_log")
+        post_delete.connect(_deleted, sender=model, dispatch_uid="audit_log")
     for through in (User.groups.through, User.user_permissions.through):
-        m2m_changed.connect(_rights_changed, sender=through, dispatch_uid="trail")
+        m2m_changed.connect(_rights_changed, sender=through, dispatch_uid="audit_log")
 
 
 def _signed_in(sender: Any, user: User, **kwargs: Any) -> None:
@@ -127,18 +127,18 @@ def _remember(
     sender: type[Model], instance: Any, raw: bool, update_fields: Any, **kwargs: Any
 ) -> None:
     """Look at the row before it is written over."""
-    instance._trail_before = None
+    instance._log_before = None
     if raw or (update_fields is not None and set(update_fields) <= NOT_A_CHANGE):
         return
     if instance.pk is not None:
         before = sender._default_manager.filter(pk=instance.pk).first()
-        instance._trail_before = _values(before) if before is not None else None
+        instance._log_before = _values(before) if before is not None else None
 
 
 def _saved(
     instance: Any, created: bool, raw: bool, update_fields: Any, **kwargs: Any
 ) -> None:
-    before = instance.__dict__.pop("_trail_before", None)
+    before = instance.__dict__.pop("_log_before", None)
     if raw:
         return
     what = kind_of(instance)

@@ -67,7 +67,7 @@ class Milestone:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guide:
+class Setup:
     """The way from nothing to the first workspace, in order."""
 
     milestones: tuple[Milestone, ...]
@@ -97,7 +97,7 @@ class Guide:
         return ""
 
 
-def guide_for(user: User) -> Guide | None:
+def setup_for(user: User) -> Setup | None:
     """Return what is to do; None once anybody has had a workspace."""
     if Workspace.objects.filter(ready_at__isnull=False).exists():
         return None
@@ -110,7 +110,7 @@ def guide_for(user: User) -> Guide | None:
         _template(),
         _workspace(user),
     ]
-    return Guide(
+    return Setup(
         milestones=_in_order(found, tells_why=user.is_administrator),
         administrators=_administrators_other_than(user),
     )

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from provisioner.accounts.models import User
-from provisioner.dashboard.setup import Guide, Milestone, Progress
+from provisioner.dashboard.setup import Milestone, Progress, Setup
 from provisioner.sites.queries import PlaceReport
 from provisioner.web.notices import Action
 
@@ -49,9 +49,9 @@ class ShownMilestone:
     actions: list[Action]
 
 
-def shown_milestones(guide: Guide, user: User) -> list[ShownMilestone]:
+def shown_milestones(setup: Setup, user: User) -> list[ShownMilestone]:
     """Return the milestones with what their reader can do about them."""
-    return [_shown(milestone, user) for milestone in guide.milestones]
+    return [_shown(milestone, user) for milestone in setup.milestones]
 
 
 def _shown(milestone: Milestone, user: User) -> ShownMilestone:

@@ -28,8 +28,8 @@ WAITS_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class TurnLine:
-    """A step that has its turn, or waits for it."""
+class SlotLine:
+    """A step that has a slot, or waits for it."""
 
     step: Step
 
@@ -56,12 +56,12 @@ class TurnLine:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a worker runs it; otherwise it has its turn and waits for one."""
+        """Whether a worker runs it; otherwise it has a slot and waits for one."""
         return self.step.state == Step.State.RUNNING
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerTurns:
+class ServerSlots:
     """A Perforce server: what runs on it, who waits, and how many may run.
 
     `waiting` are the first of those that wait.
@@ -72,8 +72,8 @@ class ServerTurns:
     limit: int
     present_limit: int
     lock_waits: list[LockWait]
-    running: list[TurnLine]
-    waiting: list[TurnLine]
+    running: list[SlotLine]
+    waiting: list[SlotLine]
     people_waiting: int
     machines_waiting: int
 
@@ -100,32 +100,32 @@ class ServerTurns:
         return self.people_waiting + self.machines_waiting
 
 
-def turns_for(user: User) -> list[ServerTurns]:
+def slots_for(user: User) -> list[ServerSlots]:
     """Return what goes on at each Perforce server.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
     servers = PerforceServer.objects.select_related("governor__paused_by")
-    return [turns_of(server) for server in servers.order_by("name")]
+    return [slots_of(server) for server in servers.order_by("name")]
 
 
-def pause_notices(turns: ServerTurns) -> list[Notice]:
+def pause_notices(slots: ServerSlots) -> list[Notice]:
     """Return that a server is paused, and how to resume it."""
-    pause = turns.pause
+    pause = slots.pause
     if pause is None:
         return []
     by = f" by {pause.paused_by.username}" if pause.paused_by else ""
     resume = Action(
         label="Resume",
-        url=reverse("perforce-server-resume", args=[turns.server.pk]),
+        url=reverse("perforce-server-resume", args=[slots.server.pk]),
         is_post=True,
     )
     said = format_html("Paused {}{}: {}", ago(pause.paused_at), by, pause.paused_reason)
     return [Notice(level=Level.WARNING, texts=(said,), actions=(resume,))]
 
 
-def turns_of(server: PerforceServer) -> ServerTurns:
+def slots_of(server: PerforceServer) -> ServerSlots:
     """Return what goes on at one server."""
     pause = getattr(server, "governor", None)
     waiting = slots.waiting().filter(perforce_server=server)
@@ -133,7 +133,7 @@ def turns_of(server: PerforceServer) -> ServerTurns:
     counts = waiting.order_by().aggregate(
         people=Count("pk", filter=~is_machine), machines=Count("pk", filter=is_machine)
     )
-    return ServerTurns(
+    return ServerSlots(
         server=server,
         pause=pause if pause is not None and pause.is_paused else None,
         limit=server.flush_limit,
@@ -144,19 +144,19 @@ def turns_of(server: PerforceServer) -> ServerTurns:
         running=_lines(
             slots.at_work().filter(perforce_server=server).order_by("queued_at", "pk")
         ),
-        waiting=_lines(slots.in_turn(waiting)[:WAITING_SHOWN]),
+        waiting=_lines(slots.in_order(waiting)[:WAITING_SHOWN]),
         people_waiting=counts["people"],
         machines_waiting=counts["machines"],
     )
 
 
-def _lines(steps: QuerySet[Step]) -> list[TurnLine]:
+def _lines(steps: QuerySet[Step]) -> list[SlotLine]:
     loaded = steps.select_related(
         "operation__subject__workspace",
         "operation__subject__template",
         "operation__requested_by",
     )
-    return [TurnLine(step=step) for step in loaded]
+    return [SlotLine(step=step) for step in loaded]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,11 +41,13 @@ urlpatterns: list[URLPattern] = [
     path(
         "workspaces/<int:pk>/purge/", workspaces.workspace_purge, name="workspace-purge"
     ),
-    path("workspaces/<int:pk>/look/", checking.workspace_look, name="workspace-look"),
+    path(
+        "workspaces/<int:pk>/check/", checking.workspace_check, name="workspace-check"
+    ),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("cli", command_line.command_line, name="command-line"),
-    path("welcome/", setup.welcome, name="welcome"),
+    path("setup/", setup.setup_page, name="setup"),
     path("perforce/", slots.perforce_server_list, name="perforce-server-list"),
     path(
         "perforce/new/",
@@ -77,8 +79,8 @@ urlpatterns: list[URLPattern] = [
         slots.perforce_server_resume,
         name="perforce-server-resume",
     ),
-    path("trail/", audit_log_views.trail, name="trail"),
-    path("jump/", palette.jump, name="jump"),
+    path("audit-log/", audit_log_views.audit_log, name="audit-log"),
+    path("palette/", palette.command_palette, name="palette"),
     path("overview/", administration.overview, name="overview"),
     path(
         "workspaces/",

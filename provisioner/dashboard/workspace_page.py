@@ -85,7 +85,7 @@ class WorkspacePage:
 
     @property
     def can_be_checked(self) -> bool:
-        return self.overview.may_change and self.overview.can_be_looked_at
+        return self.overview.may_change and self.overview.can_be_checked
 
     @property
     def proofs(self) -> list[Proof]:
@@ -292,7 +292,7 @@ class WorkspacePage:
             return None
         transfer = Action(
             label="Transfer work",
-            url=self._url("workspace-look"),
+            url=self._url("workspace-check"),
             is_post=True,
             sends={"then": "transfer"},
         )

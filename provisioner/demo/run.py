@@ -36,7 +36,7 @@ WEB_CONNECTIONS = "16"
 LAB_WITHIN_SECONDS = 90.0
 WEB_WITHIN_SECONDS = 30.0
 WORKSPACE_WITHIN_SECONDS = 600.0
-LOOK_EVERY_SECONDS = 0.1
+POLL_EVERY_SECONDS = 0.1
 BYTECODE = "*.pyc\n__pycache__\n"
 
 
@@ -260,7 +260,7 @@ class Demo:
                     f"{operation} took more than {WORKSPACE_WITHIN_SECONDS:.0f} s; see "
                     f"{self.log_dir}."
                 )
-            time.sleep(LOOK_EVERY_SECONDS)
+            time.sleep(POLL_EVERY_SECONDS)
         if operation.state != Operation.State.SUCCEEDED:
             raise DemoFailed(
                 f"{operation} {operation.state}: {operation.status_message} "
@@ -275,7 +275,7 @@ class Demo:
             self._check_children()
             if time.monotonic() > ends:
                 raise DemoFailed(f"Waited {seconds:.0f} s in vain until {what}.")
-            time.sleep(LOOK_EVERY_SECONDS)
+            time.sleep(POLL_EVERY_SECONDS)
 
     def _check_children(self) -> None:
         """Fail where something ended that nobody told to.

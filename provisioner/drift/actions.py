@@ -45,7 +45,7 @@ def audit_start(*, by: User) -> int:
 
 
 def queue_audits(sites: Iterable[Site]) -> None:
-    """Queue a look at both far sides of each site, unless it is queued already."""
+    """Queue a check at both far sides of each site, unless it is queued already."""
     for site in sites:
         for system in AuditedSystem:
             name = f"audit.{site.pk}.{system}"

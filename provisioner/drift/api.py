@@ -74,7 +74,7 @@ class FindingListQuery(serializers.Serializer[Any]):
 
 
 class AuditStartedSerializer(serializers.Serializer[Any]):
-    queued = serializers.IntegerField(help_text="How many far sides will be looked at.")
+    queued = serializers.IntegerField(help_text="How many far sides will be checked.")
 
 
 class AdoptionStartedSerializer(serializers.Serializer[Any]):
@@ -112,7 +112,7 @@ class FindingViewSet(ApiViewSet):
 
     @described(
         "Do what a finding's action says",
-        "It is looked at again first; where the difference is gone, nothing is done.",
+        "It is checked again first; where the difference is gone, nothing is done.",
         ok=FindingSerializer,
         status=202,
         refused=[403, 404, 409],

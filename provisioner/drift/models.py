@@ -22,13 +22,13 @@ class AuditedSystem(models.TextChoices):
 class AuditRun(models.Model):
     """The last audit of one far side of a site: when, and whether it could look.
 
-    `looked_at` is when it last saw all of it; `status_message` says why the newest
+    `checked_at` is when it last saw all of it; `status_message` says why the newest
     attempt did not, "" where it did. `asked_at` is when somebody last wanted one.
     """
 
     site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="audit_runs")
     system = models.CharField(max_length=10, choices=AuditedSystem)
-    looked_at = models.DateTimeField(null=True, blank=True)
+    checked_at = models.DateTimeField(null=True, blank=True)
     seconds = models.FloatField(default=0)
     objects_seen = models.PositiveIntegerField(default=0)
     asked_at = models.DateTimeField(null=True, blank=True)

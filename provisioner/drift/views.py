@@ -32,7 +32,7 @@ from provisioner.web.templatetags.cloneyard import ago
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def audit(request: WebRequest) -> HttpResponseBase:
-    """Show what audits found, and when each side was looked at; resolve many."""
+    """Show what audits found, and when each side was checked; resolve many."""
     runs = AuditRun.objects.select_related("site")
     context = {"runs": runs, "adoptable": adoptable().count()}
     return list_answer(request, FINDINGS, "drift/list.html", context)

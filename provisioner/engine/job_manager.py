@@ -99,7 +99,7 @@ class LastingJobManager(JobManager):
     """The job manager of one pool of a worker.
 
     It misses no call for a job either: Procrastinate's worker forgets those that come
-    while it looks for one, and would find theirs at its next look by the clock.
+    while it looks for one, and would find theirs at its next check by the clock.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from provisioner.engine.subjects import crumbs_of
 class StepLine:
     """A step as its operation shows it: with its title, and how far it is.
 
-    `wait` says so where it waits for its turn at its Perforce server.
+    `wait` says so where it waits for a slot at its Perforce server.
     """
 
     step: Step
@@ -31,7 +31,7 @@ class StepLine:
     def state_word(self) -> str:
         """Its state; a step that an early end left out was not unneeded."""
         if self.wait is not None:
-            return "Waits for its turn"
+            return "Waits for a slot"
         is_cut_short = self.operation.state != Operation.State.SUCCEEDED
         if self.step.state == Step.State.SKIPPED and is_cut_short:
             return "Not begun"

@@ -1,6 +1,6 @@
 """Whose turn it is at a Perforce server: one budget for flushes, syncs, comparisons.
 
-A step that needs a turn is queued without a job. It gets one when there is room, and
+A step that needs a slot is queued without a job. It gets one when there is room, and
 that job is its turn: it holds it while it is queued or runs. So there is no table of
 slots that could disagree with the steps, and the turn of a killed worker is still the
 step's when its job is given to another. One that pauses for a retry lets its turn go.
@@ -10,7 +10,7 @@ after all who ask. Syncs of templates take hours: the last turn is never theirs 
 there are several, and one short step may always run, however many of them do.
 
 Where a command of ours waited long for a lock of the server, fewer may run for a while:
-our commands are what we can take away. At a server that is paused nothing gets a turn,
+our commands are what we can take away. At a server that is paused nothing gets a slot,
 and nothing begins that uses it at all.
 """
 
@@ -42,7 +42,7 @@ SAME_JAM_SECONDS = 10.0
 ONE_MORE_AFTER_SECONDS = 60.0
 WAITS_KEPT = 100
 
-NEEDS_A_TURN = (PerforceUse.SHORT, PerforceUse.LONG)
+NEEDS_SLOT = (PerforceUse.SHORT, PerforceUse.LONG)
 
 
 @dataclass(kw_only=True)
@@ -71,7 +71,7 @@ class Budget:
 
 
 def is_waiting(step: Step) -> bool:
-    """Say whether a step waits for its turn: no job is to be expected then."""
+    """Say whether a step waits for a slot: no job is to be expected then."""
     is_queued = step.state == Step.State.QUEUED and step.job_id is None
     return is_queued and step.perforce_use != PerforceUse.NONE
 
@@ -136,34 +136,34 @@ def is_paused(server_id: int) -> bool:
 
 
 def waiting() -> QuerySet[Step]:
-    """Return the steps that wait for their turn, at any server."""
+    """Return the steps that wait for a slot, at any server."""
     return Step.objects.filter(
         state=Step.State.QUEUED, job_id=None, perforce_server__isnull=False
     )
 
 
 def at_work() -> QuerySet[Step]:
-    """Return the steps that have their turn, at any server."""
+    """Return the steps that have a slot, at any server."""
     return Step.objects.filter(
         perforce_server__isnull=False,
-        perforce_use__in=NEEDS_A_TURN,
+        perforce_use__in=NEEDS_SLOT,
         state__in=(Step.State.QUEUED, Step.State.RUNNING),
         job_id__isnull=False,
     )
 
 
 def servers_waited_for() -> list[int]:
-    """Return the ids of servers where steps wait for their turn."""
+    """Return the ids of servers where steps wait for a slot."""
     return list(
         waiting().order_by().values_list("perforce_server", flat=True).distinct()
     )
 
 
-def next_in_turn(server_id: int) -> list[Step]:
+def next_in_line(server_id: int) -> list[Step]:
     """Return the steps that may start now; give each a job in this transaction.
 
-    The row of the server is locked until it ends: turns are given one by one. Steps
-    that somebody else is changing are left to the next look.
+    The row of the server is locked until it ends: slots are given one by one. Steps
+    that somebody else is changing are left to the next check.
     """
     server = _locked_server(server_id)
     counts = _counts(server_id)
@@ -184,7 +184,7 @@ def next_in_turn(server_id: int) -> list[Step]:
 def may_start(step: Step) -> bool:
     """Say whether a step whose job begins may run; start it in this transaction.
 
-    One that paused for a retry has to take a turn anew.
+    One that paused for a retry has to take a slot anew.
     """
     assert step.perforce_server_id is not None
     if is_paused(step.perforce_server_id):
@@ -197,12 +197,12 @@ def may_start(step: Step) -> bool:
     return budget.has_room(PerforceUse(step.perforce_use))
 
 
-# Of each use how many steps have their turn, and how many wait for it.
+# Of each use how many steps have a slot, and how many wait for it.
 _Counts = dict[str, tuple[int, int]]
 
 
 def _counts(server_id: int) -> _Counts:
-    has_turn = Q(job_id__isnull=False)
+    has_slot = Q(job_id__isnull=False)
     waits = Q(job_id__isnull=True, state=Step.State.QUEUED)
     counted = (
         Step.objects.filter(
@@ -211,7 +211,7 @@ def _counts(server_id: int) -> _Counts:
         )
         .order_by()
         .values_list("perforce_use")
-        .annotate(at_work=Count("pk", filter=has_turn))
+        .annotate(at_work=Count("pk", filter=has_slot))
         .annotate(waiting=Count("pk", filter=waits))
     )
     return {use: (at_work, waiting) for use, at_work, waiting in counted}
@@ -240,11 +240,11 @@ def _candidates(
     server_id: int, uses: Collection[str], budget: Budget
 ) -> Iterable[Step]:
     """Return the first of each of these kinds that wait: no more could start."""
-    for use in (PerforceUse.LIGHT, *NEEDS_A_TURN):
+    for use in (PerforceUse.LIGHT, *NEEDS_SLOT):
         if use not in uses or not budget.has_room(use):
             continue
         yield from (
-            in_turn(waiting())
+            in_order(waiting())
             .filter(
                 perforce_server=server_id,
                 perforce_use=use,
@@ -274,8 +274,8 @@ def _rank_of(step: Step) -> int:
     return 1 if step.operation.requested_by.is_service else 0
 
 
-def in_turn(steps: QuerySet[Step]) -> QuerySet[Step]:
-    """Return steps in the order in which they get their turns."""
+def in_order(steps: QuerySet[Step]) -> QuerySet[Step]:
+    """Return steps in the order in which they get slots."""
     is_long = Case(When(perforce_use=PerforceUse.LONG, then=Value(1)), default=Value(0))
     return steps.order_by(_RANK, is_long, "operation_id", "position")
 
@@ -299,7 +299,7 @@ def _before(step: Step) -> QuerySet[Step]:
         earlier |= Q(perforce_use=PerforceUse.SHORT)
     # What is long holds up nothing that is short.
     is_long = step.perforce_use == PerforceUse.LONG
-    holds_up = Q(perforce_use__in=NEEDS_A_TURN if is_long else NEEDS_A_TURN[:1])
+    holds_up = Q(perforce_use__in=NEEDS_SLOT if is_long else NEEDS_SLOT[:1])
     rank = _rank_of(step)
     return (
         waiting()
@@ -311,7 +311,7 @@ def _before(step: Step) -> QuerySet[Step]:
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """That a step waits for its turn: behind how many, or for the end of a pause."""
+    """That a step waits for a slot: behind how many, or for the end of a pause."""
 
     server: str
     before: int
@@ -332,22 +332,22 @@ class Wait:
             return f"Its turn at the Perforce server {self.server} is next."
         are = "one is" if self.before == 1 else f"{self.before:,} are"
         return (
-            f"Waits for its turn at the Perforce server {self.server}: {are} before it."
+            f"Waits for a slot at the Perforce server {self.server}: {are} before it."
         )
 
 
 def wait_of(step: Step) -> Wait | None:
-    """Say why a step has not begun yet; None where it does not wait for a turn."""
+    """Say why a step has not begun yet; None where it does not wait for a slot."""
     if not is_waiting(step):
         return None
     assert step.perforce_server is not None
     pause = Governor.objects.filter(
         server=step.perforce_server, paused_at__isnull=False
     ).first()
-    needs_a_turn = step.perforce_use in NEEDS_A_TURN
+    needs_slot = step.perforce_use in NEEDS_SLOT
     return Wait(
         server=step.perforce_server.name,
-        before=_before(step).count() if needs_a_turn and pause is None else 0,
+        before=_before(step).count() if needs_slot and pause is None else 0,
         paused_reason=_as_sentence(pause.paused_reason) if pause else "",
     )
 

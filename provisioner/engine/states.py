@@ -102,9 +102,9 @@ def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
 
 
 def queue_step(step: Step, *, job_id: int | None) -> None:
-    """Note the job that will run the step; None: it waits for its turn first.
+    """Note the job that will run the step; None: it waits for a slot first.
 
-    What it waits for a turn and for a worker is one wait.
+    What it waits for a slot and for a worker is one wait.
     """
     waits_already = step.state == S.QUEUED
     queued_at = step.queued_at if waits_already else timezone.now()

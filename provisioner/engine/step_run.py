@@ -126,8 +126,8 @@ class StepRun:
         are for scripts, what they say is for people in the text.
         """
         now = time.monotonic()
-        is_news = 0 < total <= done or phase != self._phase_shown
-        if not is_news and now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
+        has_changed = 0 < total <= done or phase != self._phase_shown
+        if not has_changed and now - self._progress_shown_at < PROGRESS_EVERY_SECONDS:
             return
         self._progress_shown_at, self._phase_shown = now, phase
         shown: dict[str, Any] = {"text": text}

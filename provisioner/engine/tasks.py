@@ -110,7 +110,7 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
 
     A step that is settled already, or whose operation has ended, is left alone: that
     is what a job sees that was repeated after a killed worker. `tried` is how often
-    earlier jobs tried it that then had to wait for a turn.
+    earlier jobs tried it that then had to wait for a slot.
     """
     step = _step_of(context.job, step_id=step_id)
     if step is None or not _begin(context, step):
@@ -177,7 +177,7 @@ def _start(job: Job, step: Step) -> bool:
         states.start_step(step)
         return True
     if step.job_id != job.id:
-        return False  # It waits for its turn, or has it with another job.
+        return False  # It waits for a slot, or has it with another job.
     with transaction.atomic():
         if slots.may_start(step):
             states.start_step(step)
@@ -208,12 +208,12 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
                 message=error.sentence,
                 retry_at=decision.retry_at,
             )
-            _give_up_turn(step)
+            _release_slot(step)
         raise
     except StepCutShort:
         with contextlib.suppress(StateChanged), transaction.atomic():
             states.skip_step(step)
-            _give_up_turn(step)
+            _release_slot(step)
     except DATABASE_WENT_AWAY:
         raise  # The job is tried again, and finds the step as it was left.
     except Exception as bug:
@@ -274,7 +274,7 @@ def _settle_success(
         following = None
         if operation.state == Operation.State.RUNNING:
             following = advance(operation, context=context)
-        _give_up_turn(step)
+        _release_slot(step)
     return following
 
 
@@ -287,7 +287,7 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
         except StateChanged:
             return
         end_badly(operation, code=code, message=message, why=why)
-        _give_up_turn(step)
+        _release_slot(step)
 
 
 def end_badly(
@@ -356,9 +356,9 @@ def _can_go_on(context: JobContext, step: Step) -> bool:
 def _go_on(job: Job, step: Step) -> bool:
     """Begin a step in the job of the one before, unless it has to wait for its turn."""
     server_id = step.perforce_server_id
-    if server_id is not None and step.perforce_use in slots.NEEDS_A_TURN:
+    if server_id is not None and step.perforce_use in slots.NEEDS_SLOT:
         states.queue_step(step, job_id=None)
-        return give_turns(server_id, to=step, job=job)
+        return give_slots(server_id, to=step, job=job)
     if server_id is not None and slots.is_paused(server_id):
         states.queue_step(step, job_id=None)
         return False
@@ -403,10 +403,10 @@ def start_operation(
 def defer_step(operation: Operation, step: Step) -> None:
     """Queue a step's job in the current transaction, or let it wait for its turn."""
     server_id = step.perforce_server_id
-    needs_a_turn = step.perforce_use in slots.NEEDS_A_TURN
-    if server_id and (needs_a_turn or slots.is_paused(server_id)):
+    needs_slot = step.perforce_use in slots.NEEDS_SLOT
+    if server_id and (needs_slot or slots.is_paused(server_id)):
         states.queue_step(step, job_id=None)
-        give_turns(server_id)
+        give_slots(server_id)
     else:
         _defer(operation, step)
 
@@ -427,40 +427,40 @@ def _priority(operation: Operation) -> int:
     return MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST
 
 
-def give_turns(
+def give_slots(
     server_id: int, *, to: Step | None = None, job: Job | None = None
 ) -> bool:
-    """Queue the jobs of the steps whose turn it is at a Perforce server.
+    """Queue the jobs of the steps whose slot is free at a Perforce server.
 
     Where it is the turn of `to`, it is begun in this job instead: say whether it was.
     """
-    is_its_turn = False
-    for step in slots.next_in_turn(server_id):
+    has_its_slot = False
+    for step in slots.next_in_line(server_id):
         if to is not None and job is not None and step.pk == to.pk:
             states.start_step(to, job_id=job.id)
-            is_its_turn = True
+            has_its_slot = True
         else:
             _defer(step.operation, step)
-    return is_its_turn
+    return has_its_slot
 
 
-def _give_up_turn(step: Step) -> None:
+def _release_slot(step: Step) -> None:
     """Let others come after a step that has ended, or pauses for a retry.
 
     As the last thing in a transaction: it locks the row of the server.
     """
-    if step.perforce_use in slots.NEEDS_A_TURN:
+    if step.perforce_use in slots.NEEDS_SLOT:
         assert step.perforce_server_id is not None
-        give_turns(step.perforce_server_id)
+        give_slots(step.perforce_server_id)
 
 
 @app.periodic(cron="* * * * * */5")
-@app.task(name="sweep_turns", queue="sweeps", queueing_lock="sweep_turns")
-def sweep_turns(timestamp: int) -> None:
-    """Give the turns that a crash, or the end of an operation, left to nobody."""
+@app.task(name="sweep_slots", queue="sweeps", queueing_lock="sweep_slots")
+def sweep_slots(timestamp: int) -> None:
+    """Give the slots that a crash, or the end of an operation, left to nobody."""
     for server_id in slots.servers_waited_for():
         with transaction.atomic():
-            give_turns(server_id)
+            give_slots(server_id)
 
 
 @app.periodic(cron="* * * * * */5")

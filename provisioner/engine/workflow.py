@@ -121,13 +121,13 @@ def _predecessors(operation: Operation, name: str, present: set[str]) -> set[str
     """Return the steps to wait for; one that does not apply hands on its own."""
     specs = {spec.name: spec for spec in workflow_of(operation).steps}
     wanted: set[str] = set()
-    look_at = list(specs[name].after)
-    while look_at:
-        before = look_at.pop()
+    check_at = list(specs[name].after)
+    while check_at:
+        before = check_at.pop()
         if before in present:
             wanted.add(before)
         else:
-            look_at.extend(specs[before].after)
+            check_at.extend(specs[before].after)
     return wanted
 
 

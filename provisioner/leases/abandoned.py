@@ -22,7 +22,7 @@ from provisioner.leases.abandonment import (
     looks_abandoned,
 )
 from provisioner.lib.rows import with_words
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import workspaces_visible_to
 
@@ -165,8 +165,10 @@ def _clones_of_snapshots(workspaces: Sequence[Workspace]) -> dict[int, int]:
 
 def _notified_at(workspaces: Sequence[Workspace]) -> dict[int, dt.datetime]:
     """Return when their owners were last asked, of those that were."""
-    asked = Notice.objects.filter(
-        kind=Notice.Kind.ABANDONED, workspace__in=workspaces, sent_at__isnull=False
+    asked = Notification.objects.filter(
+        kind=Notification.Kind.ABANDONED,
+        workspace__in=workspaces,
+        sent_at__isnull=False,
     )
     return dict(asked.order_by().values_list("workspace").annotate(Max("sent_at")))
 

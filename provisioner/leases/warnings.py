@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from provisioner.leases import queries
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.notify.workspaces import say, unsent
 from provisioner.workspaces.models import Workspace
 
@@ -19,11 +19,11 @@ def plan_warnings(
     policy: what belongs to another deadline is voided.
     """
     ahead = _ahead(workspace, policy, now=now)
-    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS, due_at__gt=now).exclude(
+    unsent(workspace).filter(kind=Notification.Kind.LEASE_ENDS, due_at__gt=now).exclude(
         deadline_at=workspace.expires_at,
         seconds_before__in=[moment.seconds_before for moment in ahead],
     ).update(voided_at=now, void_reason="The deadline or its moments changed.")
-    unsent(workspace).filter(kind=Notice.Kind.LEASE_ENDS).exclude(
+    unsent(workspace).filter(kind=Notification.Kind.LEASE_ENDS).exclude(
         deadline_at=workspace.expires_at
     ).update(voided_at=now, void_reason="The deadline moved.")
     _say_each(workspace, ahead)
@@ -33,11 +33,11 @@ def plan_first_warnings(
     workspace: Workspace, policy: queries.Policy, *, now: dt.datetime
 ) -> None:
     """Plan the mails of a workspace that nobody had before: there are none yet."""
-    Notice.objects.bulk_create(
+    Notification.objects.bulk_create(
         (
-            Notice(
+            Notification(
                 workspace=workspace,
-                kind=Notice.Kind.LEASE_ENDS,
+                kind=Notification.Kind.LEASE_ENDS,
                 due_at=moment.at,
                 deadline_at=workspace.expires_at,
                 seconds_before=moment.seconds_before,
@@ -60,7 +60,7 @@ def _say_each(workspace: Workspace, moments: tuple[queries.WarningMoment, ...]) 
     for moment in moments:
         say(
             workspace,
-            Notice.Kind.LEASE_ENDS,
+            Notification.Kind.LEASE_ENDS,
             due_at=moment.at,
             deadline_at=workspace.expires_at,
             seconds_before=moment.seconds_before,

@@ -81,7 +81,7 @@ class LimitReached(ActionRefused):
             allowed=limit.allowed_text,
         )
         self.limit = limit
-        self.limits = tuple(limits)  # all that were looked at
+        self.limits = tuple(limits)  # all that were checked
 
 
 class CloneLimitReached(LimitReached):

@@ -18,5 +18,5 @@ def exact(moment: dt.datetime) -> str:
 
 
 def recorded(moment: dt.datetime) -> str:
-    """Return a moment for the trail, which many read: "Sat 21 Nov 2026, 22:05 UTC"."""
+    """Return a moment for the audit log: "Sat 21 Nov 2026, 22:05 UTC"."""
     return times.exact_text(moment.astimezone(dt.UTC))

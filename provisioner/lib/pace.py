@@ -13,7 +13,7 @@ SURE_AFTER_SECONDS = 2.0
 class Pace:
     """The rate of a growing amount over the last seconds, in units a second.
 
-    The time of each look is the caller's, in seconds of any clock that does not go
+    The time of each check is the caller's, in seconds of any clock that does not go
     back.
     """
 
@@ -24,7 +24,7 @@ class Pace:
     def see(self, amount: float, *, now: float) -> None:
         """Take note of how much is done by now."""
         self._seen.append((now, amount))
-        # The first look outside the window stays: the window is never half empty.
+        # The first check outside the window stays: the window is never half empty.
         while len(self._seen) > 2 and now - self._seen[1][0] >= self._window_seconds:
             self._seen.popleft()
 

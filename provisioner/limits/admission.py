@@ -349,8 +349,8 @@ class _Known:
 
 def clones_allowed_by(version: str) -> int:
     """Return how many clones a volume may have in a release of ONTAP ("9.16.1")."""
-    generation = re.match(r"\d+", version)
-    if generation is not None and int(generation[0]) < 9:
+    snapshot = re.match(r"\d+", version)
+    if snapshot is not None and int(snapshot[0]) < 9:
         return CLONES_PER_VOLUME_BEFORE_9
     return CLONES_PER_VOLUME
 

@@ -39,7 +39,7 @@ class LimitsSerializer(serializers.Serializer[Any]):
 
 
 class LimitViewSet(ShortListViewSet):
-    """For administrators: what is looked at before anything is made."""
+    """For administrators: what is checked before anything is made."""
 
     queryset = Site.objects.none()
     serializer_class = LimitsSerializer

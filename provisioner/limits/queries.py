@@ -1,4 +1,4 @@
-"""All limits at a look, for those who run the place. Few queries, no remote call."""
+"""All limits at a check, for those who run the place. Few queries, no remote call."""
 
 from __future__ import annotations
 

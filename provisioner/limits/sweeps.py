@@ -78,7 +78,7 @@ def measure(site: Site) -> SiteCapacity:
         size, available = aggregate.size_bytes, aggregate.available_bytes
         efficiency = aggregate.efficiency
     except PermanentGatewayError as error:
-        message = f"The aggregate could not be looked at: {error}"
+        message = f"The aggregate could not be checked: {error}"
     usage = ontap.list_volume_usage()
     max_volumes = ontap.max_volumes()
 

@@ -21,7 +21,7 @@ from provisioner.lib import times
 from provisioner.lib.moments import exact
 from provisioner.notify import templates
 from provisioner.notify.events import asks_deadline
-from provisioner.notify.models import Notice, Subscription
+from provisioner.notify.models import Notification, Subscription
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.queries import operations_since_whole
 
@@ -36,17 +36,17 @@ class Mail:
     text: str
 
 
-def mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
+def mail_of(notice: Notification, *, now: dt.datetime) -> Mail:
     """Return a notice as who gets it reads it, in their zone, as things are now."""
     with timezone.override(zone_of(_reader_of(notice))):
         return _mail_of(notice, now=now)
 
 
-def _reader_of(notice: Notice) -> User | None:
+def _reader_of(notice: Notification) -> User | None:
     return notice.workspace.owner if notice.workspace is not None else notice.recipient
 
 
-def _mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
+def _mail_of(notice: Notification, *, now: dt.datetime) -> Mail:
     if notice.workspace is not None:
         context = _about_workspace(notice, notice.workspace, now=now)
     else:
@@ -61,7 +61,7 @@ def _mail_of(notice: Notice, *, now: dt.datetime) -> Mail:
     )
 
 
-def address_of(notice: Notice) -> str:
+def address_of(notice: Notification) -> str:
     """Return where a mail goes, "" where that is not known."""
     if notice.workspace is not None:
         return notice.workspace.owner.email
@@ -69,7 +69,7 @@ def address_of(notice: Notice) -> str:
 
 
 def _about_workspace(
-    notice: Notice, workspace: Workspace, *, now: dt.datetime
+    notice: Notification, workspace: Workspace, *, now: dt.datetime
 ) -> dict[str, Any]:
     answers = asks_deadline.send(Workspace, workspace=workspace, now=now)
     deadline: Any = answers[0][1]
@@ -94,7 +94,7 @@ def _about_workspace(
     }
 
 
-def _about_build(notice: Notice) -> dict[str, Any]:
+def _about_build(notice: Notification) -> dict[str, Any]:
     build = notice.operation
     assert build is not None
     suspects = list(templates.suspects_of(build)[: CHANGES_NAMED + 1])
@@ -105,7 +105,7 @@ def _about_build(notice: Notice) -> dict[str, Any]:
         "build": build,
         "failed_its_tests": templates.failed_its_tests(build),
         "change": freshness.change_of(build),
-        "good": templates.last_good_generation(build),
+        "good": templates.last_good_snapshot(build),
         "default": default_snapshot(build.subject.template),
         "suspects": suspects[:CHANGES_NAMED],
         "has_more_suspects": len(suspects) > CHANGES_NAMED,

@@ -1,6 +1,6 @@
 """Who is told that a template fails, and that it is good again.
 
-Subscribers, and those who submitted since the last good generation what the failed
+Subscribers, and those who submitted since the last good snapshot what the failed
 build had. A template fails from its first bad build on until one is good: each person
 is told once in that time, however many builds fail; who submits meanwhile is told with
 the next failure. Everyone told of the failure is told of the recovery.
@@ -25,7 +25,7 @@ from provisioner.catalog.models import (
     TemplateOperation,
 )
 from provisioner.engine.models import Operation, Step
-from provisioner.notify.models import Notice, Subscription
+from provisioner.notify.models import Notification, Subscription
 
 # Storage has failed, or we have: nobody's change did that.
 NOBODYS_FAULT = frozenset({"volume", "export", "mount", "visible", "snapshot", "prune"})
@@ -85,14 +85,16 @@ def tell(build: Operation, *, now: dt.datetime) -> None:
     """
     outcome = outcome_of(build)
     if outcome == Outcome.FAILED and not is_superseded(build):
-        told = {_person_of(notice) for notice in failure_notices(build)}
+        told = {_person_of(notice) for notice in failure_notifications(build)}
         for person in _concerned(build):
             if person not in told:
-                _plan(build, Notice.Kind.TEMPLATE_FAILED, person, now=now)
+                _plan(build, Notification.Kind.TEMPLATE_FAILED, person, now=now)
     elif outcome == Outcome.GOOD:
-        failures = failure_notices(build)
+        failures = failure_notifications(build)
         for notice in failures.filter(claimed_at__isnull=False):
-            _plan(build, Notice.Kind.TEMPLATE_RECOVERED, _person_of(notice), now=now)
+            _plan(
+                build, Notification.Kind.TEMPLATE_RECOVERED, _person_of(notice), now=now
+            )
         failures.filter(claimed_at__isnull=True).update(
             voided_at=now, void_reason=NEWER_SUCCEEDED
         )
@@ -114,12 +116,12 @@ def failed_before(build: Operation) -> bool:
     return False
 
 
-def failure_notices(build: Operation) -> QuerySet[Notice]:
+def failure_notifications(build: Operation) -> QuerySet[Notification]:
     """Return the mails, sent and planned, about failures since the last good build."""
     good = good_builds_of(build.subject.template).filter(pk__lt=build.pk).first()
-    return Notice.objects.filter(
+    return Notification.objects.filter(
         template=build.subject.template,
-        kind=Notice.Kind.TEMPLATE_FAILED,
+        kind=Notification.Kind.TEMPLATE_FAILED,
         operation_id__gt=good.pk if good else 0,
         operation_id__lte=build.pk,
         voided_at__isnull=True,
@@ -127,7 +129,7 @@ def failure_notices(build: Operation) -> QuerySet[Notice]:
 
 
 def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
-    """Return the changes that a failed build had and the last good generation not.
+    """Return the changes that a failed build had and the last good snapshot not.
 
     The newest first; none where no change can have been the reason.
     """
@@ -138,7 +140,7 @@ def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
         failed is None or failed.name in NOBODYS_FAULT
     ):
         return none
-    base = last_good_generation(build)
+    base = last_good_snapshot(build)
     change = freshness.change_of(build)
     if base is None or not change:
         return none
@@ -163,8 +165,8 @@ def failed_its_tests(build: Operation) -> bool:
     return build.status_code == "test_failed"
 
 
-def last_good_generation(build: Operation) -> Snapshot | None:
-    """Return the newest whole generation before this build that no test rejects."""
+def last_good_snapshot(build: Operation) -> Snapshot | None:
+    """Return the newest whole snapshot before this build that no test rejects."""
     return (
         Snapshot.objects.filter(template=build.subject.template, parts=[])
         .filter(created_at__lte=build.created_at)
@@ -208,14 +210,14 @@ def _accounts_by_perforce_name(names: set[str]) -> dict[str, int]:
     return {name: pk for name, pk in found.items() if pk is not None}
 
 
-def _person_of(notice: Notice) -> Person:
+def _person_of(notice: Notification) -> Person:
     return Person(recipient_id=notice.recipient_id, p4_user=notice.p4_user)
 
 
 def _plan(
-    build: Operation, kind: Notice.Kind, person: Person, *, now: dt.datetime
+    build: Operation, kind: Notification.Kind, person: Person, *, now: dt.datetime
 ) -> None:
-    Notice.objects.get_or_create(
+    Notification.objects.get_or_create(
         operation=build,
         kind=kind,
         recipient_id=person.recipient_id,
@@ -224,14 +226,14 @@ def _plan(
     )
 
 
-def why_not(notice: Notice) -> str:
+def why_not(notice: Notification) -> str:
     """Return why a mail about a build must not go out any more, "" where it is true.
 
     The template has to be locked.
     """
     build = notice.operation
     assert build is not None
-    if notice.kind == Notice.Kind.TEMPLATE_FAILED:
+    if notice.kind == Notification.Kind.TEMPLATE_FAILED:
         return NEWER_SUCCEEDED if is_superseded(build) else ""
     newer = builds_of(build.subject.template).filter(pk__gt=build.pk).order_by("pk")
     if any(outcome_of(each) == Outcome.FAILED for each in newer):

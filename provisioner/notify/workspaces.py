@@ -14,34 +14,34 @@ from django.db.models import Q, QuerySet
 
 from provisioner.engine.models import Operation
 from provisioner.notify import templates
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.workspaces.models import LEASED, Workspace
 
 SUPERSEDED = "A later mail about the same deadline was due."
 
 STILL_TRUE_IN = {
-    Notice.Kind.LEASE_ENDS: LEASED,
-    Notice.Kind.TRASHED: (Workspace.State.TRASHED,),
-    Notice.Kind.RETIRE_FAILED: (Workspace.State.READY, Workspace.State.FAILED),
-    Notice.Kind.ABANDONED: (Workspace.State.READY,),
+    Notification.Kind.LEASE_ENDS: LEASED,
+    Notification.Kind.TRASHED: (Workspace.State.TRASHED,),
+    Notification.Kind.RETIRE_FAILED: (Workspace.State.READY, Workspace.State.FAILED),
+    Notification.Kind.ABANDONED: (Workspace.State.READY,),
 }
 """The states of a workspace in which a mail can be true."""
 
 
 def say(
     workspace: Workspace,
-    kind: Notice.Kind,
+    kind: Notification.Kind,
     *,
     due_at: dt.datetime,
     deadline_at: dt.datetime | None,
     seconds_before: int = 0,
     data: dict[str, Any] | None = None,
-) -> Notice:
+) -> Notification:
     """Plan a mail, once: the same again is the same row, and never sent twice.
 
     One that was voided before anybody sent it is due again.
     """
-    notice, is_new = Notice.objects.get_or_create(
+    notice, is_new = Notification.objects.get_or_create(
         workspace=workspace,
         kind=kind,
         deadline_at=deadline_at,
@@ -49,7 +49,7 @@ def say(
         defaults={"due_at": due_at, "data": data or {}},
     )
     if not is_new:
-        Notice.objects.filter(
+        Notification.objects.filter(
             pk=notice.pk, claimed_at__isnull=True, voided_at__isnull=False
         ).update(
             voided_at=None,
@@ -62,15 +62,15 @@ def say(
     return notice
 
 
-def unsent(workspace: Workspace) -> QuerySet[Notice]:
+def unsent(workspace: Workspace) -> QuerySet[Notification]:
     """Return what is planned and neither claimed nor voided."""
     return workspace.notices.filter(claimed_at__isnull=True, voided_at__isnull=True)
 
 
-def due(now: dt.datetime) -> QuerySet[Notice]:
+def due(now: dt.datetime) -> QuerySet[Notification]:
     """Return what should go out now and has an address, the longest due first."""
     is_not_paused = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
-    return Notice.objects.filter(
+    return Notification.objects.filter(
         is_not_paused,
         Q(p4_user="") | ~Q(address=""),
         claimed_at__isnull=True,
@@ -79,14 +79,14 @@ def due(now: dt.datetime) -> QuerySet[Notice]:
     ).order_by("due_at", "pk")
 
 
-def without_address() -> QuerySet[Notice]:
+def without_address() -> QuerySet[Notification]:
     """Return what waits until Perforce has said where its user gets mail."""
-    return Notice.objects.filter(
+    return Notification.objects.filter(
         address="", claimed_at__isnull=True, voided_at__isnull=True
     ).exclude(p4_user="")
 
 
-def why_not(notice: Notice, *, now: dt.datetime) -> str:
+def why_not(notice: Notification, *, now: dt.datetime) -> str:
     """Return why a mail must not go out any more, "" where it still says the truth.
 
     What it is about has to be locked, or the answer is old before it is read.
@@ -94,19 +94,19 @@ def why_not(notice: Notice, *, now: dt.datetime) -> str:
     if notice.workspace is None:
         return templates.why_not(notice)
     workspace = notice.workspace
-    if workspace.state not in STILL_TRUE_IN[Notice.Kind(notice.kind)]:
+    if workspace.state not in STILL_TRUE_IN[Notification.Kind(notice.kind)]:
         return f"The workspace is {workspace.get_state_display().lower()}."
-    if notice.kind == Notice.Kind.LEASE_ENDS:
+    if notice.kind == Notification.Kind.LEASE_ENDS:
         if workspace.expires_at != notice.deadline_at:
             return "The deadline moved."
         if _a_later_one_is_due(notice, now=now):
             return SUPERSEDED
-    if notice.kind == Notice.Kind.TRASHED and (
+    if notice.kind == Notification.Kind.TRASHED and (
         workspace.purge_at != notice.deadline_at
         or (workspace.purge_at is not None and workspace.purge_at <= now)
     ):
         return "It cannot be restored until then any more."
-    if notice.kind == Notice.Kind.RETIRE_FAILED:
+    if notice.kind == Notification.Kind.RETIRE_FAILED:
         last = workspace.operations.first()
         if last is None or last.pk != notice.data.get("operation"):
             return "Something else was asked for since."
@@ -115,8 +115,8 @@ def why_not(notice: Notice, *, now: dt.datetime) -> str:
     return ""
 
 
-def _a_later_one_is_due(notice: Notice, *, now: dt.datetime) -> bool:
-    return Notice.objects.filter(
+def _a_later_one_is_due(notice: Notification, *, now: dt.datetime) -> bool:
+    return Notification.objects.filter(
         workspace=notice.workspace,
         kind=notice.kind,
         deadline_at=notice.deadline_at,
@@ -126,28 +126,28 @@ def _a_later_one_is_due(notice: Notice, *, now: dt.datetime) -> bool:
     ).exists()
 
 
-def is_too_late(notice: Notice, *, now: dt.datetime) -> bool:
+def is_too_late(notice: Notification, *, now: dt.datetime) -> bool:
     """Say whether a warning would announce what is past; the lease's sweep decides."""
-    if notice.kind != Notice.Kind.LEASE_ENDS or notice.workspace is None:
+    if notice.kind != Notification.Kind.LEASE_ENDS or notice.workspace is None:
         return False
     ends_at = notice.workspace.expires_at
     return ends_at is not None and ends_at <= now
 
 
-def unspoken_warnings(workspace: Workspace) -> list[Notice]:
+def unspoken_warnings(workspace: Workspace) -> list[Notification]:
     """Return the mails about its present deadline, where none of them went out.
 
     Empty where one did, where they could not be delivered, and where none was planned.
     """
     about = workspace.notices.filter(
-        kind=Notice.Kind.LEASE_ENDS, deadline_at=workspace.expires_at
+        kind=Notification.Kind.LEASE_ENDS, deadline_at=workspace.expires_at
     )
     if about.filter(claimed_at__isnull=False).exists():
         return []
     return list(about.filter(voided_at__isnull=True))
 
 
-def plan_news_of(operation: Operation, *, now: dt.datetime) -> None:
+def plan_notification_of(operation: Operation, *, now: dt.datetime) -> None:
     """Plan the mail about a retirement that its owner did not ask for, once it ended.
 
     Safe to repeat: the same operation gives the same row.
@@ -161,7 +161,7 @@ def plan_news_of(operation: Operation, *, now: dt.datetime) -> None:
     if workspace.state == Workspace.State.TRASHED:
         say(
             workspace,
-            Notice.Kind.TRASHED,
+            Notification.Kind.TRASHED,
             due_at=now,
             deadline_at=workspace.purge_at,
             data=data,
@@ -171,7 +171,7 @@ def plan_news_of(operation: Operation, *, now: dt.datetime) -> None:
         is_for_lease = ends_at is not None and ends_at <= operation.created_at
         say(
             workspace,
-            Notice.Kind.RETIRE_FAILED,
+            Notification.Kind.RETIRE_FAILED,
             due_at=now,
             # Once for a lease, however often it is tried.
             deadline_at=ends_at if is_for_lease else operation.created_at,

@@ -1,6 +1,6 @@
 """Warm pools, brought to their size: every fifteen seconds, a little at a time.
 
-What is not as it would be made now goes: of another generation, too old, of an account
+What is not as it would be made now goes: of another snapshot, too old, of an account
 as it was, failed, or more than wanted. Making waits for people: nothing is begun while
 a step of theirs waits for a worker, jobs of members come after all others, and the
 last fifth of every limit is left. A pool whose members fail pauses, longer each time.

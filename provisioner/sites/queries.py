@@ -93,21 +93,21 @@ class CheckLine:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceReport:
-    """What was found from one place. Without `looked_at` nobody has looked yet;
+    """What was found from one place. Without `checked_at` nobody has looked yet;
     `why_not` then says why, "" where somebody is about to.
     """
 
     place: str
     title: str
     host: str
-    looked_at: dt.datetime | None
+    checked_at: dt.datetime | None
     lines: list[CheckLine]
     why_not: str
     advice: str
 
     @property
     def is_waiting(self) -> bool:
-        return self.looked_at is None and not self.why_not
+        return self.checked_at is None and not self.why_not
 
     @property
     def failures(self) -> list[CheckLine]:
@@ -142,8 +142,8 @@ class Connection:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a look is still to come, if only once a worker is started."""
-        return any(report.looked_at is None for report in self.reports)
+        """Whether a check is still to come, if only once a worker is started."""
+        return any(report.checked_at is None for report in self.reports)
 
     @property
     def first_failure(self) -> str:
@@ -330,7 +330,7 @@ def _report(
         place=test.place,
         title=Place(test.place).label,
         host=test.host,
-        looked_at=test.looked_at,
+        checked_at=test.checked_at,
         lines=[_line(check, place=test.place) for check in test.checks],
         why_not=why_not,
         advice=advice,
@@ -342,7 +342,7 @@ def _why_not(
 ) -> tuple[str, str]:
     """Return why nobody looks from a place, and what to do; "" where somebody does."""
     queue = queues_of(about).get(test.place, "")
-    if test.looked_at is not None or not queue:
+    if test.checked_at is not None or not queue:
         return "", ""
     if not any(worker.serves(queue) for worker in workers):
         where = (

@@ -14,7 +14,7 @@ from provisioner.workspaces.queries import snapshots_to_move_to
 
 
 class TransferForm(AskingForm):
-    """Which generation, and what comes along."""
+    """Which snapshot, and what comes along."""
 
     snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())
     name = NameField(required=False)

@@ -20,9 +20,9 @@ from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPreview:
-    """What of a workspace could be transferred, as the last look has found it.
+    """What of a workspace could be transferred, as the last check has found it.
 
-    `look` is None before the first look, `under_way` the workspace that takes over.
+    `look` is None before the first check, `under_way` the workspace that takes over.
     """
 
     workspace: Workspace
@@ -31,7 +31,7 @@ class TransferPreview:
     under_way: Workspace | None
 
     @property
-    def has_looked(self) -> bool:
+    def has_checked(self) -> bool:
         return (
             self.look is not None
             and self.look.operation.state == Operation.State.SUCCEEDED
@@ -56,7 +56,7 @@ class TransferPreview:
         elif self.blockers:
             title = "Work cannot be transferred yet"
             return [_warning(title, items=tuple(self.blockers))]
-        elif self.look_failed:
+        elif self.check_failed:
             assert self.look is not None
             failure = self.look.operation.status_message
             return [_warning("The last check failed", texts=(failure,))]
@@ -76,10 +76,10 @@ class TransferPreview:
         )
 
     @property
-    def look_failed(self) -> bool:
+    def check_failed(self) -> bool:
         if self.look is None or self.look.is_running:
             return False
-        return not self.has_looked
+        return not self.has_checked
 
     @property
     def found(self) -> list[Findings]:

@@ -20,11 +20,11 @@ from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.workflows import PROVISION, has_failed
 
-# Read access is checked, and the clone made, while the source is looked at.
+# Read access is checked, and the clone made, while the source is checked.
 TRANSFER = (
     *(spec for spec in PROVISION if spec.name != "reconcile"),
     StepSpec(
-        "look",
+        "check",
         "Look at what is to be taken along",
         plan.ensure_planned,
         HOST,
@@ -35,7 +35,7 @@ TRANSFER = (
         "Shelve copies of what is opened",
         contents.ensure_shelved,
         HOST,
-        ("access", "look"),
+        ("access", "check"),
         perforce=LIGHT,
     ),
     StepSpec(
@@ -83,9 +83,9 @@ TRANSFER = (
 # It says what stands against a transfer, too.
 LOOK = (
     StepSpec(
-        "look",
+        "check",
         "Look for what is not submitted",
-        plan.ensure_looked,
+        plan.ensure_checked,
         HOST,
         perforce=SHORT,
     ),

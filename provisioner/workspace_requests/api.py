@@ -27,7 +27,7 @@ from provisioner.lib.refusals import (
 )
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces import queries as workspace_queries
-from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -186,11 +186,11 @@ class WorkspaceViewSet(ApiViewSet):
         ok=OperationSerializer,
         status=202,
         refused=[400, 403, 404, 409],
-        operation_id="workspaces_look",
+        operation_id="workspaces_check",
     )
     @action(methods=["post"], detail=True)
     def look(self, request: Request, pk: int) -> Response:
-        look = workspace_look(by=self.user, workspace=self.get_object())
+        look = workspace_check(by=self.user, workspace=self.get_object())
         look = operations_visible_to(self.user).get(pk=look.pk)
         where = reverse("api:operation-detail", [look.pk], request=request)
         body = OperationSerializer(look).data

@@ -79,21 +79,21 @@
   });
 
   // Ctrl-K: a few letters lead to any page. Arrows move, Enter takes the first.
-  const jump = document.getElementById("jump");
-  let isJumping = false;
-  const places = () => [...jump.querySelectorAll(".places a")];
+  const palette = document.getElementById("palette");
+  let isPaletteOpen = false;
+  const places = () => [...palette.querySelectorAll(".places a")];
 
-  function openJump() {
-    if (jump.open) return;
-    isJumping = false;
-    jump.showModal();
-    const letters = jump.querySelector("input");
+  function openPalette() {
+    if (palette.open) return;
+    isPaletteOpen = false;
+    palette.showModal();
+    const letters = palette.querySelector("input");
     letters.select();
-    htmx.trigger(letters, "jump");
+    htmx.trigger(letters, "palette");
   }
 
-  function moveInJump(event) {
-    const stops = [jump.querySelector("input"), ...places()];
+  function moveInPalette(event) {
+    const stops = [palette.querySelector("input"), ...places()];
     const at = stops.indexOf(document.activeElement);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
@@ -101,22 +101,22 @@
       stops[(at + step + stops.length) % stops.length].focus();
     } else if (event.key === "Enter" && at === 0) {
       event.preventDefault();
-      isJumping = true;
-      jumpToFirst();
+      isPaletteOpen = true;
+      openFirstResult();
     }
   }
 
   // Who types and presses Enter at once means what they typed, not what is shown yet.
-  function jumpToFirst() {
-    const shown = jump.querySelector(".places");
-    const isNews = shown?.dataset.for === jump.querySelector("input").value;
-    if (isJumping && isNews) places()[0].click();
+  function openFirstResult() {
+    const shown = palette.querySelector(".places");
+    const hasChanged = shown?.dataset.for === palette.querySelector("input").value;
+    if (isPaletteOpen && hasChanged) places()[0].click();
   }
 
-  if (jump) {
-    jump.addEventListener("htmx:afterSettle", jumpToFirst);
-    jump.addEventListener("input", () => (isJumping = false));
-    for (const key of document.querySelectorAll("[data-jump-key]")) {
+  if (palette) {
+    palette.addEventListener("htmx:afterSettle", openFirstResult);
+    palette.addEventListener("input", () => (isPaletteOpen = false));
+    for (const key of document.querySelectorAll("[data-palette-key]")) {
       key.textContent = /Mac/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
       key.hidden = false;
     }
@@ -124,18 +124,18 @@
       const isPlain = !event.altKey && !event.shiftKey;
       if ((event.ctrlKey || event.metaKey) && isPlain && event.key === "k") {
         event.preventDefault();
-        openJump();
-      } else if (jump.open) {
-        moveInJump(event);
+        openPalette();
+      } else if (palette.open) {
+        moveInPalette(event);
       }
     });
     document.addEventListener("click", (event) => {
-      const link = event.target.closest("[data-jump]");
+      const link = event.target.closest("[data-palette]");
       if (link && !event.ctrlKey && !event.metaKey) {
         event.preventDefault();
-        openJump();
-      } else if (event.target === jump) {
-        jump.close(); // beside it
+        openPalette();
+      } else if (event.target === palette) {
+        palette.close(); // beside it
       }
     });
   }

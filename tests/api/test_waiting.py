@@ -63,7 +63,7 @@ def test_a_request_waits_until_the_workspace_is_ready(
     assert response.json()["operation"]["state"] == "succeeded"
 
 
-def test_a_look_waits_until_the_workspace_is_ready(
+def test_a_check_waits_until_the_workspace_is_ready(
     committed: None, api_as_alice: APIClient, workspace: Workspace
 ) -> None:
     with settled_meanwhile(after_seconds=0.2, to=Workspace.State.READY):
@@ -159,7 +159,7 @@ def test_a_place_is_given_back(
         )
 
 
-def test_looks_become_rarer(
+def test_checks_become_rarer(
     workspace: Workspace, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     # 50 ms and half as much again each time: some seven looks in the first second.

@@ -1,4 +1,4 @@
-"""The trail: who, what, why, from where; and that nobody can change it."""
+"""The audit log: who, what, why, from where; and that nobody can change it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def event(template: Template) -> Event:
         ),
     ],
 )
-def test_the_database_refuses_to_change_the_trail(
+def test_the_database_refuses_to_change_the_audit_log(
     event: Event, attempt: Callable[[Event], Any]
 ) -> None:
     before = list(Event.objects.values())

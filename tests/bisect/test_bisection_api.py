@@ -213,7 +213,7 @@ def test_without_room_the_next_trial_waits_for_it(
     assert bisection.trials.count() == 1
 
 
-def test_generations_of_another_view_are_not_used(
+def test_snapshots_of_another_view_are_not_used(
     api_as_alice: APIClient, template: Template
 ) -> None:
     old = SnapshotFactory.create(template=template, change=111)
@@ -247,7 +247,7 @@ def test_what_makes_no_sense_is_refused(
     assert not Bisection.objects.exists()
 
 
-def test_a_template_without_a_generation_has_nothing_to_clone(
+def test_a_template_without_a_snapshot_has_nothing_to_clone(
     api_as_alice: APIClient, template: Template
 ) -> None:
     answer = ask(api_as_alice)

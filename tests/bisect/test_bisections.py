@@ -95,7 +95,7 @@ def test_a_command_finds_the_first_bad_change(
     assert said.startswith(
         f"at {trials[0].change} as {step.operation.subject.workspace.uid}"
     )
-    assert said.rstrip().endswith("old"), "built, as the generation is"
+    assert said.rstrip().endswith("old"), "built, as the snapshot is"
     assert "CC=clang" in said.splitlines()
     assert "hunter2" not in said, "what builds keep secret"
     assert have_rows(lab) == before
@@ -241,7 +241,7 @@ def test_where_nothing_was_submitted_there_is_nothing_to_find(
 def test_a_change_with_files_that_the_owner_may_not_read_is_not_tried(
     built: Template, others: Others, alice: User, protect: Protect
 ) -> None:
-    """The generation that would be cloned has no such files yet."""
+    """The snapshot that would be cloned has no such files yet."""
     good = changes_of(built, others)[-1]
     for name in ("secret/key.txt", "src/more.txt"):
         others.write(name, "x\n")

@@ -189,7 +189,7 @@ def test_a_helper_that_its_person_stops_holds_nothing_up(
         return child
 
     monkeypatch.setattr(run_as, "SILENT_AFTER_SECONDS", 1.5)
-    monkeypatch.setattr(run_as, "LOOK_EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(run_as, "POLL_EVERY_SECONDS", 0.05)
     monkeypatch.setattr(run_as, "fork_child", fork_and_attack)
 
     bisection = ask("exit 1")

@@ -81,17 +81,15 @@ def test_of_one_change_nothing_is_tried() -> None:
 
 
 @dataclass
-class Generation:
+class Snapshot:
     change: int
 
 
 @pytest.mark.parametrize(
     ("changes", "wanted"), [([10], 10), ([10, 90], 90), ([10, 60, 90], 60), ([], None)]
 )
-def test_the_nearest_generation_is_taken(
-    changes: list[int], wanted: int | None
-) -> None:
-    found = nearest(map(Generation, changes), change=55)
+def test_the_nearest_snapshot_is_taken(changes: list[int], wanted: int | None) -> None:
+    found = nearest(map(Snapshot, changes), change=55)
 
     assert (found.change if found else None) == wanted
 

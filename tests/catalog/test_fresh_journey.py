@@ -15,7 +15,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.freshness import lag_of
+from provisioner.catalog.freshness import freshness_of
 from provisioner.catalog.models import ServerWatch, Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.sweeps.refresh import refresh_all
@@ -24,7 +24,7 @@ from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.notify.models import Subscription
-from provisioner.notify.sweeps.mails import sweep_notices
+from provisioner.notify.sweeps.mails import sweep_notifications
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
@@ -51,7 +51,7 @@ def people(db: None) -> dict[str, User]:
 def template(
     project: Project, make_template: Callable[..., Template], people: dict[str, User]
 ) -> Template:
-    """One that follows what is submitted, and asks for tested generations."""
+    """One that follows what is submitted, and asks for tested snapshots."""
     project.submit_paths({f"{name}.txt": "ok\n" for name in ("alice", "bob")})
     template = make_template(
         project,
@@ -124,7 +124,7 @@ def new_mails() -> list[tuple[str, str]]:
     """Send what is due, twice; return what that is: to whom, and the subject."""
     mail.outbox.clear()
     for _ in range(2):
-        sweep_notices(timestamp=0)
+        sweep_notifications(timestamp=0)
     return sorted((message.to[0], str(message.subject)) for message in mail.outbox)
 
 
@@ -160,9 +160,9 @@ def test_templates_follow_and_a_broken_change_reaches_nobody(
     assert (operation.state, operation.status_code) == ("failed", "test_failed")
     broken = operation.snapshots.get()
     assert (broken.change, broken.quality) == (broken_at, "failed")
-    lag = lag_of(template)
-    assert lag is not None
-    assert (lag.changes, lag.by) == (2, "alice and bob")
+    freshness = freshness_of(template)
+    assert freshness is not None
+    assert (freshness.changes, freshness.by) == (2, "alice and bob")
     workspaces.append(workspace_of(people["carol"], template))
     failed = f"{template.name} failed its tests at change {broken_at}"
     concerned = ("alice", "bob", "dave")

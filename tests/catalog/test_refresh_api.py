@@ -1,4 +1,4 @@
-"""`lag` and `refresh` of templates, and POST /api/v1/templates/{id}/refresh."""
+"""`freshness` and `refresh` of templates, and POST /api/v1/templates/{id}/refresh."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ def address_of(snapshot: Snapshot) -> str:
     return f"{TEMPLATES}/{snapshot.template_id}"
 
 
-def test_lag_and_refresh_are_said(api_as_carol: APIClient, snapshot: Snapshot) -> None:
-    assert api_as_carol.get(address_of(snapshot)).json()["lag"] is None
+def test_freshness_and_refresh_are_said(
+    api_as_carol: APIClient, snapshot: Snapshot
+) -> None:
+    assert api_as_carol.get(address_of(snapshot)).json()["freshness"] is None
     known_to_be_behind(snapshot, "bob", "alice", "bob")
 
     [listed] = api_as_carol.get(TEMPLATES).json()["results"]
     alone = api_as_carol.get(address_of(snapshot)).json()
 
-    assert listed["lag"] == alone["lag"]
-    assert listed["lag"]["changes"] == 3
-    assert listed["lag"]["newest"] == snapshot.change + 3
-    assert listed["lag"]["users"] == ["alice", "bob"]
+    assert listed["freshness"] == alone["freshness"]
+    assert listed["freshness"]["changes"] == 3
+    assert listed["freshness"]["newest"] == snapshot.change + 3
+    assert listed["freshness"]["users"] == ["alice", "bob"]
     assert listed["refresh"]["mode"] == "manual"
 
 

@@ -265,7 +265,7 @@ def test_names_that_are_no_utf_8_are_mapped_too() -> None:
 def test_ten_thousand_changes_over_thirty_views_need_the_fewest_refreshes() -> None:
     """The fewest: one for each run of relevant changes that no quiet period parts.
 
-    Counted here from the changes alone, without the decision that is looked at.
+    Counted here from the changes alone, without the decision that is checked.
     """
     chance = random.Random(20261121)  # noqa: S311 - the same each time
     views = [

@@ -1,4 +1,4 @@
-"""Generations on the lab: clean and partial builds, and ones that leave a mess."""
+"""Snapshots on the lab: clean and partial builds, and ones that leave a mess."""
 
 from __future__ import annotations
 

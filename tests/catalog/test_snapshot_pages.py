@@ -1,4 +1,4 @@
-"""What pages say of generations before the click: mark, lag, age, what keeps them."""
+"""What pages say of snapshots: quality, freshness, age, and what keeps them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def test_a_template_without_a_good_one_says_so_and_lets_people_choose(
     assert Workspace.objects.get().snapshot == wrong
 
 
-def test_the_choice_shows_mark_lag_and_age(as_alice: Client, tested: Template) -> None:
+def test_the_choice_shows_quality_freshness_and_age(
+    as_alice: Client, tested: Template
+) -> None:
     snapshot = SnapshotFactory.create(template=tested, quality="tested")
     SnapshotFactory.create(template=tested, change=101)
     known_to_be_behind(snapshot, "bob", "carol")

@@ -1,4 +1,4 @@
-"""Generations in the API: marks, what keeps them, asking by quality."""
+"""Snapshots in the API: marks, what keeps them, asking by quality."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.factories import SnapshotFactory
 pytestmark = pytest.mark.django_db
 
 
-def test_a_snapshot_tells_its_mark_and_lag(
+def test_a_snapshot_tells_its_quality_and_freshness(
     api_as_alice: APIClient, snapshot: Snapshot
 ) -> None:
     known_to_be_behind(snapshot, "bob")

@@ -37,7 +37,7 @@ PART = [{"path": "//depot/main/src/...", "change": 400}]
 
 @pytest.fixture
 def tested_template(template: Template) -> Template:
-    """A template that asks for tested generations, with a row of each kind."""
+    """A template that asks for tested snapshots, with a row of each kind."""
     Template.objects.filter(pk=template.pk).update(
         test_command="make test", wanted_quality="tested"
     )
@@ -93,7 +93,7 @@ def test_a_quality_that_is_asked_for_comes_before_the_templates(
 
 
 @pytest.mark.parametrize("change", [100, 300, 350])
-def test_any_generation_can_be_chosen(
+def test_any_snapshot_can_be_chosen(
     tested_template: Template, alice: User, change: int
 ) -> None:
     chosen = of_change(tested_template, change)
@@ -149,7 +149,7 @@ def test_what_is_tested_can_be_asked_for_only_where_there_is_a_test(
 # --- how far behind
 
 
-def test_each_generation_knows_how_far_it_is_behind(template: Template) -> None:
+def test_each_snapshot_knows_how_far_it_is_behind(template: Template) -> None:
     old = SnapshotFactory.create(template=template, change=100)
     new = SnapshotFactory.create(template=template, change=102)
     part = SnapshotFactory.create(template=template, change=100, parts=PART)
@@ -165,10 +165,10 @@ def test_a_template_is_behind_by_what_its_default_lacks(
 ) -> None:
     known_to_be_behind(of_change(tested_template, 100), "alice", "bob")
 
-    lag = freshness.lag_of(tested_template)
+    now = freshness.freshness_of(tested_template)
 
-    assert lag is not None
-    assert lag.changes == 2
+    assert now is not None
+    assert now.changes == 2
 
 
 # --- what keeps a snapshot
@@ -298,8 +298,8 @@ def test_a_build_of_parts_says_nothing_about_the_refresh_of_all(
         "change": snapshot.change + 1,
         "paths": ["//depot/main/src/..."],
     }
-    lag = freshness.lag_of(template)
-    state = freshness.refresh_state_of(template, lag=lag)
+    now = freshness.freshness_of(template)
+    state = freshness.refresh_state_of(template, freshness=now)
     assert (state.tried, state.tried_at, state.clean_tried_at) == (0, None, None)
 
 

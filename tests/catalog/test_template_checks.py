@@ -1,4 +1,4 @@
-"""What is remarked on a definition: pure rules, and a look at the lab's server."""
+"""What is remarked on a definition: pure rules, and a check at the lab's server."""
 
 from __future__ import annotations
 

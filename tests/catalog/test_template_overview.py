@@ -1,4 +1,4 @@
-"""What a template's page is made of, whenever it is looked at."""
+"""What a template's page is made of, whenever it is checked."""
 
 from __future__ import annotations
 

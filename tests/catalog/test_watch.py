@@ -20,7 +20,7 @@ from provisioner.catalog.actions.templates import (
     template_create,
     template_update,
 )
-from provisioner.catalog.freshness import lag_of, refresh_state_of
+from provisioner.catalog.freshness import freshness_of, refresh_state_of
 from provisioner.catalog.models import (
     ServerWatch,
     Snapshot,
@@ -121,20 +121,24 @@ def test_only_what_is_touched_is_refreshed_after_its_quiet_period(
     keep_fresh(left)
     keep_fresh(right)
     polled(left)
-    assert lag_of(left) == lag_of(right)
+    assert freshness_of(left) == freshness_of(right)
     submit(lab, path=f"{folder}/left/a.txt", user="alice")
     submit(lab, path=f"{folder}/left/b.txt", user="bob")
     newest = submit(lab, path=f"{folder}/left/a.txt", user="alice")
 
     polled(left)
 
-    lag = lag_of(left)
-    assert lag is not None
-    assert (lag.changes, lag.newest, lag.by) == (3, newest, "alice and bob")
-    assert lag.since is not None
+    freshness = freshness_of(left)
+    assert freshness is not None
+    assert (freshness.changes, freshness.newest, freshness.by) == (
+        3,
+        newest,
+        "alice and bob",
+    )
+    assert freshness.since is not None
     first = SubmittedChange.objects.get(number=newest)
     assert first.title == f"Change {folder}/left/a.txt"
-    behind = lag_of(right)
+    behind = freshness_of(right)
     assert behind is not None
     assert behind.changes == 0
 
@@ -150,9 +154,9 @@ def test_only_what_is_touched_is_refreshed_after_its_quiet_period(
     assert build.requested_by.username == SYSTEM_USERNAME
     assert left.operations.count() == 2
     assert right.operations.count() == 1
-    lag = lag_of(left)
-    assert lag is not None
-    assert lag.changes == 0
+    freshness = freshness_of(left)
+    assert freshness is not None
+    assert freshness.changes == 0
     assert refresh_all(now=timezone.now() + LATER) == 0
 
 
@@ -197,9 +201,9 @@ def test_a_batch_that_was_not_recorded_is_fetched_again_and_counts_once(
     polled(left)
     assert not record_batch(watch, batch, reached=reached), "another was faster"
 
-    lag = lag_of(left)
-    assert lag is not None
-    assert lag.changes == 1
+    freshness = freshness_of(left)
+    assert freshness is not None
+    assert freshness.changes == 1
 
 
 def test_missed_polls_are_caught_up_in_order_and_in_batches(
@@ -223,9 +227,9 @@ def test_missed_polls_are_caught_up_in_order_and_in_batches(
             n for n in numbers if n <= (watch.newest_change or 0)
         }
     assert reached == [numbers[1], numbers[3], numbers[4]]
-    lag = lag_of(left)
-    assert lag is not None
-    assert (lag.changes, lag.newest) == (5, numbers[4])
+    freshness = freshness_of(left)
+    assert freshness is not None
+    assert (freshness.changes, freshness.newest) == (5, numbers[4])
 
 
 def test_what_came_before_watching_began_is_found_backwards(
@@ -239,16 +243,16 @@ def test_what_came_before_watching_began_is_found_backwards(
         submit(lab, path=f"{folder}/left/a.txt", text=f"{n}")
     ServerWatch.objects.all().delete()
     TemplateWatch.objects.all().delete()
-    assert lag_of(left) is None, "nobody knows yet"
+    assert freshness_of(left) is None, "nobody knows yet"
     monkeypatch.setattr(watching, "CHANGES_AT_A_TIME", 2)
     monkeypatch.setattr(watching, "BATCHES_AT_A_TIME", 1)
 
-    while lag_of(left) is None:
+    while freshness_of(left) is None:
         polled(left)
 
-    lag = lag_of(left)
-    assert lag is not None
-    assert lag.changes == 3
+    freshness = freshness_of(left)
+    assert freshness is not None
+    assert freshness.changes == 3
 
 
 def test_another_view_begins_anew(
@@ -265,11 +269,11 @@ def test_another_view_begins_anew(
 
     polled(left)
 
-    lag = lag_of(left)
-    assert lag is not None
+    freshness = freshness_of(left)
+    assert freshness is not None
     # first.txt of the right one came after the left one, which was built after both
     assert (
-        lag.changes
+        freshness.changes
         == 2
         + SubmittedChange.objects.filter(
             templates=left, title=f"Change {folder}/right/first.txt"
@@ -362,7 +366,7 @@ def test_a_change_that_somebody_chose_stays_until_something_new_comes(
     policy = Policy(mode=Mode.ON_CHANGE, quiet_seconds=0, every_seconds=0)
 
     def reason() -> str | None:
-        state = refresh_state_of(template, lag=lag_of(template))
+        state = refresh_state_of(template, freshness=freshness_of(template))
         return due(timezone.now() + LATER, policy, replace(state, is_building=False))
 
     assert reason() is not None
@@ -429,9 +433,9 @@ def test_what_all_snapshots_have_is_forgotten() -> None:
         forget_old(watch)
 
     assert [c.number for c in SubmittedChange.objects.all()] == [newest.change + 1]
-    lag = lag_of(template)
-    assert lag is not None
-    assert (lag.changes, lag.users) == (1, ("carol",))
+    freshness = freshness_of(template)
+    assert freshness is not None
+    assert (freshness.changes, freshness.users) == (1, ("carol",))
 
 
 def test_a_server_under_pressure_is_left_alone_longer_and_longer() -> None:

@@ -1,4 +1,4 @@
-"""New generations of a template, built while everything breaks."""
+"""New snapshots of a template, built while everything breaks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.chaos.witness import Perforce
 
 BUILDS_TRIED = 6
 LOOK_FOR_MOMENT_EVERY_SECONDS = 0.05
-LOOK_EVERY_SECONDS = 0.3
+POLL_EVERY_SECONDS = 0.3
 WHAT_CHANGES = ("state", "status_code", "status_message")
 
 
@@ -73,7 +73,7 @@ class Builder:
                 return [Fault(kind="stuck", what=_why_stuck(self.template))]
             if self.template.state == Template.State.READY:
                 with self.world.servers.calm.at_work():
-                    return self.world.judge.look_at_template(self.template)
+                    return self.world.judge.check_template(self.template)
             self._ask()
         return [Fault(kind="stuck", what=f"build: {self.template.status_message}")]
 
@@ -119,7 +119,7 @@ class Builder:
             time.sleep(LOOK_FOR_MOMENT_EVERY_SECONDS)
 
     def _submit(self, seed: int) -> None:
-        """Submit a change of one file, so that generations differ."""
+        """Submit a change of one file, so that snapshots differ."""
         depot_path = f"//depot/{self.template.name}/src/file11.txt"
 
         def use(p4: P4) -> None:
@@ -136,8 +136,8 @@ class Builder:
             p4.run("edit", depot_path)
             where = p4.run("where", depot_path)[0]["path"]
             with open(where, "w") as file:
-                file.write(f"generation {seed}\n")
-            p4.run("submit", "-d", f"generation {seed}")
+                file.write(f"snapshot {seed}\n")
+            p4.run("submit", "-d", f"snapshot {seed}")
 
         self.p4.insist(use)
 
@@ -158,7 +158,7 @@ def _settle(template: Template) -> bool:
     while from_database(is_moving):
         if time.monotonic() > ends:
             return False
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(POLL_EVERY_SECONDS)
     return True
 
 

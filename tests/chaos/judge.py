@@ -52,7 +52,7 @@ class Judge:
 
     # --- one workspace
 
-    def look_at(self, workspace: Workspace, desk: Desk | None) -> list[Fault]:
+    def check_at(self, workspace: Workspace, desk: Desk | None) -> list[Fault]:
         """Check a workspace that stands still."""
         volumes = self.ontap.volumes(tag=tag_in(workspace.volume_comment))
         found = self._placement(workspace, volumes)
@@ -173,7 +173,7 @@ class Judge:
 
     # --- everything
 
-    def look_at_template(self, template: Template) -> list[Fault]:
+    def check_template(self, template: Template) -> list[Fault]:
         """Check the published snapshots of a template that stands still."""
         volumes = self.ontap.volumes(tag=tag_in(template.volume_comment))
         if len(volumes) != 1:
@@ -195,7 +195,7 @@ class Judge:
             for name in sorted(names)
         ]
 
-    def look_at_everything(self) -> list[Fault]:
+    def check_everything(self) -> list[Fault]:
         """Compare rows and servers in both directions, now that nothing moves."""
         workspaces = from_database(
             lambda: list(
@@ -238,7 +238,7 @@ class Judge:
             wanted={s.junction_path for s in mounted},
         )
         for template in templates:
-            found += self.look_at_template(template)
+            found += self.check_template(template)
         return found + self._at_rest() + self._half_rescues() + self._changes()
 
     def _changes(self) -> list[Fault]:

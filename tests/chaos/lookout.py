@@ -1,4 +1,4 @@
-"""Waiting for moments of workspaces: one look serves all who wait.
+"""Waiting for moments of workspaces: one check serves all who wait.
 
 Many wait at a time, each for the very moment in which a step begins. Were each to ask
 for itself as often as that takes, the machine would be busy with little else.
@@ -23,7 +23,7 @@ from provisioner.workspaces.models import MOVING, Workspace
 from tests.chaos.judge import IN_FLIGHT
 from tests.chaos.patience import from_database
 
-LOOK_EVERY_SECONDS = 0.03
+POLL_EVERY_SECONDS = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,23 +80,23 @@ class Lookout:
         return came
 
     def _look_on(self) -> None:
-        look: _Look | None = None
+        look: _Check | None = None
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._waits))
                 if look is None or look.waits != self._waits:
-                    look = _Look(list(self._waits))
+                    look = _Check(list(self._waits))
             # They have an end to their patience; who looks for them has none.
             with contextlib.suppress(DatabaseError):
                 for wait in from_database(look.who_may_go_on):
                     wait.has_come.set()
-            time.sleep(LOOK_EVERY_SECONDS)
+            time.sleep(POLL_EVERY_SECONDS)
 
 
 Statement = tuple[str, tuple[Any, ...]]
 
 
-class _Look:
+class _Check:
     """Asks for all waits in two statements at most, composed once for many looks."""
 
     def __init__(self, waits: list[_Wait]) -> None:

@@ -37,7 +37,7 @@ from tests.chaos.witness import OntapWitness, Perforce
 
 FILES = 12
 BUILD = "mkdir -p out && cat src/*.txt > out/all"
-STEADY, GENERATIONS = "steady", "generations"
+STEADY, SNAPSHOTS = "steady", "snapshots"
 BUILT_EVERY = 7
 SETTLED_WITHIN_SECONDS = 180.0
 
@@ -102,9 +102,9 @@ class _Run:
             person.speak_to(self.servers.url)
         self.world = self._make_world(site)
         self.builder = Builder(
-            admin, self.world, p4=self._p4_of("cloneyard"), name=GENERATIONS
+            admin, self.world, p4=self._p4_of("cloneyard"), name=SNAPSHOTS
         )
-        for name in (STEADY, GENERATIONS):
+        for name in (STEADY, SNAPSHOTS):
             self._blame(self.options.seed, Builder.build_first(admin, name))
         desk = self._settle_bystander(bystander)
         template = from_database(
@@ -154,7 +154,7 @@ class _Run:
         try:
             for person in people:
                 depot.create_p4_user(p4, user=person.username, password=PASSWORD)
-            for name in (STEADY, GENERATIONS):
+            for name in (STEADY, SNAPSHOTS):
                 depot.fill_depot(p4, source=source, name=name, scratch=self.scratch)
         finally:
             p4.disconnect()
@@ -191,7 +191,7 @@ class _Run:
                 template_gid=GID,
             ),
         )
-        for name in (STEADY, GENERATIONS):
+        for name in (STEADY, SNAPSHOTS):
             template_create(
                 by=admin,
                 site=site,
@@ -214,7 +214,7 @@ class _Run:
             ),
             judge=Judge(site=site, ontap=witness, p4=self._p4_of("cloneyard")),
             lookout=Lookout(),
-            templates=(STEADY, GENERATIONS),
+            templates=(STEADY, SNAPSHOTS),
             outcomes=self.outcomes,
         )
 
@@ -298,7 +298,7 @@ class _Run:
     def _judge_everything(self) -> None:
         """Look at everything; what is only late gets the time to settle."""
         ends = time.monotonic() + SETTLED_WITHIN_SECONDS
-        while found := self.world.judge.look_at_everything():
+        while found := self.world.judge.check_everything():
             if time.monotonic() > ends:
                 self._blame(self.options.seed, found)
                 return

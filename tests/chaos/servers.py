@@ -26,7 +26,7 @@ from tests.chaos.wire import SOCKET, Wire
 from tests.support.forkserver import Warm
 
 READY_WITHIN_SECONDS = 90.0
-LOOK_EVERY_SECONDS = 0.25
+POLL_EVERY_SECONDS = 0.25
 # What ends so often in so long a time does not stay up at all.
 ENDS_AT_MOST = 50
 WITHIN_SECONDS = 60.0
@@ -218,7 +218,7 @@ class Servers:
 
     def _keep_running(self) -> None:
         """Start again what ended by itself, as a service manager would."""
-        while not self._stopped.wait(LOOK_EVERY_SECONDS):
+        while not self._stopped.wait(POLL_EVERY_SECONDS):
             for name in list(self.children):
                 if not self.locks[name].acquire(blocking=False):
                     continue

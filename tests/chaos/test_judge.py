@@ -54,7 +54,7 @@ def judge(lab_workspace: Workspace, lab: Lab) -> Iterator[Judge]:
 
 
 def kinds_of(judge: Judge, workspace: Workspace, desk: Desk | None) -> set[str]:
-    return {fault.kind for fault in judge.look_at(workspace, desk)}
+    return {fault.kind for fault in judge.check_at(workspace, desk)}
 
 
 def retire(workspace: Workspace, *, unsaved: str, purge: bool) -> None:
@@ -68,7 +68,7 @@ def test_nothing_is_wrong_with_a_workspace_at_work(
     judge: Judge, lab_workspace: Workspace, desk: Desk
 ) -> None:
     assert {edit.kind for edit in desk.edits} == KINDS
-    assert judge.look_at(lab_workspace, desk) == []
+    assert judge.check_at(lab_workspace, desk) == []
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS - {"shelved", "deleted"}))
@@ -98,7 +98,7 @@ def test_what_was_rescued_or_discarded_is_not_lost(
     retire(lab_workspace, unsaved=unsaved, purge=True)
 
     assert lab_workspace.state == Workspace.State.RETIRED
-    assert judge.look_at(lab_workspace, desk) == []
+    assert judge.check_at(lab_workspace, desk) == []
 
 
 def test_a_purge_without_a_rescue_is_a_loss_of_everything(
@@ -110,7 +110,7 @@ def test_a_purge_without_a_rescue_is_a_loss_of_everything(
     other = Workspace.objects.select_related("site").get(pk=lab_workspace.pk)
     other.pk = 0
 
-    lost = [f for f in judge.look_at(other, desk) if f.kind == "lost"]
+    lost = [f for f in judge.check_at(other, desk) if f.kind == "lost"]
 
     assert len(lost) == len(KINDS) - 1
 
@@ -125,7 +125,7 @@ def test_a_client_or_a_volume_that_went_behind_our_back_is_an_orphan(
         lab_workspace.client_name, keep_shelves=False
     )
 
-    found = [fault.what for fault in judge.look_at(lab_workspace, None)]
+    found = [fault.what for fault in judge.check_at(lab_workspace, None)]
 
     assert len(found) == 3
     assert {what.split()[1] for what in found} == {"junction", "client", "path"}
@@ -138,7 +138,7 @@ def test_a_row_that_was_forgotten_leaves_orphans(
         state=Workspace.State.RETIRED, retired_at=lab_workspace.created_at
     )
 
-    found = " ".join(fault.what for fault in judge.look_at_everything())
+    found = " ".join(fault.what for fault in judge.check_everything())
 
     for thing in (
         f"volume {lab_workspace.volume_comment}",
@@ -153,10 +153,10 @@ def test_a_snapshot_without_a_row_is_an_orphan(
     judge: Judge, lab_workspace: Workspace
 ) -> None:
     template = lab_workspace.template
-    assert judge.look_at_template(template) == []
+    assert judge.check_template(template) == []
     Snapshot.objects.filter(template=template).update(deleted_at=template.created_at)
 
-    assert [fault.kind for fault in judge.look_at_template(template)] == ["orphans"]
+    assert [fault.kind for fault in judge.check_template(template)] == ["orphans"]
 
 
 def test_an_operation_that_nobody_moves_is_stuck(
@@ -164,4 +164,4 @@ def test_an_operation_that_nobody_moves_is_stuck(
 ) -> None:
     workspace_retire(by=lab_workspace.owner, workspace=lab_workspace)
 
-    assert "stuck" in {fault.kind for fault in judge.look_at_everything()}
+    assert "stuck" in {fault.kind for fault in judge.check_everything()}

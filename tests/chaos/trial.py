@@ -306,7 +306,7 @@ class Trial:
         self.world.outcomes[state] += 1
         self.history.append(f"-> {workspace.state} {workspace.status_code}".strip())
         with self.world.servers.calm.at_work():
-            self._blame(*self.world.judge.look_at(workspace, self.desk))
+            self._blame(*self.world.judge.check_at(workspace, self.desk))
 
 
 def _steps_of(request: str) -> list[str]:

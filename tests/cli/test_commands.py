@@ -21,7 +21,7 @@ from provisioner.cli import cloneyard
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.workflows import PROVISION
@@ -190,10 +190,10 @@ def test_what_failed_says_why(command_line: CommandLine, failed: Workspace) -> N
     assert told["detail"] in ran.stderr
 
 
-def test_a_look_that_failed_is_nothing_to_who_waits(
+def test_a_check_that_failed_is_nothing_to_who_waits(
     command_line: CommandLine, ready: Workspace, alice: User
 ) -> None:
-    look = workspace_look(by=alice, workspace=ready)
+    look = workspace_check(by=alice, workspace=ready)
     engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
     )

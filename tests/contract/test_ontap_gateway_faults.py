@@ -20,7 +20,7 @@ from provisioner.gateways.errors import (
     Unreachable,
 )
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.gateways.ontap.polling import look_until
+from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import ExportRule
 from tests.support.ontap_scene import LabControl, OntapScene
 
@@ -216,13 +216,13 @@ def verb(request: pytest.FixtureRequest, lab_ontap: OntapScene) -> Verb:
 
 
 def comes_true(claim: IsDone) -> bool:
-    return look_until(lambda: claim() or None, limit_seconds=5) is True
+    return wait_until(lambda: claim() or None, limit_seconds=5) is True
 
 
 # --- every write
 
 
-def test_a_lost_reply_is_told_and_the_next_look_decides(
+def test_a_lost_reply_is_told_and_the_next_check_decides(
     verb: Verb, lab_control: LabControl
 ) -> None:
     lab_control.set_faults(
@@ -380,14 +380,14 @@ def test_an_ontap_that_is_too_slow_is_unreachable(
     assert comes_true(lambda: lab_ontap.gateway.find_volume(spec.name) is not None)
 
 
-def test_a_look_that_broke_off_is_taken_again(
+def test_a_check_that_broke_off_is_taken_again(
     lab_ontap: OntapScene, lab_control: LabControl
 ) -> None:
     lab_control.set_faults({"method": "GET", "drop": True, "times": 1})
     assert lab_ontap.gateway.get_cluster().name
 
 
-def test_a_look_at_a_job_may_fail(
+def test_a_check_at_a_job_may_fail(
     lab_ontap: OntapScene, lab_control: LabControl
 ) -> None:
     lab_control.set_faults(

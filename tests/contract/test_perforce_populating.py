@@ -40,7 +40,7 @@ def populate(
 
 
 def synced(scene: PerforceScene, change: int, *, suffix: str = "ws") -> Path:
-    """Return a tree of a change, as a clone of a generation has it."""
+    """Return a tree of a change, as a clone of a snapshot has it."""
     client = scene.make_client(f"{suffix}-sync", root=str(scene.place / suffix))
     (scene.place / suffix).mkdir(exist_ok=True)
     scene.gateway.files.sync(client.name, change=change, on_progress=lambda _: None)

@@ -329,7 +329,7 @@ def test_a_locked_client_is_deleted_once_its_work_is_safe(desk: Desk) -> None:
     assert desk.scene.gateway.clients.find(desk.spec.name) is None
 
 
-def test_a_client_that_was_changed_since_the_look_stays(desk: Desk) -> None:
+def test_a_client_that_was_changed_since_the_check_stays(desk: Desk) -> None:
     gateway = desk.scene.gateway
     seen = gateway.clients.find(desk.spec.name)
     assert seen is not None

@@ -11,12 +11,12 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Template
-from provisioner.dashboard.lists.audit_log import TRAIL
+from provisioner.dashboard.lists.audit_log import AUDIT_LOG
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import downloaded
 
-ADDRESS = "/trail/"
-DOWNLOAD = "/trail/?as=csv"
+ADDRESS = "/audit-log/"
+DOWNLOAD = "/audit-log/?as=csv"
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_pages_keep_the_filters(
     template: Template,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    for number in range(TRAIL.page_size + 1):
+    for number in range(AUDIT_LOG.page_size + 1):
         record_event(template, kind="told", message=f"Event no {number}.")
     # the session, its user, open findings; how many there are, one page of them, and
     # what they are about
@@ -85,7 +85,7 @@ def test_pages_keep_the_filters(
 def test_the_table_has_every_page_and_no_formulas(
     as_admin: Client, template: Template, alice: User
 ) -> None:
-    for number in range(TRAIL.page_size + 1):
+    for number in range(AUDIT_LOG.page_size + 1):
         record_event(template, kind="told", message=f'=HYPERLINK("{number}")')
 
     answer = as_admin.get(f"{DOWNLOAD}&kind=told")
@@ -95,7 +95,7 @@ def test_the_table_has_every_page_and_no_formulas(
     text = downloaded(answer).decode()
     header, *rows = csv.reader(io.StringIO(text))
     assert header[:4] == ["at", "kind", "subject", "message"]
-    assert len(rows) == TRAIL.page_size + 1
+    assert len(rows) == AUDIT_LOG.page_size + 1
     assert all(row[3].startswith("'=HYPERLINK") for row in rows)
 
 

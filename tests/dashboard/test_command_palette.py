@@ -1,4 +1,4 @@
-"""Jumping: by a few letters to what a person may see, and to nothing else."""
+"""The command palette: to what a person may see by a few letters, no further."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def titles(user: User, text: str) -> list[str]:
 def test_a_few_letters_lead_to_a_workspace(
     as_alice: Client, workspace: Workspace
 ) -> None:
-    page = as_alice.get("/jump/?q=HER").text
+    page = as_alice.get("/palette/?q=HER").text
 
     assert f'href="/workspaces/{workspace.pk}/"' in page
     assert "workspace of alice, being created" in page
@@ -29,7 +29,7 @@ def test_a_few_letters_lead_to_a_workspace(
 
 
 def test_htmx_gets_the_list_alone(as_alice: Client, workspace: Workspace) -> None:
-    answer = as_alice.get("/jump/?q=her", headers={"HX-Request": "true"})
+    answer = as_alice.get("/palette/?q=her", headers={"HX-Request": "true"})
 
     assert "<html" not in answer.text
     assert f'href="/workspaces/{workspace.pk}/"' in answer.text
@@ -50,7 +50,7 @@ def test_an_administrator_finds_everything(admin: User, workspace: Workspace) ->
     assert titles(admin, "hers") == ["hers"]
     assert titles(admin, "alice") == ["hers"]
     assert f"Provision hers ({operation.pk})" in titles(admin, str(operation.pk))
-    assert titles(admin, "audit") == ["Audit"]
+    assert titles(admin, "audit") == ["Audit", "Audit log"]
 
 
 def test_ones_own_come_first(alice: User, workspace: Workspace) -> None:
@@ -72,7 +72,7 @@ def test_all_words_have_to_match(alice: User, workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("text", ["\0", "%", "9" * 200, "¾", "²", "-1", "<b>"])
 def test_whatever_is_typed_is_answered(text: str, as_alice: Client) -> None:
-    answer = as_alice.get("/jump/", {"q": text})
+    answer = as_alice.get("/palette/", {"q": text})
 
     assert answer.status_code == 200
     assert "<b>" not in answer.text

@@ -183,7 +183,7 @@ def test_readyz_says_which_far_side_does_not_answer(
     assert "s3cret" not in answer.text
 
 
-def test_one_look_at_a_time_holds_a_thread(client: Client, db: None) -> None:
+def test_one_check_at_a_time_holds_a_thread(client: Client, db: None) -> None:
     with health._one_at_a_time:
         health._last_found.clear()
         unknown = client.get("/readyz")

@@ -53,7 +53,7 @@ def silent_server() -> Iterator[SilentServer]:
     server.close()
 
 
-def look_at(name: str) -> HealthCheck:
+def check_at(name: str) -> HealthCheck:
     return next(check for check in readiness().checks if check.name == name)
 
 
@@ -62,13 +62,13 @@ def test_a_silent_far_side_does_not_hold_the_probe(
 ) -> None:
     SiteFactory.create(name="silent", ontap_port=silent_server.port)
     began_at = time.monotonic()
-    check = look_at("ontap:silent")
+    check = check_at("ontap:silent")
     assert time.monotonic() - began_at < ANSWER_WITHIN_SECONDS + 2
     assert check.reason == "No answer within 4 seconds."
     assert not check.ok
 
 
-def test_who_asks_while_a_look_is_under_way_gets_its_answer() -> None:
+def test_who_asks_while_a_check_is_under_way_gets_its_answer() -> None:
     may_end = threading.Event()
     looks: list[int] = []
 

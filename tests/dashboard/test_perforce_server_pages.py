@@ -161,7 +161,7 @@ def test_the_page_of_a_workspace_says_that_it_waits(
     page = as_admin.get(f"/workspaces/{waiting.pk}/").text
     server = waiting.site.perforce_server
     assert f"Its turn at the Perforce server {server.name} is next." in page
-    assert "Waits for its turn" in page
+    assert "Waits for a slot" in page
 
     perforce_server_pause(
         by=UserFactory.create(is_staff=True), server=server, reason="Move it"

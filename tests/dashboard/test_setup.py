@@ -1,4 +1,4 @@
-"""The guide through an empty installation, and what others see meanwhile."""
+"""Setup: the steps through an empty installation, and what others see meanwhile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def open_step(page: str) -> str:
 
 
 def test_an_empty_installation_begins_with_perforce(as_admin: Client) -> None:
-    for address in ("/", "/welcome/"):
+    for address in ("/", "/setup/"):
         page = as_admin.get(address).text
         assert open_step(page) == "Connect Perforce"
         assert "/perforce/new/" in page
@@ -51,37 +51,37 @@ def test_others_see_who_can_do_what(
     as_alice: Client, as_newcomer: Client, admin: User, alice: User
 ) -> None:
     find_everywhere(PerforceServerFactory.create(), by=admin, found=WRONG)
-    for address in ("/", "/welcome/"):
+    for address in ("/", "/setup/"):
         page = as_alice.get(address).text
         assert "Cloneyard is being set up" in page
         assert "That is for the administrator: admin." in page
         assert "/perforce/" not in page
         assert "not valid" not in page
-    assert "has no uid and gid yet" in as_newcomer.get("/welcome/").text
+    assert "has no uid and gid yet" in as_newcomer.get("/setup/").text
     User.objects.filter(pk=admin.pk).update(is_active=False)
     assert "createsuperuser" in as_alice.get("/").text
 
 
 def test_what_a_test_found_is_said_at_its_step(as_admin: Client, admin: User) -> None:
     server = PerforceServerFactory.create(name="main")
-    page = as_admin.get("/welcome/").text
+    page = as_admin.get("/setup/").text
     assert "was not tested since it was saved" in page
 
     find_everywhere(server, by=admin, found=WRONG)
-    page = as_admin.get("/welcome/").text
+    page = as_admin.get("/setup/").text
     assert open_step(page) == "Connect Perforce"
     assert "The password of cloneyard is not valid." in page
     assert "Put another one into P4PASSWD_MAIN." in page
 
-    again = as_admin.post(f"/perforce/{server.pk}/test/", {"from_guide": "yes"})
-    assert again["Location"] == "/welcome/"
+    again = as_admin.post(f"/perforce/{server.pk}/test/", {"from_setup": "yes"})
+    assert again["Location"] == "/setup/"
 
 
-def test_it_looks_for_news_while_a_worker_is_to_be_started(
+def test_it_polls_while_a_worker_is_to_be_started(
     as_admin: Client, admin: User
 ) -> None:
     perforce_server_test(by=admin, server=PerforceServerFactory.create(name="main"))
-    page = as_admin.get("/welcome/").text
+    page = as_admin.get("/setup/").text
     assert "python manage.py worker --queues perforce" in page
     assert is_polling(page)
 
@@ -89,39 +89,39 @@ def test_it_looks_for_news_while_a_worker_is_to_be_started(
 def test_each_step_opens_the_next(as_admin: Client, admin: User) -> None:
     site: Site = SiteFactory.create()
     find_everywhere(site.perforce_server, by=admin, found=WELL)
-    assert open_step(as_admin.get("/welcome/").text) == "Connect a site"
+    assert open_step(as_admin.get("/setup/").text) == "Connect a site"
     find_everywhere(site, by=admin, found=WELL)
-    page = as_admin.get("/welcome/").text
+    page = as_admin.get("/setup/").text
     assert open_step(page) == "Build the first template"
     assert "/templates/new/" in page
 
     template = TemplateFactory.create(site=site, created_by=admin)
-    assert f"/templates/{template.pk}/build/" in as_admin.get("/welcome/").text
+    assert f"/templates/{template.pk}/build/" in as_admin.get("/setup/").text
     template_build(by=admin, template=template)
-    page = as_admin.get("/welcome/").text
+    page = as_admin.get("/setup/").text
     assert "is being built" in page
     assert is_polling(page)
-    part = as_admin.get("/welcome/", headers={"HX-Request": "true"}).text
-    assert part.lstrip().startswith('<section class="guide"')
+    part = as_admin.get("/setup/", headers={"HX-Request": "true"}).text
+    assert part.lstrip().startswith('<section class="setup"')
 
 
 def test_a_snapshot_proves_what_comes_before_it(
     as_admin: Client, admin: User, snapshot: Snapshot
 ) -> None:
-    page = as_admin.get("/welcome/").text
+    page = as_admin.get("/setup/").text
     assert open_step(page) == "Get the first workspace"
     assert "3 of 4 done" in page
     assert "/templates/" in page
 
     admin.uid = admin.gid = None
     admin.save()
-    assert f"/people/{admin.pk}/edit/" in as_admin.get("/welcome/").text
+    assert f"/people/{admin.pk}/edit/" in as_admin.get("/setup/").text
 
 
 def test_it_is_gone_once_anybody_had_a_workspace(
     as_admin: Client, ready: Workspace
 ) -> None:
-    assert as_admin.get("/welcome/")["Location"] == "/"
-    part = as_admin.get("/welcome/", headers={"HX-Request": "true"})
+    assert as_admin.get("/setup/")["Location"] == "/"
+    part = as_admin.get("/setup/", headers={"HX-Request": "true"})
     assert part["HX-Redirect"] == "/"
     assert "Set up Cloneyard" not in as_admin.get("/").text

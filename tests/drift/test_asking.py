@@ -91,7 +91,7 @@ def test_nothing_is_concluded_from_no_answer(
     run = run_audit(lab_site, system=AuditedSystem.ONTAP)
 
     assert run.status_message
-    assert run.looked_at is not None  # when it last could
+    assert run.checked_at is not None  # when it last could
     found.refresh_from_db()
     assert (found.resolved_at, found.times_seen) == (None, 1)
     with pytest.raises(CommandError):

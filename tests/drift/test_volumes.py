@@ -14,7 +14,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.drift.models import AuditedSystem, AuditRun, Finding
-from provisioner.drift.repairs.looking import CannotRepair
+from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.drift.repairs.storage import remove_volume
 from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -65,7 +65,7 @@ def test_where_all_agree_nothing_is_found(
 
     run = AuditRun.objects.get(site=lab_site, system=AuditedSystem.ONTAP)
     assert run.objects_seen >= 3  # the template, its snapshot, the clone
-    assert run.looked_at is not None
+    assert run.checked_at is not None
 
 
 def test_a_volume_of_nobody_waits_for_a_click(
@@ -229,7 +229,7 @@ def test_what_came_into_use_again_is_not_removed(
     ontap: OntapGateway,
     perforce: Any,
 ) -> None:
-    """The look before the act decides, not the finding."""
+    """The check before the act decides, not the finding."""
     uuid = lab_workspace.volume_uuid
     name = leftover_of(lab_workspace, ontap, perforce)
     found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)

@@ -64,7 +64,7 @@ def furnished(transactional_db: None, settings: Settings, tmp_path: Path) -> Fur
     return Furnished()
 
 
-# What htmx says of a look for news when the page is left before the answer is there.
+# What htmx says of a check for news when the page is left before the answer is there.
 BROKEN_OFF = ("htmx:sendAbort,", "htmx:afterRequest,")
 
 

@@ -36,7 +36,7 @@ from provisioner.transfer.actions import workspace_transfer
 from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps.conflicts import kept_aside
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
@@ -48,7 +48,7 @@ from tests.support.warm_pools import fail, filled, make_pool
 
 GIB, TIB = 2**30, 2**40
 W, OP = Workspace.State, Operation.State
-GENERATIONS = {48100: "tested", 48150: "failed", 48200: "tested"}
+SNAPSHOTS = {48100: "tested", 48150: "failed", 48200: "tested"}
 VIEW = "//depot/engine/main/... //engine/...\n-//depot/engine/.../*.psd //engine/..."
 UNSAVED = {
     "opened": [
@@ -204,14 +204,14 @@ class Furnished:
                     place=place,
                     asked_at=ago(minutes=9),
                     asked_by=self.admin,
-                    looked_at=ago(minutes=8),
+                    checked_at=ago(minutes=8),
                     host="build-host-1.example.com",
                     checks=found,
                 )
 
     def main_template(self) -> None:
         self.template = self.template_of("engine-main", test_command="make test")
-        for change, quality in GENERATIONS.items():
+        for change, quality in SNAPSHOTS.items():
             operation = build(self.template, by=self.admin, change=change)
             succeeds(operation, quality=quality)
             took(operation, sync=40, build=350, test=61, snapshot=0.4)
@@ -342,7 +342,7 @@ class Furnished:
 
     def transferring(self) -> None:
         self.old = self.ready("old-work", snapshot=self.snapshots[0])
-        look = workspace_look(by=self.alice, workspace=self.old)
+        look = workspace_check(by=self.alice, workspace=self.old)
         engine_states.end_operation(
             look, OP.SUCCEEDED, findings={**UNSAVED, "blockers": []}
         )
@@ -431,7 +431,7 @@ class Furnished:
             AuditRun.objects.create(
                 site=self.site,
                 system=system,
-                looked_at=ago(minutes=20),
+                checked_at=ago(minutes=20),
                 seconds=1.4,
                 objects_seen=312,
                 status_message="" if system == "ontap" else "No answer.",

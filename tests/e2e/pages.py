@@ -14,7 +14,7 @@ from tests.e2e.furnished import Furnished
 LEFT_OUT = {
     "logout",
     "login",
-    "workspace-look",
+    "workspace-check",
     "healthz",
     "readyz",
     "command-line",
@@ -100,6 +100,6 @@ def addresses_of(rows: Furnished) -> Iterator[str]:
 
 
 def is_page(browser: Client, address: str) -> bool:
-    """Say whether it can be looked at, without doing so."""
+    """Say whether it can be checked, without doing so."""
     answer = browser.options(address)
     return answer.status_code != 405 or "GET" in answer["Allow"]

@@ -34,7 +34,7 @@ ALL_RULES = {
 }
 # What depends on the theme, and on the width.
 OF_LOOKS = {"type": "rule", "values": ["color-contrast", "target-size"]}
-# Whose pages are looked at as a developer; the others are an administrator's.
+# Whose pages are checked as a developer; the others are an administrator's.
 OF_DEVELOPERS = (
     *("/me/", "/retired/", "/team/", "/tokens/", "/trash/", "/workspaces/"),
     *("/bisections/", "/webhooks/"),

@@ -31,7 +31,7 @@ from provisioner.workspaces.models import Workspace
 from tests.support.lab import build, define_template
 
 ENDS_WITHIN_SECONDS = 120
-LOOK_EVERY_SECONDS = 0.2
+POLL_EVERY_SECONDS = 0.2
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EXAMPLES: Path = settings.BASE_DIR / "docs" / "examples"
@@ -211,7 +211,7 @@ def test_the_examples_build_in_a_workspace_and_give_it_back(
     ends = time.monotonic() + ENDS_WITHIN_SECONDS
     while Workspace.objects.exclude(state=Workspace.State.RETIRED).exists():
         assert time.monotonic() < ends, Workspace.objects.values_list("name", "state")
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(POLL_EVERY_SECONDS)
     assert not any(workspace.path.exists() for workspace in Workspace.objects.all())
 
 

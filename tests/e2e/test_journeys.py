@@ -79,7 +79,7 @@ def test_from_a_template_to_a_workspace_and_back(
     page.keyboard.type("retired")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Retired workspaces")).to_be_visible()
-    page.get_by_role("link", name="Jump to").click()
+    page.get_by_role("link", name="Command palette").click()
     expect(page.get_by_role("dialog").get_by_role("link")).not_to_have_count(0)
     page.keyboard.press("ArrowDown")
     focused = page.get_by_role("dialog").get_by_role("link", name=workspace.name)

@@ -201,7 +201,7 @@ def test_sweeps_ask_the_database_what_time_it_is(
     assert trashed.state == Workspace.State.TRASHED
 
 
-def test_the_trash_is_emptied_at_the_second_look(
+def test_the_trash_is_emptied_at_the_second_check(
     trashed: Workspace, settings: Settings
 ) -> None:
     settings.PURGE_CONFIRM_SECONDS = 120.0
@@ -216,10 +216,10 @@ def test_the_trash_is_emptied_at_the_second_look(
     assert trashed.operations.get().kind == WorkspaceOperation.PURGE
 
 
-def test_what_is_no_longer_due_is_looked_at_anew(
+def test_what_is_no_longer_due_is_checked_anew(
     trashed: Workspace, settings: Settings
 ) -> None:
-    """Somebody's time was wrong at the first look."""
+    """Somebody's time was wrong at the first check."""
     settings.PURGE_CONFIRM_SECONDS = 120.0
     assert trashed.purge_at is not None
     due = trashed.purge_at

@@ -34,7 +34,7 @@ from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.lib.refusals import StateChanged, StepCutShort
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -66,7 +66,7 @@ def taken_over(step: Step) -> None:
 @pytest.fixture
 def step(lab_workspace: Workspace) -> Step:
     """A step at work."""
-    operation = workspace_look(by=lab_workspace.owner, workspace=lab_workspace)
+    operation = workspace_check(by=lab_workspace.owner, workspace=lab_workspace)
     step = operation.steps.get()
     engine_states.start_step(step)
     return step

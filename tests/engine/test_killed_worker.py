@@ -28,7 +28,7 @@ from tests.support.lab import Lab
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 SETTLED_WITHIN_SECONDS = 60.0
-LOOK_EVERY_SECONDS = 0.03
+POLL_EVERY_SECONDS = 0.03
 # Every remote call takes this long, so that a step lasts long enough to be killed in.
 LATENCY_SECONDS = 0.15
 # And so does telling the database of the end of the steps that ask nobody far away.
@@ -90,7 +90,7 @@ def wait_for(is_so: Callable[[], bool], *, worker: Child) -> None:
     while not is_so():
         assert worker.is_running, f"It ended by itself: {worker.last_lines()}"
         assert time.monotonic() < ends, what_is_left(worker)
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(POLL_EVERY_SECONDS)
 
 
 def what_is_left(worker: Child) -> str:

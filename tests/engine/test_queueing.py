@@ -50,14 +50,14 @@ def test_a_job_is_not_seen_before_what_it_is_about(
         finally:
             connection.close()
 
-    def look_first(step: Step, *, job_id: int | None) -> None:
+    def check_first(step: Step, *, job_id: int | None) -> None:
         if job_id is not None:
             with ThreadPoolExecutor(1) as elsewhere:
                 seen.append(elsewhere.submit(look, job_id).result())
         queue_step(step, job_id=job_id)
 
     queue_step = engine_states.queue_step
-    monkeypatch.setattr(engine_states, "queue_step", look_first)
+    monkeypatch.setattr(engine_states, "queue_step", check_first)
     alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=published_template)
 

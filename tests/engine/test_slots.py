@@ -1,4 +1,4 @@
-"""Turns at a Perforce server: how many at a time, whose is next, and who waits."""
+"""Slots at a Perforce server: how many at a time, whose is next, and who waits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from procrastinate.jobs import Job
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
-from provisioner.catalog import freshness
 from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.freshness import pauses_of, refresh_state_of
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.sweeps.watch import sweep_watch
-from provisioner.dashboard.slots_overview import turns_for
+from provisioner.dashboard.slots_overview import slots_for
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
@@ -88,13 +88,13 @@ def queue(operation: Operation, name: str) -> Step:
     return step
 
 
-def has_turn(step: Step) -> bool:
+def has_slot(step: Step) -> bool:
     step.refresh_from_db()
     return step.state in (Step.State.QUEUED, Step.State.RUNNING) and bool(step.job_id)
 
 
 def turns(steps: Iterable[Step]) -> list[bool]:
-    return [has_turn(step) for step in steps]
+    return [has_slot(step) for step in steps]
 
 
 def settle(step: Step) -> None:
@@ -210,7 +210,7 @@ def test_only_what_counts_waits(alice: User, template: Template) -> None:
 
     client = queue(workspace.operations.get(), "client")
 
-    assert has_turn(client)
+    assert has_slot(client)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -252,7 +252,7 @@ def test_people_come_before_machines_and_then_who_asked_first(
     order = []
     for _ in range(4):
         settle(running)
-        [running] = [step for step in (*of_ci, *of_alice) if has_turn(step)]
+        [running] = [step for step in (*of_ci, *of_alice) if has_slot(step)]
         order.append(running)
 
     assert order == [*of_alice, *of_ci]
@@ -269,7 +269,7 @@ def test_syncs_of_templates_leave_a_turn_to_people(
     flush = ask_to_flush(alice, template, key="a")
 
     assert turns(syncs) == [True, True, False]
-    assert has_turn(flush)
+    assert has_slot(flush)
 
 
 def test_a_sync_that_runs_for_hours_keeps_nobody_waiting_at_a_limit_of_one(
@@ -296,7 +296,7 @@ def test_a_flush_that_waits_for_its_next_try_keeps_no_other_from_its_turn(
     run(steps[0])  # nothing answers
 
     assert steps[0].state == Step.State.RETRYING
-    assert has_turn(steps[1])
+    assert has_slot(steps[1])
 
 
 def test_a_retry_waits_where_its_turn_is_taken_and_keeps_its_count(
@@ -314,7 +314,7 @@ def test_a_retry_waits_where_its_turn_is_taken_and_keeps_its_count(
     assert slots.is_waiting(first)
     assert first.attempt == 1
     tasks._settle_success(in_job(job_of(second)), second, {})
-    assert has_turn(first)
+    assert has_slot(first)
     assert ProcrastinateJob.objects.get(pk=first.job_id).args["tried"] == 1
 
 
@@ -379,7 +379,7 @@ def test_the_turn_of_a_step_whose_job_was_lost_stays_its_own(
     engine_states.start_step(steps[0])
     lose_job(steps[0])
 
-    tasks.sweep_turns(timestamp=0)
+    tasks.sweep_slots(timestamp=0)
     assert turns(steps) == [True, False]
 
     tasks.sweep_steps(timestamp=0)
@@ -387,7 +387,7 @@ def test_the_turn_of_a_step_whose_job_was_lost_stays_its_own(
     assert ProcrastinateJob.objects.filter(pk=steps[0].job_id).exists()
 
 
-def test_who_gives_up_waiting_leaves_the_turns_to_others(
+def test_who_gives_up_waiting_leaves_the_slots_to_others(
     alice: User, template: Template
 ) -> None:
     limit(template, 1)
@@ -397,7 +397,7 @@ def test_who_gives_up_waiting_leaves_the_turns_to_others(
         assert workspace is not None
         workspace_retire(by=alice, workspace=workspace)
 
-    tasks.sweep_turns(timestamp=0)
+    tasks.sweep_slots(timestamp=0)
 
     assert turns(steps) == [False, False, True]
     for step in steps[:2]:
@@ -411,7 +411,7 @@ def test_a_larger_budget_is_used_at_the_next_sweep(
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(3)]
     limit(template, 2)
 
-    tasks.sweep_turns(timestamp=0)
+    tasks.sweep_slots(timestamp=0)
 
     assert turns(steps) == [True, True, False]
 
@@ -475,7 +475,7 @@ def test_who_waits_is_told_how_many_come_before(
     wait = slots.wait_of(of_ci[0])
     assert wait is not None
     assert wait.sentence == (
-        f"Waits for its turn at the Perforce server {wait.server}: 2 are before it."
+        f"Waits for a slot at the Perforce server {wait.server}: 2 are before it."
     )
 
 
@@ -512,7 +512,7 @@ def test_at_a_paused_server_nothing_begins_until_it_goes_on(
         f"The Perforce server {wait.server} is paused: A checkpoint is made. It goes "
         "on by itself once an administrator resumes the server."
     )
-    tasks.sweep_turns(timestamp=0)
+    tasks.sweep_slots(timestamp=0)
     tasks.sweep_steps(timestamp=0)
     assert turns([*flushes, light]) == [False, False, False]
 
@@ -557,10 +557,12 @@ def test_another_server_is_not_paused(
     other: Template = SnapshotFactory.create().template
     pause(other, by=admin)
 
-    assert has_turn(ask_to_flush(alice, template, key="a"))
+    assert has_slot(ask_to_flush(alice, template, key="a"))
 
 
-def test_a_pause_and_its_end_are_in_the_trail(admin: User, template: Template) -> None:
+def test_a_pause_and_its_end_are_in_the_audit_log(
+    admin: User, template: Template
+) -> None:
     pause(template, by=admin, reason=" A checkpoint ")
     pause(template, by=admin, reason="It takes longer")
     assert Governor.objects.get().paused_reason == "It takes longer"
@@ -596,13 +598,11 @@ def test_the_switch_is_for_administrators(
 def test_templates_of_a_paused_server_are_not_refreshed(
     admin: User, template: Template
 ) -> None:
-    assert not freshness.refresh_state_of(template, lag=None).is_paused_elsewhere
+    assert not refresh_state_of(template, freshness=None).is_paused_elsewhere
     pause(template, by=admin)
 
-    assert freshness.refresh_state_of(template, lag=None).is_paused_elsewhere
-    assert any(
-        "is paused: A checkpoint" in said for said in freshness.pauses_of(template)
-    )
+    assert refresh_state_of(template, freshness=None).is_paused_elsewhere
+    assert any("is paused: A checkpoint" in said for said in pauses_of(template))
     sweep_watch(timestamp=0)
     assert not ProcrastinateJob.objects.filter(task_name="watch_server").exists()
     resume(template, by=admin)
@@ -649,7 +649,7 @@ def test_after_a_long_wait_half_as_many_run_and_then_one_more_each_minute(
 
     let_pass(minutes=1)
     assert present(template) == 3
-    tasks.sweep_turns(timestamp=0)
+    tasks.sweep_slots(timestamp=0)
     assert turns(steps) == [False, False, False, True, True, True]
     let_pass(minutes=30)
     assert present(template) == 4
@@ -718,7 +718,7 @@ def test_a_pause_and_a_back_off_do_not_undo_each_other(
     resume(template, by=admin)
 
     assert present(template) == 2
-    [server] = turns_for(admin)
+    [server] = slots_for(admin)
     assert (server.limit, server.present_limit) == (4, 2)
     assert server.limit_reason.startswith("2 may run at a time and not 4, because")
     assert len(server.lock_waits) == 2

@@ -45,7 +45,7 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def test_a_worker_says_what_it_serves_and_the_trail_which_worker_it_was(
+def test_a_worker_says_what_it_serves_and_the_audit_log_which_worker_it_was(
     alice: User, snapshot: Snapshot, jobs_emptied: None, tmp_path: Path
 ) -> None:
     workspace = workspace_create(by=alice, template=snapshot.template)
@@ -75,7 +75,7 @@ def test_a_worker_says_what_it_serves_and_the_trail_which_worker_it_was(
     assert event.via.endswith("(sweep_steps)")
 
 
-class CalledWhileItLooks(InMemoryConnector):
+class CalledWhileItPolls(InMemoryConnector):
     """Has no job; a call for one comes while the first question is under way."""
 
     def __init__(self, manager_of: Callable[[], LastingJobManager]) -> None:
@@ -97,7 +97,7 @@ class CalledWhileItLooks(InMemoryConnector):
 
 
 def test_a_call_that_comes_while_a_worker_looks_for_a_job_is_not_missed() -> None:
-    connector = CalledWhileItLooks(lambda: manager)
+    connector = CalledWhileItPolls(lambda: manager)
     pool = Pool(queues=None, runs_commands=False, slots=1)
     manager = LastingJobManager(connector, pool=pool)
 

@@ -36,12 +36,12 @@ def predecessors(specs: tuple[StepSpec, ...], name: str) -> set[str]:
     """Return all steps that a step comes after, however far."""
     after = {spec.name: spec.after for spec in specs}
     found: set[str] = set()
-    look_at = list(after[name])
-    while look_at:
-        before = look_at.pop()
+    check_at = list(after[name])
+    while check_at:
+        before = check_at.pop()
         if before not in found:
             found.add(before)
-            look_at.extend(after[before])
+            check_at.extend(after[before])
     return found
 
 
@@ -97,8 +97,8 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
         (WorkspaceOperation.PROVISION, "flush", PerforceUse.SHORT),
         (WorkspaceOperation.PROVISION, "reconcile", PerforceUse.SHORT),
         (TransferOperation.TRANSFER, "flush", PerforceUse.SHORT),
-        (TransferOperation.TRANSFER, "look", PerforceUse.SHORT),
-        (WorkspaceOperation.CHECK, "look", PerforceUse.SHORT),
+        (TransferOperation.TRANSFER, "check", PerforceUse.SHORT),
+        (WorkspaceOperation.CHECK, "check", PerforceUse.SHORT),
         (BisectionOperation.TRIAL, "files", PerforceUse.SHORT),
         (WorkspaceOperation.RETIRE, "unsaved", PerforceUse.SHORT),
         (WorkspaceOperation.RETIRE, "work", PerforceUse.SHORT),

@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.workspaces.models import Workspace
 from tests.support.abandoned import abandon
 
@@ -50,7 +50,7 @@ def test_owners_are_asked_once_a_day(api_as_admin: APIClient, ready: Workspace) 
 
     [result] = response.json()["results"]
     assert (result["outcome"], result["operation"]) == ("notify", None)
-    notice = Notice.objects.get(kind="abandoned")
+    notice = Notification.objects.get(kind="abandoned")
     assert "no Perforce command for 41 days" in notice.data["reasons"]
 
 
@@ -61,7 +61,7 @@ def test_who_was_sent_a_mail_today_is_asked_no_second_time(
     abandon(ready)
     chosen = {"workspaces": [ready.pk]}
     api_as_admin.post(f"{ABANDONED}/notify", chosen)
-    Notice.objects.filter(kind="abandoned").update(claimed_at=timezone.now())
+    Notification.objects.filter(kind="abandoned").update(claimed_at=timezone.now())
 
     response = api_as_admin.post(f"{ABANDONED}/notify", chosen)
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
@@ -68,13 +68,13 @@ def test_owners_are_asked_after_a_preview(as_admin: Client, ready: Workspace) ->
 
     preview = post(as_admin, ABANDONED, do="notify", chosen=[ready.pk])
     assert "A mail goes to alice@example.com." in preview.content.decode()
-    assert not Notice.objects.filter(kind="abandoned").exists()
+    assert not Notification.objects.filter(kind="abandoned").exists()
     confirm(as_admin, preview, ABANDONED)
 
     assert "Asked about: 1 workspace." in as_admin.get(ABANDONED).text
-    assert Notice.objects.filter(kind="abandoned", workspace=ready).count() == 1
+    assert Notification.objects.filter(kind="abandoned", workspace=ready).count() == 1
 
-    Notice.objects.filter(kind="abandoned").update(claimed_at=timezone.now())
+    Notification.objects.filter(kind="abandoned").update(claimed_at=timezone.now())
     preview = post(as_admin, ABANDONED, do="notify", chosen=[ready.pk])
     assert "A mail goes to" not in preview.content.decode()
     assert "no second mail goes out" in preview.content.decode()

@@ -89,7 +89,7 @@ def test_each_sign_says_its_time(ready: Workspace) -> None:
     assert found.idle_days == 33
 
 
-def test_how_far_a_look_came_is_said(ready: Workspace) -> None:
+def test_how_far_a_check_came_is_said(ready: Workspace) -> None:
     abandon(ready, days=41, files=30)
     ready.activity["files"]["detail"] = "of the first 50,000 entries"
 

@@ -13,8 +13,8 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.leases.sweeps.activity import (
-    look_at_clients,
-    look_at_trees,
+    check_clients,
+    check_trees,
     sweep_activity,
 )
 from provisioner.workspace_requests.actions import workspace_create
@@ -76,7 +76,7 @@ def test_signs_are_collected_and_our_look_leaves_none(
     age_client(lab, lab_workspace)
 
     for _ in range(2):
-        look_at_clients(server_id=server_id)
+        check_clients(server_id=server_id)
 
     assert moment(lab_workspace, "accessed") == dt.datetime.fromtimestamp(
         LONG_AGO, tz=dt.UTC
@@ -99,7 +99,7 @@ def test_work_of_its_client_is_seen(lab: Lab, lab_workspace: Workspace) -> None:
     finally:
         p4.disconnect()
 
-    look_at_clients(server_id=lab_workspace.site.perforce_server_id)
+    check_clients(server_id=lab_workspace.site.perforce_server_id)
 
     pending_at = moment(lab_workspace, "pending")
     assert pending_at is not None
@@ -110,7 +110,7 @@ def test_work_of_its_client_is_seen(lab: Lab, lab_workspace: Workspace) -> None:
 
 
 def test_a_tree_that_nobody_changed_has_no_sign(lab_workspace: Workspace) -> None:
-    look_at_trees(site_id=lab_workspace.site_id)
+    check_trees(site_id=lab_workspace.site_id)
 
     assert moment(lab_workspace, "files") is None
 
@@ -121,18 +121,18 @@ def test_a_changed_file_is_a_sign(lab_workspace: Workspace) -> None:
     path.write_text("mine")
     os.utime(path, (changed_at.timestamp(), changed_at.timestamp()))
 
-    look_at_trees(site_id=lab_workspace.site_id)
+    check_trees(site_id=lab_workspace.site_id)
 
     assert moment(lab_workspace, "files") == changed_at
 
 
-def test_a_tree_that_is_not_there_is_left_for_the_next_look(
+def test_a_tree_that_is_not_there_is_left_for_the_next_check(
     lab_workspace: Workspace, tmp_path: os.PathLike[str]
 ) -> None:
     lab_workspace.site.mount_root = str(tmp_path)
     lab_workspace.site.save()
 
-    look_at_trees(site_id=lab_workspace.site_id)
+    check_trees(site_id=lab_workspace.site_id)
 
     lab_workspace.refresh_from_db()
     assert "files" not in lab_workspace.activity

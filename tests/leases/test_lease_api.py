@@ -15,7 +15,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS
 from provisioner.leases.models import LeasePolicy
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.api_clients import api_of
@@ -92,7 +92,7 @@ def test_builds_live_for_a_day_and_get_no_mail(
 
     assert ends_in_days(response.json()) == pytest.approx(1, abs=0.1)
     assert response.json()["lease"]["then"] == "remove"
-    assert not Notice.objects.exists()
+    assert not Notification.objects.exists()
 
 
 # --- extending, keeping, releasing

@@ -36,7 +36,7 @@ from provisioner.lib.moments import exact
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify import workspaces
 from provisioner.notify.mails import mail_of
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.notify.sweeps.mails import send_due
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
@@ -212,7 +212,7 @@ def test_a_rescue_is_promised_to_those_alone_who_can_submit(
     workspace = make_ready(alice, snapshot, purpose=purpose)
     notice = workspaces.say(
         workspace,
-        Notice.Kind.LEASE_ENDS,
+        Notification.Kind.LEASE_ENDS,
         due_at=clock.now,
         deadline_at=workspace.expires_at,
     )
@@ -591,7 +591,7 @@ def test_without_a_mail_server_nothing_is_said_to_be_sent(
     leased.refresh_from_db()
     assert leased.state == Workspace.State.RETIRING
     assert not leased.notices.filter(sent_at__isnull=False).exists()
-    assert not leased.events.filter(kind="notice_sent").exists()
+    assert not leased.events.filter(kind="notification_sent").exists()
 
 
 # --- retirements that do not work
@@ -953,9 +953,12 @@ class World:
                 assert self.workspace.state == Workspace.State.TRASHED
                 assert self.workspace.purge_at is not None
                 assert exact(self.workspace.purge_at) in mail.body
-        sent = Notice.objects.filter(sent_at__isnull=False).count()
+        sent = Notification.objects.filter(sent_at__isnull=False).count()
         assert sent <= len(Mailbox.delivered)
-        assert len(Mailbox.delivered) <= Notice.objects.exclude(claimed_at=None).count()
+        assert (
+            len(Mailbox.delivered)
+            <= Notification.objects.exclude(claimed_at=None).count()
+        )
 
 
 @settings(

@@ -161,6 +161,6 @@ def test_a_team_mate_may_look_and_not_touch(
     assert (ready.expires_at, ready.keep_reason) == (ends_at, "")
 
 
-def test_a_look_changes_nothing(as_alice: Client, ready: Workspace) -> None:
+def test_a_check_changes_nothing(as_alice: Client, ready: Workspace) -> None:
     assert as_alice.get(url(ready, "extend/")).status_code == 405
     assert as_alice.get(url(ready, "release/")).status_code == 405

@@ -1,4 +1,4 @@
-"""/lease-policies/: what counts, and changing it after a look at whom it affects."""
+"""/lease-policies/: what counts, and changing it after a check at whom it affects."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_makes_no_sense_is_said_at_the_form(
     assert not LeasePolicy.objects.exists()
 
 
-def test_one_is_removed_after_a_look(as_admin: Client, ready: Workspace) -> None:
+def test_one_is_removed_after_a_check(as_admin: Client, ready: Workspace) -> None:
     row = LeasePolicy.objects.create(
         template=ready.template, purpose="development", default_seconds=86400
     )

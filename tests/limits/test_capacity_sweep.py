@@ -23,7 +23,7 @@ from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from tests.support.entries import entries_below
 from tests.support.factories import SiteFactory, UserFactory
-from tests.support.jobs import LOOK_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
+from tests.support.jobs import POLL_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
 from tests.support.lab import Lab
 from tests.support.ontap_scene import LabControl
 
@@ -118,7 +118,7 @@ def test_what_a_workspace_takes_grows_with_what_is_written(
     ends = time.monotonic() + SETTLED_WITHIN_SECONDS
     while (lab_workspace.unique_bytes or 0) < before + (5 << 20):
         assert time.monotonic() < ends, lab_workspace.unique_bytes
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(POLL_EVERY_SECONDS)
         limit_sweeps.measure(lab_workspace.site)
         lab_workspace.refresh_from_db()
 
@@ -283,5 +283,5 @@ def inodes_used(workspace: Workspace) -> int:
     ends = time.monotonic() + SETTLED_WITHIN_SECONDS
     while ontap.get_volume(workspace.volume_uuid).used_inodes != there:
         assert time.monotonic() < ends
-        time.sleep(LOOK_EVERY_SECONDS)
+        time.sleep(POLL_EVERY_SECONDS)
     return there

@@ -15,7 +15,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.notify.models import Notice, Subscription
+from provisioner.notify.models import Notification, Subscription
 from provisioner.notify.sweeps import mails as sweep
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
 from tests.support.clock import Clock, clock
@@ -48,7 +48,7 @@ def bob(db: None) -> User:
 
 @pytest.fixture
 def good(clock: Clock, snapshot: Snapshot) -> Template:
-    """A template whose newest generation, at change 100, is good."""
+    """A template whose newest snapshot, at change 100, is good."""
     Snapshot.objects.update(created_at=clock.now)
     clock.advance(hours=1)
     return snapshot.template
@@ -91,7 +91,7 @@ def test_submitters_and_subscribers_hear_once_and_of_the_recovery(
         ("carol", recovered),
     ]
     assert told(clock) == []
-    assert good.events.filter(kind="notice_sent").count() == 6
+    assert good.events.filter(kind="notification_sent").count() == 6
 
     succeeds(build(good, by=admin, change=104))
     assert told(clock) == []
@@ -127,7 +127,7 @@ def test_what_a_newer_build_has_mended_is_not_told(
     succeeds(build(good, by=admin, change=101))
 
     assert told(clock) == []
-    [notice] = Notice.objects.all()
+    [notice] = Notification.objects.all()
     assert notice.void_reason == "A newer build of it succeeded."
 
 
@@ -140,7 +140,7 @@ def test_a_cancelled_build_is_not_told(
     set_template_state(good, Template.State.FAILED, code="cancelled")
 
     assert told(clock) == []
-    assert not Notice.objects.exists()
+    assert not Notification.objects.exists()
 
 
 def test_failed_tests_are_a_failure_and_say_so(
@@ -171,7 +171,7 @@ def test_a_refresh_of_a_part_mends_nothing(
     succeeds(build(good, by=admin, change=101), parts=[part])
 
     assert [who for who, _ in told(clock)] == ["alice"]
-    assert Notice.objects.get().kind == Notice.Kind.TEMPLATE_FAILED
+    assert Notification.objects.get().kind == Notification.Kind.TEMPLATE_FAILED
 
 
 def test_where_storage_failed_no_submitter_is_bothered(
@@ -261,9 +261,9 @@ def test_a_rolled_back_end_leaves_no_mail(
     operation = build(good, by=admin, change=101)
     with transaction.atomic():
         fails(operation)
-        assert Notice.objects.count() == 1
+        assert Notification.objects.count() == 1
         transaction.set_rollback(True)
-    assert not Notice.objects.exists()
+    assert not Notification.objects.exists()
 
 
 @pytest.mark.parametrize("state", ["closed", "no address"])
@@ -280,7 +280,7 @@ def test_who_cannot_be_reached_is_said_so(
     alice.save()
 
     assert told(clock) == []
-    assert "alice" in Notice.objects.get().void_reason
+    assert "alice" in Notification.objects.get().void_reason
 
 
 def test_two_people_with_one_address_get_one_mail(
@@ -315,10 +315,10 @@ def test_an_open_look_up_is_not_due(good: Template, admin: User, clock: Clock) -
     fails(build(good, by=admin, change=101))
 
     assert told(clock) == []
-    [notice] = Notice.objects.all()
+    [notice] = Notification.objects.all()
     assert (notice.p4_user, notice.voided_at) == ("stranger", None)
 
-    Notice.objects.update(address="stranger@example.com")
+    Notification.objects.update(address="stranger@example.com")
     assert [who for who, _ in told(clock)] == ["stranger"]
 
 
@@ -334,9 +334,9 @@ def test_people_without_account_get_mail_where_perforce_says(
 
     sweep.look_up_addresses(good.site.perforce_server_id)
 
-    found = dict(Notice.objects.values_list("p4_user", "address"))
+    found = dict(Notification.objects.values_list("p4_user", "address"))
     assert "@" in found["carol"]
-    voided = Notice.objects.get(p4_user="nobody-there")
+    voided = Notification.objects.get(p4_user="nobody-there")
     assert "has no mail address" in voided.void_reason
 
     sweep.look_up_addresses(good.site.perforce_server_id)  # already done
@@ -351,5 +351,5 @@ def test_a_server_that_does_not_answer_is_asked_again(
 
     sweep.look_up_addresses(good.site.perforce_server_id)  # nothing answers there
 
-    notice = Notice.objects.get()
+    notice = Notification.objects.get()
     assert (notice.address, notice.voided_at) == ("", None)

@@ -82,7 +82,7 @@ def test_a_person_has_a_page(as_admin: Client, ready: Workspace, alice: User) ->
 
     for said in ("Developer", "hers", "My script", "Subscribed to mails"):
         assert said in page
-    for link in ("/trail/?actor=alice", "/operations/?by=alice", "?owner=alice"):
+    for link in ("/audit-log/?actor=alice", "/operations/?by=alice", "?owner=alice"):
         assert link in page
     [row] = table(as_admin, f"{PEOPLE}{alice.pk}/?as=csv&q=hers&sort=-of_its_own")
     assert row["name"] == "hers"

@@ -536,7 +536,7 @@ def test_the_last_fifth_of_a_limit_is_left(pool: Pool) -> None:
     assert "clone" in pool.status_message
 
 
-def test_a_new_generation_replaces_the_pool(pool: Pool) -> None:
+def test_a_new_snapshot_replaces_the_pool(pool: Pool) -> None:
     old = filled(pool)
     newer = SnapshotFactory.create(template=pool.template)
 
@@ -552,7 +552,7 @@ def test_a_new_generation_replaces_the_pool(pool: Pool) -> None:
     assert len(members(pool)) == 6
 
 
-def test_what_is_made_of_an_older_generation_goes_at_once(pool: Pool) -> None:
+def test_what_is_made_of_an_older_snapshot_goes_at_once(pool: Pool) -> None:
     sweep_pools(timestamp=0)
     SnapshotFactory.create(template=pool.template)
 
@@ -757,7 +757,7 @@ def test_what_makes_no_sense_is_refused(
     assert Pool.objects.get() == pool
 
 
-def test_changes_enter_the_trail(pool: Pool, admin: User) -> None:
+def test_changes_enter_the_audit_log(pool: Pool, admin: User) -> None:
     pool_update(by=admin, pool=pool, size=7, windows=["MON 07:00-19:00  5"])
     pool.refresh_from_db()
     assert (pool.size, pool.windows) == (7, ["mon 07:00-19:00 5"])

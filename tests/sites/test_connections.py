@@ -24,9 +24,9 @@ from provisioner.sites.actions.sites import (
     site_try_out,
 )
 from provisioner.sites.connections import (
-    look_at_ontap,
-    look_at_perforce,
-    look_from_host,
+    check_from_host,
+    check_ontap,
+    check_perforce,
     sandbox,
     trial,
     try_out,
@@ -66,7 +66,7 @@ def server(lab_site: Site) -> PerforceServer:
 
 
 def test_all_is_well_with_the_labs_ontap(lab_site: Site) -> None:
-    checks = look_at_ontap(lab_site)
+    checks = check_ontap(lab_site)
 
     assert [c for c in checks if c.outcome != "passed"] == []
     assert "ONTAP 9." in named(checks)["ontap_sign_in"].sentence
@@ -77,7 +77,7 @@ def test_a_failure_keeps_what_comes_after_it_from_being_looked_at(
     lab_site: Site,
 ) -> None:
     lab_site.ontap_port = 9
-    checks = look_at_ontap(lab_site)
+    checks = check_ontap(lab_site)
 
     assert only_failure(checks).sentence.endswith("nothing listens on port 9.")
     assert [c.outcome for c in checks[2:]] == ["skipped"] * (len(checks) - 2)
@@ -107,7 +107,7 @@ def test_what_is_wrong_in_a_sites_row_is_named(fault: str, lab_site: Site) -> No
     for field, value in fields.items():
         setattr(lab_site, field, value)
 
-    failure = only_failure(look_at_ontap(lab_site))
+    failure = only_failure(check_ontap(lab_site))
 
     assert failure.name == name
     assert sentence in failure.sentence
@@ -118,13 +118,13 @@ def test_a_password_that_is_wrong_missing_or_in_a_lost_file_is_named(
     lab_site: Site, settings: Any
 ) -> None:
     settings.SITE_SECRET = lambda name, *, key: "wrong"
-    failure = only_failure(look_at_ontap(lab_site))
+    failure = only_failure(check_ontap(lab_site))
     assert failure.name == "ontap_sign_in"
     assert "does not accept our user and password" in failure.sentence
     assert "wrong" not in failure.sentence + failure.advice
 
     settings.SITE_SECRET = lambda name, *, key: ""
-    failure = only_failure(look_at_ontap(lab_site))
+    failure = only_failure(check_ontap(lab_site))
     assert failure.sentence == (
         "Neither ONTAP_PASSWORD_LAB nor ONTAP_PASSWORD is set for this process."
     )
@@ -133,7 +133,7 @@ def test_a_password_that_is_wrong_missing_or_in_a_lost_file_is_named(
         raise FileNotFoundError
 
     settings.SITE_SECRET = lost
-    assert "cannot be read" in only_failure(look_at_ontap(lab_site)).sentence
+    assert "cannot be read" in only_failure(check_ontap(lab_site)).sentence
 
 
 def test_rules_that_are_not_the_rows_are_named_for_every_policy(
@@ -145,12 +145,12 @@ def test_rules_that_are_not_the_rows_are_named_for_every_policy(
         policy = ontap.create_export_policy(name, rules=policies_of(site)[name])
         ontap.set_export_rules(policy.id, rules=(ExportRule(clients=("0.0.0.0/0",)),))
 
-        check = named(look_at_ontap(site))["export_policy"]
+        check = named(check_ontap(site))["export_policy"]
         assert check.outcome == "remarked"
         assert check.sentence == f"The rules of {name} are not those of this site."
 
         ontap.set_export_rules(policy.id, rules=policies_of(site)[name])
-        assert named(look_at_ontap(site))["export_policy"].outcome == "passed"
+        assert named(check_ontap(site))["export_policy"].outcome == "passed"
 
 
 def test_rights_that_our_account_lacks_are_named(lab_site: Site, lab: Lab) -> None:
@@ -160,7 +160,7 @@ def test_rights_that_our_account_lacks_are_named(lab_site: Site, lab: Lab) -> No
         {"path": "/api/cluster/licensing/*", **no_right},
         {"path": "/api/storage/aggregates*", **no_right},
     )
-    checks = named(look_at_ontap(lab_site))
+    checks = named(check_ontap(lab_site))
 
     assert checks["rights"].outcome == "failed"
     assert "may not read /api/cluster/jobs:" in checks["rights"].sentence
@@ -171,15 +171,15 @@ def test_a_certificate_that_is_out_of_date_is_named(lab_site: Site, lab: Lab) ->
     # One connection proves the port, the next one the certificate.
     lab.break_ontap({"expired_certificate": True, "times": 2})
 
-    assert "has expired" in only_failure(look_at_ontap(lab_site)).sentence
-    assert failed(look_at_ontap(lab_site)) == []
+    assert "has expired" in only_failure(check_ontap(lab_site)).sentence
+    assert failed(check_ontap(lab_site)) == []
 
 
 @pytest.mark.parametrize("user", ["vsadmin", "leastadmin", "fsxadmin"])
 def test_an_account_without_the_cluster_is_enough(user: str, lab_site: Site) -> None:
     lab_site.ontap_user = user
 
-    checks = look_at_ontap(lab_site)
+    checks = check_ontap(lab_site)
 
     assert failed(checks) == []
     for check in checks:
@@ -191,7 +191,7 @@ def test_an_account_without_the_cluster_is_enough(user: str, lab_site: Site) -> 
 
 
 def test_all_is_well_with_the_labs_perforce(server: PerforceServer) -> None:
-    checks = look_at_perforce(server)
+    checks = check_perforce(server)
 
     assert failed(checks) == []
     assert named(checks)["perforce_level"].sentence.endswith("is super.")
@@ -214,7 +214,7 @@ def test_what_is_wrong_in_a_servers_row_is_named(
     for field, value in fields.items():
         setattr(server, field, value)
 
-    failure = only_failure(look_at_perforce(server))
+    failure = only_failure(check_perforce(server))
 
     assert failure.name == name
     assert sentence in failure.sentence
@@ -225,12 +225,12 @@ def test_a_wrong_password_and_an_ended_ticket_are_named(
     server: PerforceServer, lab: Lab, settings: Any
 ) -> None:
     settings.SITE_SECRET = lambda name, *, key: "wrong"
-    failure = only_failure(look_at_perforce(server))
+    failure = only_failure(check_perforce(server))
     assert "password of" in failure.sentence
     assert "P4PASSWD_LAB" in failure.advice
 
     settings.SITE_SECRET = lambda name, *, key: "0" * 32
-    assert only_failure(look_at_perforce(server)).name == "perforce_sign_in"
+    assert only_failure(check_perforce(server)).name == "perforce_sign_in"
 
     p4 = lab.as_admin()
     try:
@@ -238,10 +238,10 @@ def test_a_wrong_password_and_an_ended_ticket_are_named(
     finally:
         p4.disconnect()
     settings.SITE_SECRET = lambda name, *, key: ticket
-    found = named(look_at_perforce(server))["perforce_sign_in"]
+    found = named(check_perforce(server))["perforce_sign_in"]
     assert "with a ticket" in found.sentence
     lab.break_perforce({"command": "*", "expire_tickets": True, "times": 1})
-    failure = only_failure(look_at_perforce(server))
+    failure = only_failure(check_perforce(server))
     assert "has expired" in failure.sentence
 
 
@@ -251,16 +251,16 @@ def test_a_key_that_is_unknown_or_was_changed_is_named(
     with lab_server(tmp_path, prefix="ssl:") as running:
         server.p4port = f"ssl:127.0.0.1:{running.port}"
         settings.SITE_SECRET = lambda name, *, key: running.password
-        failure = only_failure(look_at_perforce(server))
+        failure = only_failure(check_perforce(server))
         assert failure.name == "perforce_fingerprint"
         assert running.fingerprint in failure.sentence
 
         server.fingerprint = running.fingerprint
-        assert failed(look_at_perforce(server)) == []
+        assert failed(check_perforce(server)) == []
 
         faults = json.dumps({"changed_fingerprint": True})
         (running.root / "faults.json").write_text(faults)
-        failure = only_failure(look_at_perforce(server))
+        failure = only_failure(check_perforce(server))
         assert running.fingerprint in failure.sentence
         assert "somebody stands in between" in failure.advice
 
@@ -276,7 +276,7 @@ def test_limits_of_the_groups_of_our_account_are_named(
         p4.run("group", "-i")
         p4.input = {"Group": "all", "Subgroups": ["robots"], "MaxScanRows": "50000"}
         p4.run("group", "-i")
-        found = named(look_at_perforce(server))["perforce_limits"]
+        found = named(check_perforce(server))["perforce_limits"]
     finally:
         for name in ("robots", "all"):
             p4.run("group", "-d", name)
@@ -297,7 +297,7 @@ def test_a_server_that_sends_our_clients_no_files_is_named(
     p4 = lab.as_admin()
     try:
         p4.run("configure", "set", f"zerosyncPrefix={prefix}")
-        found = named(look_at_perforce(server))["perforce_settings"]
+        found = named(check_perforce(server))["perforce_settings"]
     finally:
         p4.run("configure", "unset", "zerosyncPrefix")
         p4.disconnect()
@@ -310,7 +310,7 @@ def test_an_account_without_rights_is_named(
     server.p4user = "carol"
     settings.SITE_SECRET = lambda name, *, key: "lab-password"
 
-    failure = only_failure(look_at_perforce(server))
+    failure = only_failure(check_perforce(server))
 
     assert failure.name == "perforce_level"
     assert "has no more than" in failure.sentence
@@ -320,7 +320,7 @@ def test_an_account_without_rights_is_named(
 
 
 def test_a_host_of_the_lab_has_what_it_needs(lab_site: Site) -> None:
-    checks = look_from_host(lab_site)
+    checks = check_from_host(lab_site)
 
     assert failed(checks) == []
     assert "the lab's namespace" in named(checks)["namespace"].sentence
@@ -331,14 +331,14 @@ def test_a_host_of_the_lab_has_what_it_needs(lab_site: Site) -> None:
 def test_a_host_says_what_holds_commands_and_what_does_not(
     lab_site: Site, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = named(look_from_host(lab_site))["sandbox"]
+    told = named(check_from_host(lab_site))["sandbox"]
     assert told.outcome in ("passed", "remarked")
     if AS_ROOT:
         assert told.outcome == "passed"
         assert "their own processes" in told.sentence
 
     settings.SANDBOX_CGROUP, settings.SANDBOX_MEMORY_MB = "/nowhere", 512
-    told = named(look_from_host(lab_site))["sandbox"]
+    told = named(check_from_host(lab_site))["sandbox"]
     assert told.outcome == "remarked"
     assert "bounded memory" in told.sentence
     if AS_ROOT:
@@ -357,7 +357,7 @@ def test_a_host_says_what_holds_commands_and_what_does_not(
             missing=without,
         ),
     )
-    told = named(look_from_host(lab_site))["sandbox"]
+    told = named(check_from_host(lab_site))["sandbox"]
     assert told.outcome == "remarked"
     assert "their own processes (Operation not permitted)" in told.sentence
     assert "CAP_SYS_ADMIN" in told.advice
@@ -367,21 +367,21 @@ def test_a_host_without_mount_and_rescue_area_is_told_what_to_do(
     lab_site: Site, lab: Lab
 ) -> None:
     lab_site.mount_root, lab_site.rescue_root = "/nonexistent/a", "/nonexistent/b"
-    checks = named(look_from_host(lab_site))
+    checks = named(check_from_host(lab_site))
 
     assert "mount -t nfs" in checks["mount_root"].advice
     assert checks["namespace"].outcome == "skipped"
     assert checks["rescue_root"].outcome == "failed"
     lab_site.ontap_host, lab_site.ontap_ca_file = "ontap.example", ""
     lab_site.mount_root, lab_site.rescue_root = str(lab.root), ""
-    checks = named(look_from_host(lab_site))
+    checks = named(check_from_host(lab_site))
     assert "of this host's own" in checks["namespace"].sentence
     assert checks["rescue_root"].outcome == "remarked"
 
 
 def test_what_is_mounted_instead_of_the_namespace_is_named(tmp_path: Path) -> None:
     """No NFS is mounted here: the rules are tried on what the kernel would list."""
-    from provisioner.sites.connections.hosts import _Looks
+    from provisioner.sites.connections.hosts import _Checks
 
     site = SiteFactory.build(ontap_host="ontap.example", mount_root="/clones")
 
@@ -393,7 +393,7 @@ def test_what_is_mounted_instead_of_the_namespace_is_named(tmp_path: Path) -> No
             source=source,
             options=options,
         )
-        looks = _Looks(site, nfs_addresses=["127.0.0.1"], mount=mount)
+        looks = _Checks(site, nfs_addresses=["127.0.0.1"], mount=mount)
         said = []
         for look in (looks.namespace, looks.options):
             try:

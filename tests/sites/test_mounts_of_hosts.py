@@ -1,4 +1,4 @@
-"""What hosts have mounted is looked at daily, on each that works for a site."""
+"""What hosts have mounted is checked daily, on each that works for a site."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from provisioner.engine.workers import tell_queues
 from provisioner.gateways.hosts.mounts import Mount
 from provisioner.sites import connections
 from provisioner.sites.connections.checklist import Check, Wrong
-from provisioner.sites.connections.hosts import _Looks
+from provisioner.sites.connections.hosts import _Checks
 from provisioner.sites.models import ConnectionTest, Site
 from provisioner.sites.sweeps.connections import (
     PASSED_ON_AT_MOST,
-    look_at_mount,
+    check_mount,
     sweep_mounts,
 )
 from tests.support.factories import SiteFactory
@@ -40,7 +40,7 @@ def start_worker(host: str, *queues: str) -> None:
 
 
 def jobs() -> list[tuple[str, dict[str, object]]]:
-    found = ProcrastinateJob.objects.filter(task_name="look_at_mount").order_by("pk")
+    found = ProcrastinateJob.objects.filter(task_name="check_mount").order_by("pk")
     return list(found.values_list("queue_name", "args"))
 
 
@@ -72,12 +72,12 @@ def test_each_host_that_serves_a_site_is_asked(site: Site) -> None:
     ]
 
 
-def test_a_look_is_passed_on_until_it_comes_to_its_host(site: Site) -> None:
-    look_at_mount(site.pk, "elsewhere", 0)
+def test_a_check_is_passed_on_until_it_comes_to_its_host(site: Site) -> None:
+    check_mount(site.pk, "elsewhere", 0)
     [(queue, arguments)] = jobs()
     assert (queue, arguments["passed_on"]) == (site.host_queue, 1)
 
-    look_at_mount(site.pk, "elsewhere", PASSED_ON_AT_MOST)
+    check_mount(site.pk, "elsewhere", PASSED_ON_AT_MOST)
     assert len(jobs()) == 1
     assert checks(site)[0]["name"] == "namespace"
 
@@ -89,8 +89,8 @@ def test_what_is_wrong_on_a_host_stands_beside_what_is_known_until_it_is_right(
     elsewhere = Check(name="mount_options", outcome="failed", sentence="Soft.")
     connections.keep_of_host(site, "h2", [elsewhere])
 
-    look_at_mount(site.pk, here, 0)
-    look_at_mount(site.pk, here, 0)
+    check_mount(site.pk, here, 0)
+    check_mount(site.pk, here, 0)
 
     assert [check["sentence"] for check in checks(site)] == [
         "It is there.",
@@ -100,7 +100,7 @@ def test_what_is_wrong_on_a_host_stands_beside_what_is_known_until_it_is_right(
     ]
     site.mount_root = str(tmp_path)
     site.save()
-    look_at_mount(site.pk, here, 0)
+    check_mount(site.pk, here, 0)
     assert [check["name"] for check in checks(site)] == ["namespace", "mount_options"]
 
 
@@ -114,6 +114,6 @@ def test_options_that_hurt_are_found_in_what_is_mounted(option: str) -> None:
         source="svm:/",
         options=("rw", "vers=3", option),
     )
-    looks = _Looks(SiteFactory.build(), nfs_addresses=[], mount=mount)
+    looks = _Checks(SiteFactory.build(), nfs_addresses=[], mount=mount)
     with pytest.raises(Wrong, match=f"is mounted with {option}"):
         looks.options()

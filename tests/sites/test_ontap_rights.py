@@ -52,4 +52,4 @@ def test_what_can_be_measured_is_measured(least_rights: Site) -> None:
 
     assert capacity.volumes > 0
     assert capacity.ontap_version == ""
-    assert "The aggregate could not be looked at" in capacity.status_message
+    assert "The aggregate could not be checked" in capacity.status_message

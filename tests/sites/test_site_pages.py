@@ -57,7 +57,7 @@ def test_a_server_is_connected_and_tested_by_one_form(as_admin: Client) -> None:
     answer = as_admin.post("/perforce/new/", SERVER, follow=True)
 
     server = PerforceServer.objects.get()
-    assert answer.redirect_chain == [("/welcome/", 302)], "nobody has a workspace yet"
+    assert answer.redirect_chain == [("/setup/", 302)], "nobody has a workspace yet"
     answer = as_admin.get(f"/perforce/{server.pk}/")
     assert "nothing listens on port 9" in answer.text
     assert "P4PASSWD_MAIN_1" in answer.text
@@ -76,7 +76,7 @@ def test_a_site_is_connected_and_tested_by_one_form(
 
     site = Site.objects.get()
     assert site.export_clients == ["10.0.0.0/24", "10.0.1.7"]
-    assert answer.redirect_chain == [("/welcome/", 302)], "nobody has a workspace yet"
+    assert answer.redirect_chain == [("/setup/", 302)], "nobody has a workspace yet"
     answer = as_admin.get(f"/sites/{site.pk}/")
     assert "Neither ONTAP_PASSWORD_MUNICH_1 nor ONTAP_PASSWORD is set" in answer.text
     assert "nothing listens on port 9" in answer.text

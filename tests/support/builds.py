@@ -61,7 +61,7 @@ def succeeds(
     quality: str = "built",
     parts: list[dict[str, object]] | None = None,
 ) -> Operation:
-    """End a build well, with a generation of this quality, or of parts alone."""
+    """End a build well, with a snapshot of this quality, or of parts alone."""
     _publish(operation, quality=quality, parts=parts or [])
     return _end(operation, Operation.State.SUCCEEDED, Template.State.READY)
 

@@ -24,7 +24,7 @@ from provisioner.workspaces.models import Workspace
 Subject = TypeVar("Subject", Workspace, Template)
 
 SETTLED_WITHIN_SECONDS = 30.0
-LOOK_EVERY_SECONDS = 0.1
+POLL_EVERY_SECONDS = 0.1
 
 
 def queue_sweep(sweep: Task[..., Any, ...]) -> int:
@@ -84,6 +84,6 @@ def _pause_seconds() -> float:
     later = waiting.filter(scheduled_at__gt=timezone.now())
     first = later.aggregate(first=Min("scheduled_at"))["first"]
     if first is None or waiting.count() > later.count():
-        return LOOK_EVERY_SECONDS
+        return POLL_EVERY_SECONDS
     seconds: float = (first - timezone.now()).total_seconds()
     return max(seconds, 0.0)

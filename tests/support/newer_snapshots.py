@@ -83,7 +83,7 @@ def others(lab: Lab, tmp_path: Path) -> Iterator[Others]:
 def alice_at_work(
     others: Others, lab_template: Template, lab: Lab, jobs_emptied: None
 ) -> Iterator[AtWork]:
-    """Alice in a workspace of the first generation of a small tree."""
+    """Alice in a workspace of the first snapshot of a small tree."""
     for number in range(10):
         others.write(f"src/file{number}.txt", f"line of {number}\n")
     others.write("src/only-one.txt", "for one at a time\n", kind="text+l")

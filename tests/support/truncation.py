@@ -27,27 +27,29 @@ LASTING = frozenset(
 )
 
 
-# Only a session that says so may truncate the trail, and none may delete from it.
-MAY_TRUNCATE_THE_TRAIL = "-c cloneyard.allow_truncate=on"
-TRAIL = Event._meta.db_table
+# Only a session that says so may truncate the audit log, and none may delete from it.
+MAY_TRUNCATE_THE_AUDIT_LOG = "-c cloneyard.allow_truncate=on"
+AUDIT_LOG = Event._meta.db_table
 
 
 def empty_tables() -> None:
-    """Delete the rows of all tables, in any order: no foreign key is looked at.
+    """Delete the rows of all tables, in any order: no foreign key is checked.
 
     The server has to be one whose superuser we are, as of the embedded one.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_emptying())
         if Event.objects.exists():  # most of the time goes into this one
-            cursor.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(TRAIL)))
+            cursor.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(AUDIT_LOG)))
 
 
 @functools.cache
 def _emptying() -> sql.Composed:
-    """Return statements that empty all tables but the trail, to be sent at once."""
+    """Return statements that empty all tables but the audit log, to be sent at once."""
     with connection.cursor() as cursor:
-        tables = set(connection.introspection.table_names(cursor)) - LASTING - {TRAIL}
+        tables = (
+            set(connection.introspection.table_names(cursor)) - LASTING - {AUDIT_LOG}
+        )
     statements = [
         sql.SQL("SET LOCAL session_replication_role = replica"),
         *(

@@ -23,7 +23,7 @@ from provisioner.lib.refusals import (
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspace_requests.actions import workspace_create
-from provisioner.workspaces.actions.checking import workspace_look
+from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
@@ -58,7 +58,7 @@ def lab_workspace(alice_at_work: AtWork) -> Workspace:
     return alice_at_work.workspace
 
 
-def test_work_arrives_in_the_newer_generation(
+def test_work_arrives_in_the_newer_snapshot(
     alice_at_work: AtWork, others: Others, lab_workspace: Workspace
 ) -> None:
     """As it was opened, with what others did merged, and the old one put away."""
@@ -189,14 +189,14 @@ def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
 
 
 # What is beyond the steps of any new workspace.
-STEPS = ("look", "shelve", "unshelve", "merge", "files", "proof", "shelves")
+STEPS = ("check", "shelve", "unshelve", "merge", "files", "proof", "shelves")
 
 
 @pytest.fixture
 def with_work(
     alice_at_work: AtWork, others: Others, lab_workspace: Workspace
 ) -> Workspace:
-    """A workspace with work of several kinds in it, and a newer generation."""
+    """A workspace with work of several kinds in it, and a newer snapshot."""
     at = alice_at_work
     edit(at, "src/file1.txt", "mine\n")
     add(at, "src/new.txt", "new\n", "-c", new_change(at, "something new"))
@@ -289,7 +289,7 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
     alice_at_work.p4.run("sync", "-q", str(alice_at_work.root / "src/file1.txt"))
     before = everything_about(lab_workspace)
 
-    look = workspace_look(by=lab_workspace.owner, workspace=lab_workspace)
+    look = workspace_check(by=lab_workspace.owner, workspace=lab_workspace)
     settle(lab_workspace)
 
     look.refresh_from_db()
@@ -338,4 +338,4 @@ def test_a_workspace_that_is_not_ready_is_not_transferred(
     with pytest.raises(WorkspaceNotReady):
         workspace_transfer(by=alice, workspace=workspace)
     with pytest.raises(WorkspaceNotReady):
-        workspace_look(by=alice, workspace=workspace)
+        workspace_check(by=alice, workspace=workspace)

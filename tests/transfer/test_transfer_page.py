@@ -36,7 +36,7 @@ def be_ready(workspace: Workspace) -> Workspace:
 
 @pytest.fixture
 def outdated(alice: User, snapshot: Snapshot) -> Workspace:
-    """One of alice's, with a newer generation beside it."""
+    """One of alice's, with a newer snapshot beside it."""
     workspace = be_ready(workspace_create(by=alice, template=snapshot.template))
     Snapshot.objects.filter(pk=snapshot.pk).update(
         created_at=timezone.now() - dt.timedelta(days=1)
@@ -50,7 +50,7 @@ def test_the_button_has_the_workspace_looked_at(
     outdated: Workspace, alice: User, signed_in: SignIn
 ) -> None:
     browser = signed_in(alice)
-    address = reverse("workspace-look", args=[outdated.pk])
+    address = reverse("workspace-check", args=[outdated.pk])
     assert address in browser.get(workspace_page(outdated)).content.decode()
 
     answer = browser.post(address, {"then": "transfer"})

@@ -50,7 +50,7 @@ def test_no_page_takes_more_queries_for_more_rows(
             ("TEMPLATES", 4),
             ("TEAMS", 2),
             ("PEOPLE", 8),
-            ("GENERATIONS", 3),
+            ("SNAPSHOTS", 3),
             ("TOKENS", 4),
             ("DELIVERIES", 4),
             ("FINDINGS", 4),

@@ -12,7 +12,7 @@ from provisioner.accounts import zones
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.notify.mails import mail_of
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.web.templatetags.cloneyard import size
 from provisioner.workspaces.models import Workspace
 
@@ -88,10 +88,10 @@ def test_what_many_read_stays_in_utc(
 
 def test_mails_have_their_readers_zone(leased: Workspace) -> None:
     User.objects.filter(pk=leased.owner_id).update(time_zone="Europe/Berlin")
-    notice = Notice.objects.create(
-        workspace=leased, kind=Notice.Kind.LEASE_ENDS, due_at=ENDS_AT
+    notice = Notification.objects.create(
+        workspace=leased, kind=Notification.Kind.LEASE_ENDS, due_at=ENDS_AT
     )
-    notice = Notice.objects.get(pk=notice.pk)
+    notice = Notification.objects.get(pk=notice.pk)
 
     assert IN_BERLIN in mail_of(notice, now=ENDS_AT - dt.timedelta(days=1)).text
 

@@ -61,9 +61,9 @@ def test_the_answer_says_what_it_is_and_when_it_dies(
     body = response.json()
     assert body["state"] == "ready"
     assert body["client_type"] == "readonly"
-    assert body["equals"]["change"] == body["change"] == snapshot.change
-    assert body["equals"]["client_verified"] is True
-    assert "The have list of its client equals" in body["equals"]["sentence"]
+    assert body["verification"]["change"] == body["change"] == snapshot.change
+    assert body["verification"]["client_verified"] is True
+    assert "The have list of its client equals" in body["verification"]["sentence"]
     lasts = dt.datetime.fromisoformat(body["lease"]["ends_at"]) - timezone.now()
     assert dt.timedelta(seconds=600) < lasts <= dt.timedelta(seconds=900)
 
@@ -167,7 +167,7 @@ def test_a_purpose_that_the_server_lacks_is_refused(
 ) -> None:
     server = snapshot.template.site.perforce_server
     abilities = ServerAbilities.objects.create(
-        server=server, client_types=["writeable"], looked_at=timezone.now()
+        server=server, client_types=["writeable"], checked_at=timezone.now()
     )
 
     response = ask(as_ci)
@@ -204,7 +204,7 @@ def test_development_gets_a_partition_where_that_is_wished_and_there(
     server.partitioned_development = wanted
     server.save()
     ServerAbilities.objects.create(
-        server=server, client_types=types, looked_at=timezone.now()
+        server=server, client_types=types, checked_at=timezone.now()
     )
 
     assert ask(as_ci, purpose="development").json()["client_type"] == expected
@@ -267,7 +267,7 @@ def test_no_heartbeat_is_due_while_it_is_being_made(
 def test_of_one_that_failed_silence_counts_from_then(
     as_ci: APIClient, snapshot: Snapshot
 ) -> None:
-    """However long it waited for its turn, there is time to try again."""
+    """However long it waited for a slot, there is time to try again."""
     ask(as_ci, heartbeat_seconds=120, lease=36000)
     hours_later(Workspace.objects.get(), 0.1)
     failed = become(Workspace.State.FAILED, code="aggregate_full")

@@ -31,7 +31,9 @@ from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, UserFactory
 
 
-def test_create_queues_the_look_at_read_access(alice: User, snapshot: Snapshot) -> None:
+def test_create_queues_the_check_at_read_access(
+    alice: User, snapshot: Snapshot
+) -> None:
     workspace = workspace_create(by=alice, template=snapshot.template)
 
     queued = Step.objects.filter(

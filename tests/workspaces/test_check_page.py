@@ -25,8 +25,8 @@ def page_of(workspace: Workspace) -> str:
     return f"/workspaces/{workspace.pk}/"
 
 
-def look_of(workspace: Workspace) -> str:
-    return f"/workspaces/{workspace.pk}/look/"
+def check_of(workspace: Workspace) -> str:
+    return f"/workspaces/{workspace.pk}/check/"
 
 
 def retire_of(workspace: Workspace) -> str:
@@ -40,8 +40,8 @@ def part(browser: Client, address: str) -> str:
 def looked(
     browser: Client, workspace: Workspace, found: Mapping[str, object]
 ) -> Operation:
-    """Have asked for a look that has ended by now."""
-    browser.post(look_of(workspace))
+    """Have asked for a check that has ended by now."""
+    browser.post(check_of(workspace))
     look = workspace.operations.get(
         kind=WorkspaceOperation.CHECK, state=Operation.State.RUNNING
     )
@@ -50,14 +50,14 @@ def looked(
     return look
 
 
-def test_a_look_is_asked_for_and_followed(as_alice: Client, ready: Workspace) -> None:
+def test_a_check_is_asked_for_and_followed(as_alice: Client, ready: Workspace) -> None:
     assert "Check for unsubmitted work" in as_alice.get(page_of(ready)).text
 
-    answer = as_alice.post(look_of(ready))
+    answer = as_alice.post(check_of(ready))
 
-    assert answer["Location"] == look_of(ready)
-    assert as_alice.get(look_of(ready))["Location"] == f"{page_of(ready)}#unsaved"
-    assert "every 1s" in part(as_alice, look_of(ready))
+    assert answer["Location"] == check_of(ready)
+    assert as_alice.get(check_of(ready))["Location"] == f"{page_of(ready)}#unsaved"
+    assert "every 1s" in part(as_alice, check_of(ready))
     ready.refresh_from_db()
     assert ready.state == Workspace.State.READY
 
@@ -69,7 +69,7 @@ def test_what_was_found_is_shown_with_counts_sizes_and_its_time(
 
     for shown in (
         as_alice.get(page_of(ready)).text,
-        part(as_alice, look_of(ready)),
+        part(as_alice, check_of(ready)),
         as_alice.get(retire_of(ready)).text,
     ):
         assert "1,200 things are not submitted." in shown
@@ -94,7 +94,7 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
     assert BEGINS_BY_ITSELF in page
     assert 'value="discard"' not in page
 
-    answer = as_alice.post(look_of(ready), {"then": "retire"})
+    answer = as_alice.post(check_of(ready), {"then": "retire"})
     assert answer["Location"] == retire_of(ready)
     assert "every 1s" in part(as_alice, retire_of(ready))
     look = ready.operations.get(kind=WorkspaceOperation.CHECK)
@@ -109,7 +109,7 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
     assert retirement.parameters["unsaved"] == "rescue"
 
 
-def test_an_old_look_is_not_relied_on(as_alice: Client, ready: Workspace) -> None:
+def test_an_old_check_is_not_relied_on(as_alice: Client, ready: Workspace) -> None:
     look = looked(as_alice, ready, FOUND)
     assert BEGINS_BY_ITSELF not in as_alice.get(retire_of(ready)).text
     before = timezone.now() - LOOK_HOLDS - dt.timedelta(seconds=1)
@@ -117,10 +117,10 @@ def test_an_old_look_is_not_relied_on(as_alice: Client, ready: Workspace) -> Non
     assert BEGINS_BY_ITSELF in as_alice.get(retire_of(ready)).text
 
 
-def test_a_look_that_failed_says_why_and_does_not_begin_again(
+def test_a_check_that_failed_says_why_and_does_not_begin_again(
     as_alice: Client, ready: Workspace
 ) -> None:
-    as_alice.post(look_of(ready))
+    as_alice.post(check_of(ready))
     look = ready.operations.get(kind=WorkspaceOperation.CHECK)
     engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
@@ -136,10 +136,10 @@ def test_a_look_that_failed_says_why_and_does_not_begin_again(
         assert "It was not retired" not in shown
 
 
-def test_a_look_that_failed_leaves_what_the_retirement_found(
+def test_a_check_that_failed_leaves_what_the_retirement_found(
     as_alice: Client, refused: Workspace
 ) -> None:
-    as_alice.post(look_of(refused))
+    as_alice.post(check_of(refused))
     look = refused.operations.get(kind=WorkspaceOperation.CHECK)
     engine_states.end_operation(
         look, Operation.State.FAILED, code="unreachable", message="No answer."
@@ -166,11 +166,11 @@ def test_without_scripts_the_page_comes_again_while_it_is_looked_at(
 ) -> None:
     again = '<noscript><meta http-equiv="refresh"'
     assert again not in as_alice.get(page_of(ready)).text
-    as_alice.post(look_of(ready))
+    as_alice.post(check_of(ready))
     assert again in as_alice.get(page_of(ready)).text
 
 
-def test_a_look_does_not_hide_that_it_was_not_retired(
+def test_a_check_does_not_hide_that_it_was_not_retired(
     as_alice: Client, refused: Workspace
 ) -> None:
     looked(as_alice, refused, FOUND)
@@ -179,18 +179,18 @@ def test_a_look_does_not_hide_that_it_was_not_retired(
     assert "/mnt/w/notes.txt" in page
 
 
-def test_asking_twice_is_one_look(as_alice: Client, ready: Workspace) -> None:
-    as_alice.post(look_of(ready))
-    as_alice.post(look_of(ready))
+def test_asking_twice_is_one_check(as_alice: Client, ready: Workspace) -> None:
+    as_alice.post(check_of(ready))
+    as_alice.post(check_of(ready))
     assert ready.operations.filter(kind=WorkspaceOperation.CHECK).count() == 1
 
 
 def test_what_is_being_made_is_not_looked_at(
     as_alice: Client, workspace: Workspace
 ) -> None:
-    answer = as_alice.post(look_of(workspace), follow=True)
+    answer = as_alice.post(check_of(workspace), follow=True)
     assert "“hers” is being created" in answer.text
-    htmx = as_alice.post(look_of(workspace), headers={"HX-Request": "true"})
+    htmx = as_alice.post(check_of(workspace), headers={"HX-Request": "true"})
     assert htmx["HX-Redirect"] == page_of(workspace)
     assert not workspace.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
@@ -200,23 +200,23 @@ def test_what_holds_no_work_is_not_looked_at(
     as_alice: Client, ready: Workspace, purpose: str
 ) -> None:
     Workspace.objects.filter(pk=ready.pk).update(purpose=purpose)
-    assert look_of(ready) not in as_alice.get(page_of(ready)).text
-    assert look_of(ready) not in as_alice.get(retire_of(ready)).text
-    as_alice.post(look_of(ready))
+    assert check_of(ready) not in as_alice.get(page_of(ready)).text
+    assert check_of(ready) not in as_alice.get(retire_of(ready)).text
+    as_alice.post(check_of(ready))
     assert not ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
 
 def test_an_administrator_may(as_admin: Client, ready: Workspace) -> None:
-    as_admin.post(look_of(ready))
+    as_admin.post(check_of(ready))
     assert ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
 
 def test_a_stranger_may_not(as_carol: Client, ready: Workspace) -> None:
-    assert as_carol.get(look_of(ready)).status_code == 404
-    assert as_carol.post(look_of(ready)).status_code == 404
+    assert as_carol.get(check_of(ready)).status_code == 404
+    assert as_carol.post(check_of(ready)).status_code == 404
     assert not ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()
 
 
 def test_nobody_may_not(as_nobody: Client, ready: Workspace) -> None:
-    assert as_nobody.post(look_of(ready))["Location"].startswith("/login/")
+    assert as_nobody.post(check_of(ready))["Location"].startswith("/login/")
     assert not ready.operations.filter(kind=WorkspaceOperation.CHECK).exists()

@@ -13,7 +13,7 @@ from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.lib.refusals import PurposeNotSupported
 from provisioner.sites.models import ServerAbilities
-from provisioner.sites.sweeps.abilities import look_at_abilities
+from provisioner.sites.sweeps.abilities import check_abilities
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
@@ -52,7 +52,7 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
     server = published_template.site.perforce_server
     server.partitioned_development = True
     server.save()
-    look_at_abilities(server.pk)
+    check_abilities(server.pk)
     assert ServerAbilities.objects.get(server=server).client_types == ALL_TYPES
     pin = published_template.snapshots.get()
     gateway = registry.perforce(server)
@@ -110,7 +110,7 @@ def test_what_the_server_lacks_is_said_before_or_at_the_latest_by_its_step(
     assert workspace.status_code == "purpose_not_supported"
     assert "client.readonly.dir" in workspace.status_message
     server = published_template.site.perforce_server
-    look_at_abilities(server.pk)
+    check_abilities(server.pk)
     assert ServerAbilities.objects.get(server=server).client_types == ["writeable"]
     with pytest.raises(PurposeNotSupported):
         workspace_create(
@@ -123,7 +123,7 @@ def test_a_server_that_does_not_answer_leaves_what_was_known(
 ) -> None:
     server = template.site.perforce_server
 
-    look_at_abilities(server.pk)
-    look_at_abilities(0)
+    check_abilities(server.pk)
+    check_abilities(0)
 
     assert not ServerAbilities.objects.exists()

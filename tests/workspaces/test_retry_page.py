@@ -34,7 +34,7 @@ def test_a_second_click_is_told_that_it_moves(
     assert failed.operations.count() == 2
 
 
-def test_a_look_changes_nothing(as_alice: Client, failed: Workspace) -> None:
+def test_a_check_changes_nothing(as_alice: Client, failed: Workspace) -> None:
     assert as_alice.get(address_of(failed)).status_code == 405
 
 

@@ -271,7 +271,7 @@ def test_an_undo_has_nothing_of_a_retirement_that_was_refused(
     at_work: AtWork,
     at_the_last_moment: Callable[[Callable[[], None]], None],
 ) -> None:
-    """Something is opened after the last look; later all goes back to the pin."""
+    """Something is opened after the last check; later all goes back to the pin."""
     perforce = registry.perforce(lab_workspace.site.perforce_server)
     pinned = perforce.files.have_list(lab_workspace.client_name)
     submit_from(at_work)
@@ -465,7 +465,7 @@ def test_what_came_back_in_part_can_be_discarded(
         assert perforce.shelves.list_files(shelf["change"])
 
 
-def test_what_is_opened_after_a_look_that_found_nothing_is_rescued(
+def test_what_is_opened_after_a_check_that_found_nothing_is_rescued(
     lab_workspace: Workspace, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def be_late(run: object) -> None:

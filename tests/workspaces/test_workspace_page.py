@@ -46,7 +46,7 @@ def test_a_ready_one_says_how_to_start(as_alice: Client, ready: Workspace) -> No
     assert ready.client_name in page
 
 
-def test_a_ready_one_says_what_it_equals(as_alice: Client, ready: Workspace) -> None:
+def test_a_ready_one_says_what_it_contains(as_alice: Client, ready: Workspace) -> None:
     page = as_alice.get(address_of(ready)).text
     assert ": 1 file, digest" in page
     assert ready.snapshot.have_digest in page
@@ -126,7 +126,7 @@ def test_htmx_gets_the_progress_alone_while_it_moves(
     assert "HX-Request" in answer["Vary"]
 
 
-def test_a_screen_reader_hears_only_news(
+def test_a_screen_reader_hears_only_changes(
     as_alice: Client, workspace: Workspace, flushing: Step
 ) -> None:
     address = address_of(workspace)

@@ -66,7 +66,7 @@ class TrialSerializer(serializers.Serializer[Any]):
     )
     reason = serializers.CharField(source="trial.reason")
     snapshot = serializers.CharField(
-        source="trial.workspace.snapshot.name", help_text="The generation cloned."
+        source="trial.workspace.snapshot.name", help_text="The snapshot cloned."
     )
     snapshot_change = serializers.IntegerField()
     workspace_id = serializers.IntegerField(source="trial.workspace_id")

@@ -88,7 +88,7 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
             record_event(
                 template, kind="template_defined", message="Defined.", actor=by
             )
-            checks.look_later(template)
+            checks.check_later(template)
     except IntegrityError as error:
         if "template_name_unique_in_site" in str(error):
             raise NameTaken(name=name) from error
@@ -119,7 +119,7 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
             message=f"Changed {', '.join(sorted(fields))}.",
             actor=by,
         )
-        checks.look_later(template)
+        checks.check_later(template)
     return template
 
 
@@ -263,7 +263,7 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
 
 
 def _is_publishing(build: Operation) -> bool:
-    """Say whether its snapshot was begun; nobody begins it while this is looked at."""
+    """Say whether its snapshot was begun; nobody begins it while this is checked."""
     snapshots = build.steps.select_for_update(no_key=True).filter(name="snapshot")
     return any(step.attempt > 0 for step in snapshots)
 
@@ -276,7 +276,7 @@ def _is_settling(template: Template) -> bool:
 
 
 def _asked(parameters: dict[str, Any]) -> str:
-    """Say for the trail what was asked for."""
+    """Say for the audit log what was asked for."""
     what = " clean" if parameters.get("clean") else ""
     change = parameters.get("change")
     at = f"change {change}" if change else "the newest change"

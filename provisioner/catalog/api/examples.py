@@ -15,7 +15,7 @@ _TEMPLATE: dict[str, Any] = {
     "status_code": "",
     "status_message": "",
     "snapshot": {"id": 88, "change": 5023, "quality": "tested"},
-    "lag": {
+    "freshness": {
         "changes": 2,
         "newest": 5027,
         "since": "2026-11-24T08:10:00Z",

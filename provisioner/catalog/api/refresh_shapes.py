@@ -15,7 +15,7 @@ from provisioner.catalog.actions.refresh import (
 from provisioner.catalog.models import RefreshPolicy
 
 
-class LagSerializer(serializers.Serializer[Any]):
+class FreshnessSerializer(serializers.Serializer[Any]):
     """What was submitted under its view since the newest snapshot."""
 
     changes = serializers.IntegerField(help_text="How many changes it is behind.")

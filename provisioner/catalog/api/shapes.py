@@ -9,9 +9,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import Flag, Name, Number, Text, WorkedOutOnce
-from provisioner.catalog import freshness
 from provisioner.catalog.actions.templates import MOST_PATHS
-from provisioner.catalog.api.refresh_shapes import LagSerializer, RefreshSerializer
+from provisioner.catalog.api.refresh_shapes import (
+    FreshnessSerializer,
+    RefreshSerializer,
+)
+from provisioner.catalog.freshness import behind_of, freshness_of_all, policies_of
 from provisioner.catalog.models import LineEnd, Snapshot, Template
 from provisioner.lib.names import LONGEST_NAME
 
@@ -64,7 +67,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         if "behind" not in self.context:
             shown: Any = self.root.instance
             listed = [shown] if isinstance(shown, Snapshot) else list(shown)
-            self.context["behind"] = freshness.behind_of(listed)
+            self.context["behind"] = behind_of(listed)
         behind: int | None = self.context["behind"].get(snapshot.pk)
         return behind
 
@@ -115,7 +118,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         "and where none has the quality that is wanted."
     )
     path = serializers.CharField()
-    lag = serializers.SerializerMethodField(
+    freshness = serializers.SerializerMethodField(
         help_text="null: not known yet, as before the first build."
     )
     refresh = serializers.SerializerMethodField()
@@ -131,7 +134,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "status_code",
             "status_message",
             "snapshot",
-            "lag",
+            "freshness",
             "refresh",
             "path",
             "view",
@@ -166,18 +169,18 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "quality": template.default_quality,
         }
 
-    @extend_schema_field(LagSerializer(allow_null=True))
-    def get_lag(self, template: Template) -> Any:
+    @extend_schema_field(FreshnessSerializer(allow_null=True))
+    def get_freshness(self, template: Template) -> Any:
         # Read once for a whole list: all its serializers share the context.
-        if "lags" not in self.context:
-            self.context["lags"] = freshness.lags_of(self._shown())
-        lag = self.context["lags"].get(template.pk)
-        return None if lag is None else LagSerializer(lag).data
+        if "freshness" not in self.context:
+            self.context["freshness"] = freshness_of_all(self._shown())
+        shown = self.context["freshness"].get(template.pk)
+        return None if shown is None else FreshnessSerializer(shown).data
 
     @extend_schema_field(RefreshSerializer)
     def get_refresh(self, template: Template) -> Any:
         if "refreshes" not in self.context:
-            self.context["refreshes"] = freshness.policies_of(self._shown())
+            self.context["refreshes"] = policies_of(self._shown())
         return RefreshSerializer(self.context["refreshes"][template.pk]).data
 
     def _shown(self) -> list[Template]:

@@ -46,7 +46,7 @@ class TemplatesChoiceField(_ChoiceOfTemplates):
 
 
 class SnapshotChoiceField(_ChoiceOfSnapshot):
-    """A choice that shows mark, lag and age before the click; `behind` is by id."""
+    """A choice that shows quality, freshness and age; `behind` is by id."""
 
     behind: Mapping[int, int] = MappingProxyType({})
 

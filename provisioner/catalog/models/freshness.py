@@ -14,8 +14,8 @@ class ServerWatch(models.Model):
     """How far the submitted changes of a server have been seen.
 
     Apart from the server's row, which people keep by hand: each of its changes is in
-    the trail. All changes up to `newest_change` are matched to templates; None: it was
-    never asked. `failures` counts polls in a row that did not work.
+    the audit log. All changes up to `newest_change` are matched to templates; None: it
+    was never asked. `failures` counts polls in a row that did not work.
     """
 
     server = models.OneToOneField(

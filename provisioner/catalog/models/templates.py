@@ -36,7 +36,7 @@ class LineEnd(models.TextChoices):
 
 
 class Quality(models.TextChoices):
-    """What is known of a generation: its mark."""
+    """What is known of a snapshot: its mark."""
 
     BUILT = "built", "Built"
     TESTED = "tested", "Tested"
@@ -69,7 +69,7 @@ class Template(HasOperations):
         FAILED = "failed", "Last build failed"
 
     class WantedQuality(models.TextChoices):
-        """What a generation needs to be handed out without being chosen."""
+        """What a snapshot needs to be handed out without being chosen."""
 
         BUILT = "built", "Built, with no test that failed"
         TESTED = "tested", "Tested"

@@ -13,8 +13,14 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
-from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog import refresh_policy
 from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.freshness import (
+    Freshness,
+    freshness_of_all,
+    policy_in,
+    refresh_state_of,
+)
 from provisioner.catalog.models import RefreshPolicy, Template
 from provisioner.engine import clocks
 from provisioner.lib.refusals import ActionRefused
@@ -38,19 +44,19 @@ def refresh_all(*, now: dt.datetime) -> int:
         .select_related("template__site")
         .order_by("pk")
     )
-    known = freshness.lags_of([row.template for row in rows])
-    lag_of = {row.pk: known.get(row.template_id, freshness.Lag()) for row in rows}
+    known = freshness_of_all([row.template for row in rows])
+    freshness_of = {row.pk: known.get(row.template_id, Freshness()) for row in rows}
     return sum(
-        _refresh(row, lag=lag_of[row.pk], now=now)
+        _refresh(row, freshness=freshness_of[row.pk], now=now)
         for row in rows
-        if row.clean_cron or lag_of[row.pk].changes
+        if row.clean_cron or freshness_of[row.pk].changes
     )
 
 
-def _refresh(row: RefreshPolicy, *, lag: freshness.Lag, now: dt.datetime) -> bool:
+def _refresh(row: RefreshPolicy, *, freshness: Freshness, now: dt.datetime) -> bool:
     """Ask for one build where it is due, a clean one first; say whether it was."""
-    template, policy = row.template, freshness.policy_in(row)
-    state = freshness.refresh_state_of(template, lag=lag)
+    template, policy = row.template, policy_in(row)
+    state = refresh_state_of(template, freshness=freshness)
     why_clean = refresh_policy.clean_due(now, policy, state)
     reason = why_clean or refresh_policy.due(now, policy, state)
     if reason is None:
@@ -62,12 +68,12 @@ def _refresh(row: RefreshPolicy, *, lag: freshness.Lag, now: dt.datetime) -> boo
                 kind="template_refresh",
                 message=reason,
                 actor=system_user(),
-                data={"change": lag.newest, "changes": lag.changes},
+                data={"change": freshness.newest, "changes": freshness.changes},
             )
             template_build(
                 by=system_user(),
                 template=template,
-                change=lag.newest,
+                change=freshness.newest,
                 is_clean=why_clean is not None,
             )
     except ActionRefused as refusal:

@@ -39,7 +39,9 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
     context: dict[str, object] = {"overview": overview, "template": overview.template}
     if request.htmx and overview.last is not None and overview.last.is_running:
         context["is_update"] = True
-        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+        context["has_changed"] = request.GET.get("said") != digest(
+            overview.announcement
+        )
         return render(request, "catalog/_progress.html", context)
     context["page"] = TemplatePage(overview=overview, user=request.user)
     context["durations"] = durations_of(request.user, overview.template)

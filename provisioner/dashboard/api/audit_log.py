@@ -1,4 +1,4 @@
-"""/api/v1/events: the trail."""
+"""/api/v1/events: the audit log."""
 
 from __future__ import annotations
 

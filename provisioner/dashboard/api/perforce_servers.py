@@ -13,7 +13,7 @@ from provisioner.accounts import permissions
 from provisioner.api.fields import Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ShortListViewSet
-from provisioner.dashboard.slots_overview import turns_for, turns_of
+from provisioner.dashboard.slots_overview import slots_for, slots_of
 from provisioner.engine.models import Step
 from provisioner.sites.actions.pausing import (
     LONGEST_REASON,
@@ -23,8 +23,8 @@ from provisioner.sites.actions.pausing import (
 from provisioner.sites.models import PerforceServer
 
 
-class TurnSerializer(serializers.Serializer[Any]):
-    """A step that has its turn, or waits for it."""
+class SlotSerializer(serializers.Serializer[Any]):
+    """A step that has a slot, or waits for it."""
 
     operation = serializers.IntegerField(source="step.operation_id")
     workspace = serializers.IntegerField(
@@ -35,7 +35,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(
         source="step.state",
         choices=[(state.value, state.label) for state in Step.State],
-        help_text="queued: it has its turn and waits for a worker, or waits for both.",
+        help_text="queued: it has a slot and waits for a worker, or waits for both.",
     )
     asked_by = serializers.CharField()
     is_of_machine = serializers.BooleanField(help_text="People come first.")
@@ -78,8 +78,8 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
     paused_reason = serializers.CharField(
         source="pause.paused_reason", default="", help_text="“”: it is not paused."
     )
-    running = TurnSerializer(many=True)
-    waiting = TurnSerializer(many=True, help_text="The first twenty in turn.")
+    running = SlotSerializer(many=True)
+    waiting = SlotSerializer(many=True, help_text="The first twenty in turn.")
     people_waiting = serializers.IntegerField()
     machines_waiting = serializers.IntegerField()
 
@@ -102,13 +102,13 @@ class PerforceServerViewSet(ShortListViewSet):
 
     @described(
         "Look at Perforce servers",
-        "What runs on each, what waits for its turn, and whether it is paused.",
+        "What runs on each, what waits for a slot, and whether it is paused.",
         ok=PerforceServerSerializer(many=True),
         refused=[403],
         operation_id="perforce_servers_list",
     )
     def list(self, request: Request) -> Response:
-        servers = turns_for(self.user)
+        servers = slots_for(self.user)
         return Response(PerforceServerSerializer(servers, many=True).data)
 
     @described(
@@ -146,5 +146,5 @@ class PerforceServerViewSet(ShortListViewSet):
         return self._shown(pk)
 
     def _shown(self, pk: int) -> Response:
-        turns = turns_of(self.get_queryset().get(pk=pk))
-        return Response(PerforceServerSerializer(turns).data)
+        slots = slots_of(self.get_queryset().get(pk=pk))
+        return Response(PerforceServerSerializer(slots).data)

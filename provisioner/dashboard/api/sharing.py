@@ -119,7 +119,7 @@ class WorkspaceShareViewSet(ApiViewSet):
     @described(
         "Share a workspace, read-only",
         "A person, or all of a team, may then see it here as team mates of its owner "
-        "do: where it is, what it equals, what happened. No file's owner or mode "
+        "do: where it is, what it contains, what happened. No file's owner or mode "
         "changes: whether they can read, or even write, the tree is for its modes and "
         "for the hosts that mount it. Shared again, it is the same share.",
         body=ShareCreateSerializer,

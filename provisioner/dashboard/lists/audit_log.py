@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from provisioner.audit_log.models import Event
-from provisioner.dashboard.audit_log_forms import TrailFilterForm
+from provisioner.dashboard.audit_log_forms import AuditLogFilterForm
 from provisioner.dashboard.audit_log_search import events_matching
 from provisioner.web.lists.listing import Column, Listing
 
-TRAIL = Listing[Event](
-    name="trail",
+AUDIT_LOG = Listing[Event](
+    name="audit-log",
     one="event",
     many="events",
     columns=(
@@ -32,5 +32,5 @@ TRAIL = Listing[Event](
         *("workspace__is_pooled", "template__name"),
     ),
     usual="-at",
-    form=TrailFilterForm,
+    form=AuditLogFilterForm,
 )

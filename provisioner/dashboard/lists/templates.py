@@ -12,7 +12,7 @@ from provisioner.catalog import freshness, refresh_policy
 from provisioner.catalog.actions.refresh import template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.forms.filters import TemplateFilterForm
-from provisioner.catalog.freshness import Lag
+from provisioner.catalog.freshness import Freshness
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.engine.models import Operation
@@ -66,13 +66,13 @@ class ShownTemplate:
     """A template with what is known of it; all share the same mappings."""
 
     template: Template
-    lags: dict[int, Lag]
+    freshness_by_id: dict[int, Freshness]
     usual_seconds: dict[int, float]
     policies: dict[int, refresh_policy.Policy]
 
     @property
-    def lag(self) -> Lag | None:
-        return self.lags.get(self.template.pk)
+    def freshness(self) -> Freshness | None:
+        return self.freshness_by_id.get(self.template.pk)
 
     @property
     def policy(self) -> refresh_policy.Policy:
@@ -80,18 +80,21 @@ class ShownTemplate:
 
 
 def _shown(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
-    known, seconds = freshness.lags_of(templates), usual_seconds(templates)
+    known, seconds = freshness.freshness_of_all(templates), usual_seconds(templates)
     policies = freshness.policies_of(templates)
     return [
         ShownTemplate(
-            template=template, lags=known, usual_seconds=seconds, policies=policies
+            template=template,
+            freshness_by_id=known,
+            usual_seconds=seconds,
+            policies=policies,
         )
         for template in templates
     ]
 
 
 def _behind(shown: ShownTemplate) -> int | None:
-    return shown.lag.changes if shown.lag else None
+    return shown.freshness.changes if shown.freshness else None
 
 
 _FACTS = (

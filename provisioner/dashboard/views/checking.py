@@ -24,7 +24,7 @@ SHOWN_AT = {"transfer": "workspace-transfer", "retire": "workspace-retire"}
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
 @for_changing
-def workspace_look(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_check(request: WebRequest, pk: int) -> HttpResponse:
     """Have a workspace looked at; to htmx, show how far that is or what was found."""
     if request.method == "POST":
         return _begun(request, pk)
@@ -40,11 +40,11 @@ def workspace_look(request: WebRequest, pk: int) -> HttpResponse:
 def _begun(request: WebRequest, pk: int) -> HttpResponse:
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     try:
-        checking.workspace_look(by=request.user, workspace=workspace)
+        checking.workspace_check(by=request.user, workspace=workspace)
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
         if request.htmx:
             return HttpResponseClientRedirect(reverse("workspace-detail", args=[pk]))
         return redirect("workspace-detail", pk)
     # A request of htmx is one still after the redirection, and gets its part.
-    return redirect(SHOWN_AT.get(request.POST.get("then", ""), "workspace-look"), pk)
+    return redirect(SHOWN_AT.get(request.POST.get("then", ""), "workspace-check"), pk)

@@ -1,4 +1,4 @@
-"""Jumping to a page, a workspace, a template or an operation by a few letters."""
+"""The command palette: to a page, a workspace, a template or an operation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ADMINISTRATORS_PAGES = {
     "Refreshes of templates": "refresh-list",
     "API tokens of everybody": "token-everybody-list",
     "Audit": "audit",
-    "Trail": "trail",
+    "Audit log": "audit-log",
     "Rows kept by hand": "admin:index",
 }
 
@@ -63,7 +63,7 @@ class Place:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def jump(request: WebRequest) -> HttpResponse:
+def command_palette(request: WebRequest) -> HttpResponse:
     """Show where the letters that were typed may lead; to htmx the list alone."""
     text = request.GET.get("q", "")[:LONGEST_TEXT]
     page = "dashboard/_places.html" if request.htmx else "dashboard/palette.html"

@@ -13,7 +13,7 @@ from django.views.decorators.http import (
 )
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.dashboard.slots_overview import pause_notices, turns_of
+from provisioner.dashboard.slots_overview import pause_notices, slots_of
 from provisioner.sites.actions import sites as site_actions
 from provisioner.sites.actions.sites import (
     perforce_server_connect,
@@ -53,10 +53,10 @@ def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
     if request.htmx:
         return connection_part(request, context)
     server = context["server"]
-    turns = turns_of(server)
+    slots = slots_of(server)
     context |= {
-        "turns": turns,
-        "pause_notices": pause_notices(turns),
+        "slots": slots,
+        "pause_notices": pause_notices(slots),
         "watch": getattr(server, "watch", None),
     }
     return render(request, "dashboard/perforce_servers/detail.html", context)

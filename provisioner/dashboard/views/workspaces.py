@@ -42,8 +42,8 @@ def workspace_list(request: WebRequest) -> HttpResponseBase:
         return render(request, "workspaces/_list.html", {"listing": look})
     home = overviews.home_of(request.user)
     context: dict[str, object] = {"home": home}
-    if home.guide is not None:
-        context["milestones"] = shown_milestones(home.guide, request.user)
+    if home.setup is not None:
+        context["milestones"] = shown_milestones(home.setup, request.user)
     return list_answer(
         request, workspaces.OWN_WORKSPACES, "workspaces/list.html", context
     )
@@ -82,7 +82,9 @@ def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
         "is_update": bool(request.htmx),
     }
     if request.htmx and overview.workspace.is_moving:
-        context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+        context["has_changed"] = request.GET.get("said") != digest(
+            overview.announcement
+        )
         return render(request, "workspaces/_progress.html", context)
     company = company_of(request.user, overview.workspace)
     context["company"] = company

@@ -1,6 +1,6 @@
 """The two-way audit: compare what is there with what we remember. Pure: no I/O.
 
-What is looked at is ours by its mark alone: a volume by the tag in its comment, a
+What is checked is ours by its mark alone: a volume by the tag in its comment, a
 client by its name and its description together, a snapshot by its name and its comment
 on a volume of ours. Everything else is somebody else's: never listed, never touched.
 

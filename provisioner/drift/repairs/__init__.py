@@ -19,7 +19,7 @@ from provisioner.catalog.models import Template
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs import perforce, storage
 from provisioner.drift.repairs.adopting import adopt_snapshot
-from provisioner.drift.repairs.looking import CannotRepair
+from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib.refusals import StateChanged, StepRefused
 from provisioner.sites.models import Site

@@ -15,7 +15,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.snapshot_comments import go_on_after
 from provisioner.drift.comparison import tag_of_volume
 from provisioner.drift.models import Finding
-from provisioner.drift.repairs.looking import (
+from provisioner.drift.repairs.evidence import (
     GONE,
     CannotRepair,
     resting_row,
@@ -146,7 +146,7 @@ def _pin(snapshot: Snapshot, *, client: str) -> None:
 def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
     """Restore a workspace that was retired and whose volume may hold work yet.
 
-    Only a workspace that has a client can be looked at, and its work be rescued.
+    Only a workspace that has a client can be checked, and its work be rescued.
 
     Raises: CannotRepair.
     """

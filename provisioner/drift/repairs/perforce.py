@@ -8,7 +8,7 @@ from provisioner.catalog.models import Template
 from provisioner.catalog.steps.volume import template_client_spec
 from provisioner.drift.comparison import tag_of_client, without_tag
 from provisioner.drift.models import Finding
-from provisioner.drift.repairs.looking import (
+from provisioner.drift.repairs.evidence import (
     GONE,
     CannotRepair,
     client_now,

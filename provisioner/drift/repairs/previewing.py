@@ -9,7 +9,7 @@ from typing import Any
 from provisioner.catalog.models import Template
 from provisioner.drift.comparison import Difference, SeenStorage, tag_of_volume
 from provisioner.drift.models import Finding
-from provisioner.drift.repairs.looking import CannotRepair
+from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.drift.repairs.rows_to_be import (
     clients_at,
     facts_of_snapshot,

@@ -24,7 +24,7 @@ from provisioner.drift.comparison import (
     purpose_of_volume,
     tag_of_volume,
 )
-from provisioner.drift.repairs.looking import CannotRepair
+from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.engine import clocks
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume, VolumeSnapshot

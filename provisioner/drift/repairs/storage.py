@@ -16,7 +16,7 @@ from provisioner.drift.repairs.adopting import (
     adopt_workspace,
     bring_back,
 )
-from provisioner.drift.repairs.looking import (
+from provisioner.drift.repairs.evidence import (
     GONE,
     CannotRepair,
     resting_row,

@@ -53,7 +53,7 @@ from provisioner.workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
 
-# Twice seen and this far apart: one look may have met something on its way.
+# Twice seen and this far apart: one check may have met something on its way.
 CONFIRMED_AFTER = dt.timedelta(seconds=60)
 # How many single objects an audit asks about beyond the lists.
 LOOKS_AT_MOST = 100
@@ -91,7 +91,7 @@ def resolve_finding(*, finding_id: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What one look at a far side came to."""
+    """What one check at a far side came to."""
 
     differences: list[Difference]
     objects_seen: int
@@ -119,7 +119,7 @@ def run_audit(site: Site, *, system: AuditedSystem) -> AuditRun:
         site=site,
         system=system,
         defaults={
-            "looked_at": began_at,
+            "checked_at": began_at,
             "seconds": time.monotonic() - began,
             "objects_seen": look.objects_seen,
             "status_message": "",
@@ -129,7 +129,7 @@ def run_audit(site: Site, *, system: AuditedSystem) -> AuditRun:
     return run
 
 
-def _look_at_ontap(site: Site, asof: dt.datetime) -> Look:
+def _check_ontap(site: Site, asof: dt.datetime) -> Look:
     """Read lists first and rows last: what was made in between has its row then."""
     ontap = registry.ontap(site)
     volumes = tuple(ontap.list_volumes(comment_prefix=TAG_PREFIX))
@@ -173,7 +173,7 @@ def _without_its_tag(ontap: OntapGateway, tree: KnownTree) -> Volume | None:
     return ontap.find_volume(tree.volume_name)
 
 
-def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:
+def _check_perforce(site: Site, asof: dt.datetime) -> Look:
     """Ask as nobody: naming a client would refresh its Access date."""
     perforce = registry.perforce(site.perforce_server)
     clients = tuple(perforce.clients.find_all(name_filter=CLIENT_FILTER))
@@ -199,8 +199,8 @@ def _look_at_perforce(site: Site, asof: dt.datetime) -> Look:
 
 
 _LOOKS = {
-    AuditedSystem.ONTAP: _look_at_ontap,
-    AuditedSystem.PERFORCE: _look_at_perforce,
+    AuditedSystem.ONTAP: _check_ontap,
+    AuditedSystem.PERFORCE: _check_perforce,
 }
 
 

@@ -48,7 +48,7 @@ class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
         allow_null=True, help_text="How long its last attempt took."
     )
     wait = serializers.SerializerMethodField(
-        help_text="null unless it waits for its turn at its Perforce server."
+        help_text="null unless it waits for a slot at its Perforce server."
     )
 
     class Meta:

@@ -109,7 +109,7 @@ class Step(models.Model):
     `progress` is {"done", "total", "unit", "text"}, any of them absent; `remote` holds
     ids of the far side as soon as they are known; `result` is what later steps use.
 
-    One that uses Perforce and is queued without a job waits for its turn there.
+    One that uses Perforce and is queued without a job waits for a slot there.
     """
 
     class State(models.TextChoices):

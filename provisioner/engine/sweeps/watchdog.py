@@ -2,7 +2,7 @@
 
 Jobs of silent workers and steps without a job are given to others in tasks.py. This is
 about what is left then: operations that nobody goes on with, and rows that say they
-are moving while nothing moves them. Each is looked at again under its lock, where the
+are moving while nothing moves them. Each is checked again under its lock, where the
 two halves of a change are seen together or not at all.
 """
 

@@ -30,5 +30,5 @@ def operation_detail(request: WebRequest, pk: int) -> HttpResponse:
     context: dict[str, object] = {"overview": overview}
     if not request.htmx:
         return render(request, "engine/detail.html", context)
-    context["is_news"] = request.GET.get("said") != digest(overview.announcement)
+    context["has_changed"] = request.GET.get("said") != digest(overview.announcement)
     return render(request, "engine/_operation.html", context)

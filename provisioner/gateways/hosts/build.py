@@ -23,7 +23,7 @@ from provisioner.gateways.hosts.processes import bare_command
 from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
 from provisioner.gateways.hosts.tree_lock import TreeLock
 
-LOOK_EVERY_SECONDS = 0.05
+POLL_EVERY_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 0.5
 # On top of the time that it gives to processes that ignore SIGTERM.
 SANDBOX_ENDS_WITHIN_SECONDS = 3.0
@@ -110,7 +110,7 @@ def run_build(
                 timed_out = _wait(
                     process,
                     ends_at=began + timeout_seconds,
-                    on_look=lambda: _report(progress, began=began, log_path=log_path),
+                    on_check=lambda: _report(progress, began=began, log_path=log_path),
                 )
         finally:
             told = _end(process, grace_seconds=bounds.grace_seconds)
@@ -255,7 +255,7 @@ def _stop_sandbox(pid: int) -> None:
         ends = time.monotonic() + DEFAULT_BOUNDS.grace_seconds
         while time.monotonic() < ends:
             os.kill(pid, 0)
-            time.sleep(LOOK_EVERY_SECONDS)
+            time.sleep(POLL_EVERY_SECONDS)
         os.kill(pid, signal.SIGKILL)
 
 
@@ -283,10 +283,10 @@ def _environment(given: Mapping[str, str], *, home: Path) -> dict[str, str]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], *, ends_at: float, on_look: Callable[[], None]
+    process: subprocess.Popen[bytes], *, ends_at: float, on_check: Callable[[], None]
 ) -> bool:
     """Wait for the command; return whether it ran out of time."""
-    pause = LOOK_EVERY_SECONDS
+    pause = POLL_EVERY_SECONDS
     while True:
         left = ends_at - time.monotonic()
         if left <= 0:
@@ -295,7 +295,7 @@ def _wait(
             process.wait(min(pause, left))
             return False
         except subprocess.TimeoutExpired:
-            on_look()
+            on_check()
             pause = min(pause * 1.5, LONGEST_LOOK_SECONDS)
 
 

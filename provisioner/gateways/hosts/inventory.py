@@ -11,7 +11,7 @@ from pathlib import Path
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.ownership import check_root
 from provisioner.gateways.hosts.rescue_archive import ArchiveEntry
-from provisioner.gateways.hosts.rescues.reading import CannotLook, Tree
+from provisioner.gateways.hosts.rescues.reading import CannotCheck, Tree
 from provisioner.gateways.perforce.paths import client_path_to_local, unescape_path
 from provisioner.gateways.perforce.types import (
     OpenedFile,
@@ -176,14 +176,14 @@ class Looking:
         """Return whether anything but a directory has this path."""
         try:
             return self._tree.has_content(path)
-        except CannotLook:
+        except CannotCheck:
             return False
 
     def size_of(self, path: str) -> int:
         """Return the size of a plain file, 0 for anything else or unreadable."""
         try:
             return self._tree.size_of(path)
-        except CannotLook:
+        except CannotCheck:
             return 0
 
 

@@ -84,8 +84,8 @@ def newest_modification(
         ) from error
     try:
         walk = _Walk(root_fd=root_fd, most_entries=most_entries, ends=ends)
-        _look_at_directories(walk)
-        _look_at_files(walk)
+        _check_directories(walk)
+        _check_files(walk)
     finally:
         os.close(root_fd)
     seen = walk.newest > float("-inf")
@@ -98,7 +98,7 @@ def newest_modification(
     )
 
 
-def _look_at_directories(walk: _Walk) -> None:
+def _check_directories(walk: _Walk) -> None:
     """Record each directory's time, from the top down."""
     device = os.fstat(walk.root_fd).st_dev
     waiting: deque[tuple[str, ...]] = deque([()])
@@ -124,19 +124,19 @@ def _below(fd: int, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
                 yield (*parts, entry.name)
 
 
-def _look_at_files(walk: _Walk) -> None:
+def _check_files(walk: _Walk) -> None:
     """Record times of files, beginning with the directories changed last."""
     for _, parts in sorted(walk.found, reverse=True):
         if walk.is_over():
             return
         try:
             with reached(walk.root_fd, parts) as fd:
-                _look_at_files_in(walk, fd, parts)
+                _check_files_in(walk, fd, parts)
         except OSError:
             walk.is_cut = True
 
 
-def _look_at_files_in(walk: _Walk, fd: int, parts: tuple[str, ...]) -> None:
+def _check_files_in(walk: _Walk, fd: int, parts: tuple[str, ...]) -> None:
     with os.scandir(fd) as entries:
         for entry in entries:
             if walk.is_over():

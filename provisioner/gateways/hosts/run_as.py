@@ -39,7 +39,7 @@ BEAT_EVERY_SECONDS = 1.0
 # After a longer silence all of us were stopped, not just busy.
 MOST_BEAT_SECONDS = 5.0
 SILENT_AFTER_SECONDS = 60.0
-LOOK_EVERY_SECONDS = 1.0
+POLL_EVERY_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 
@@ -135,7 +135,7 @@ class _Watch(threading.Thread):
         self.killed_because = ""
 
     def run(self) -> None:
-        while not self._is_over.wait(LOOK_EVERY_SECONDS):
+        while not self._is_over.wait(POLL_EVERY_SECONDS):
             now, heard_at = time.monotonic(), self._heard_at
             if now > self._ends_at:
                 self._kill(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
-from provisioner.gateways.hosts.rescues.reading import CannotLook, Found, Tree
+from provisioner.gateways.hosts.rescues.reading import CannotCheck, Found, Tree
 from provisioner.gateways.hosts.run_as import run_module_as
 
 COPY_WITHIN_SECONDS = 4 * 3600.0
@@ -124,7 +124,7 @@ def stamp_of(root: Path, paths: Sequence[str], *, read: Collection[str]) -> str:
                         if path in read
                         else f"{status.st_size} {status.st_mtime_ns}"
                     )
-            except CannotLook as error:
+            except CannotCheck as error:
                 what = type(error).__name__
             digest.update(os.fsencode(f"{path}\0{what}\n"))
     return digest.hexdigest()
@@ -163,7 +163,7 @@ def _compare(request: Json) -> Json:
                 with one.opened(path) as mine, other.opened(path) as theirs:
                     if not _is_same(mine, theirs):
                         differing.append(path)
-            except CannotLook:
+            except CannotCheck:
                 differing.append(path)
     return {"differing": differing}
 
@@ -206,7 +206,7 @@ class _Copying:
                     self._fail(path, "It is neither a file nor a link.")
                     return
                 self._place(found, path)
-        except CannotLook as error:
+        except CannotCheck as error:
             self._fail(path, str(error) or "It no longer exists.")
         except OSError as error:
             self._fail(path, f"{os.strerror(error.errno or 0)}.")

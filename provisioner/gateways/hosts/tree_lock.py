@@ -18,7 +18,7 @@ from pathlib import Path
 from provisioner.gateways.errors import Busy, TransientGatewayError
 
 NAME = ".cloneyard-lock"
-LOOK_EVERY_SECONDS = 0.25
+POLL_EVERY_SECONDS = 0.25
 _HOLDER_BYTES = 1000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -93,7 +93,7 @@ class TreeLock:
     def _wait_for_its_end(self) -> None:
         seen, ends_at = self._moment(), time.monotonic() + self._stale_seconds
         while time.monotonic() < ends_at:
-            time.sleep(LOOK_EVERY_SECONDS)
+            time.sleep(POLL_EVERY_SECONDS)
             now = self._moment()
             if now is None:
                 return

@@ -33,7 +33,7 @@ from provisioner.gateways.errors import (
 )
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.ontap.errors import problem, refusal
-from provisioner.gateways.ontap.polling import look_until
+from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import OntapAccount
 
 CONNECT_TIMEOUT_SECONDS = 6.0
@@ -153,7 +153,7 @@ class OntapConnection:
                 return None
             return job if job.get("state") in _END_STATES else None
 
-        job = look_until(ended_job, limit_seconds=self._job_limit_seconds)
+        job = wait_until(ended_job, limit_seconds=self._job_limit_seconds)
         if job is None:
             raise problem(
                 Busy,

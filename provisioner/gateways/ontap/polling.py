@@ -28,7 +28,7 @@ def pauses() -> Iterator[float]:
     yield from itertools.repeat(LONGEST_PAUSE_SECONDS)
 
 
-def look_until(
+def wait_until(
     look: Callable[[], _Found | None], *, limit_seconds: float
 ) -> _Found | None:
     """Call `look` until it returns a value; return None after the time limit."""

@@ -25,7 +25,7 @@ class OntapAccount:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """`version` is (generation, major, minor): 9.16.1 is (9, 16, 1)."""
+    """`version` is (snapshot, major, minor): 9.16.1 is (9, 16, 1)."""
 
     name: str
     version: tuple[int, int, int]

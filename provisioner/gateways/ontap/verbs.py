@@ -10,7 +10,7 @@ from provisioner.gateways.errors import Busy, NotFound
 from provisioner.gateways.ontap.connection import OntapConnection
 from provisioner.gateways.ontap.errors import problem
 from provisioner.gateways.ontap.names import exact_name, path_uuid
-from provisioner.gateways.ontap.polling import look_until
+from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import OntapAccount
 
 JOB_LIMIT_SECONDS = 300.0
@@ -92,7 +92,7 @@ class Verbs:
 
         Raises: Busy.
         """
-        seen = look_until(look, limit_seconds=EFFECT_LIMIT_SECONDS)
+        seen = wait_until(look, limit_seconds=EFFECT_LIMIT_SECONDS)
         if seen is None:
             raise problem(
                 Busy,

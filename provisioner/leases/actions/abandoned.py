@@ -22,7 +22,7 @@ from provisioner.lib.refusals import (
     WorkspaceNotReady,
 )
 from provisioner.notify import workspaces
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
 
@@ -49,11 +49,11 @@ def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
     """
     permissions.require(by.is_administrator)
     with transaction.atomic():
-        workspace, abandonment = _looked_at_again(workspace)
+        workspace, abandonment = _checked_again(workspace)
         now = clocks.database_now()
         notice = workspaces.say(
             workspace,
-            Notice.Kind.ABANDONED,
+            Notification.Kind.ABANDONED,
             due_at=now,
             deadline_at=now.replace(hour=0, minute=0, second=0, microsecond=0),
             data={"reasons": abandonment.reasons, "asked_by": by.username},
@@ -87,7 +87,7 @@ def workspace_retire_abandoned(
     """
     permissions.require(by.is_administrator)
     with transaction.atomic():
-        workspace, abandonment = _looked_at_again(workspace)
+        workspace, abandonment = _checked_again(workspace)
         sentence = "It is retired; what is not submitted is rescued first."
         if workspace.keep_reason:
             sentence += f" It was kept: {workspace.keep_reason}"
@@ -105,7 +105,7 @@ def workspace_retire_abandoned(
     )
 
 
-def _looked_at_again(workspace: Workspace) -> tuple[Workspace, Abandonment]:
+def _checked_again(workspace: Workspace) -> tuple[Workspace, Abandonment]:
     """Lock a workspace that still looks abandoned, until the transaction ends.
 
     Raises: WorkspaceNotReady, NotAbandoned.

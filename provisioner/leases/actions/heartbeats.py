@@ -37,7 +37,7 @@ def workspace_heartbeat(*, by: User, workspace: Workspace) -> Workspace:
     """Say that the job which works in it lives.
 
     One that is being retired, or was, is refused, so that the job learns of it. The
-    trail does not get a line for each: the workspace has the last.
+    audit log does not get a line for each: the workspace has the last.
 
     Raises: NotAllowed, NoHeartbeat, WorkspaceRetired, WorkspaceNotReady.
     """

@@ -30,7 +30,7 @@ _WORKSPACE: dict[str, Any] = {
     "template_id": 3,
     "snapshot": {"id": 88, "name": "cy_88_5023", "change": 5023},
     "change": 5023,
-    "equals": {
+    "verification": {
         "change": 5023,
         "files": 182340,
         "have_digest": "7c1f0e2a9d4b4c51",
@@ -104,7 +104,7 @@ _CREATING = {
     **_WORKSPACE,
     "state": "provisioning",
     "ready_at": None,
-    "equals": {**_WORKSPACE["equals"], "client_verified": False},
+    "verification": {**_WORKSPACE["verification"], "client_verified": False},
     "ownership": None,
     "lease": {**_WORKSPACE["lease"], "heartbeat_due_at": None},
     "operation": {

@@ -165,7 +165,7 @@ class AbandonedSerializer(serializers.Serializer[Any]):
     idle_days = serializers.IntegerField(source="abandonment.idle_days")
     sentence = serializers.CharField(source="abandonment.sentence")
     signals = SignalSerializer(source="abandonment.signals", many=True)
-    looked_at = serializers.DateTimeField(
+    checked_at = serializers.DateTimeField(
         source="workspace.activity_seen_at", help_text="When the signs were collected."
     )
     lease = LeaseSerializer(source="deadline")

@@ -46,7 +46,7 @@ class WorkspaceLinks(TypedDict):
     operations: str
 
 
-class Equals(TypedDict):
+class Verification(TypedDict):
     """`client_verified`: the have list of the client was compared with the snapshot."""
 
     change: int
@@ -65,7 +65,7 @@ class Start(TypedDict):
     sentence: str
 
 
-def _sentence_of_what_it_equals(workspace: Workspace, *, is_proven: bool) -> str:
+def _verification_sentence(workspace: Workspace, *, is_proven: bool) -> str:
     snapshot = workspace.snapshot
     said = (
         f"Change {snapshot.change} of {workspace.template.name} with what its build "
@@ -84,10 +84,10 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     site = serializers.CharField(source="site.name")
     snapshot = SnapshotReferenceSerializer()
     change = serializers.IntegerField(
-        source="snapshot.change", help_text="What it equals when it is new."
+        source="snapshot.change", help_text="What it contains when it is new."
     )
-    equals = serializers.SerializerMethodField(
-        help_text="What it equals when it is new, and how far that was verified."
+    verification = serializers.SerializerMethodField(
+        help_text="What it contains when it is new, and how far that was verified."
     )
     path = serializers.CharField(help_text="Where its hosts see it.")
     client = serializers.CharField(
@@ -135,7 +135,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             "template_id",
             "snapshot",
             "change",
-            "equals",
+            "verification",
             "path",
             "client",
             "client_type",
@@ -175,7 +175,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
         newest = next(iter(workspace.subject.newest_operations), None)
         return None if newest is None else OperationSummarySerializer(newest).data
 
-    def get_equals(self, workspace: Workspace) -> Equals:
+    def get_verification(self, workspace: Workspace) -> Verification:
         snapshot = workspace.snapshot
         is_proven = workspace.ready_at is not None and bool(workspace.client_name)
         return {
@@ -183,7 +183,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             "files": snapshot.have_count,
             "have_digest": snapshot.have_digest,
             "client_verified": is_proven,
-            "sentence": _sentence_of_what_it_equals(workspace, is_proven=is_proven),
+            "sentence": _verification_sentence(workspace, is_proven=is_proven),
         }
 
     def get_start(self, workspace: Workspace) -> Start:

@@ -2,7 +2,7 @@
 
 Hourly. Perforce is asked from a neutral client: one `clients -e` per server for all
 Access dates, then three `changes -m 1` for each client whose date has moved since we
-looked, and one `opened -u` per owner of such clients. Trees are looked at by the hosts
+looked, and one `opened -u` per owner of such clients. Trees are checked by the hosts
 that mount them, with a budget for each (gateways/hosts/recency.py).
 """
 
@@ -44,20 +44,20 @@ def sweep_activity(timestamp: int) -> None:
     servers = ready.values_list("site__perforce_server", flat=True)
     for server_id in servers.order_by().distinct():
         defer_once(
-            look_at_clients.configure(queueing_lock=f"look_at_clients.{server_id}"),
+            check_clients.configure(queueing_lock=f"check_clients.{server_id}"),
             server_id=server_id,
         )
     for site in Site.objects.filter(workspaces__in=ready).distinct():
         defer_once(
-            look_at_trees.configure(
-                queue=site.host_queue, queueing_lock=f"look_at_trees.{site.pk}"
+            check_trees.configure(
+                queue=site.host_queue, queueing_lock=f"check_trees.{site.pk}"
             ),
             site_id=site.pk,
         )
 
 
-@app.task(name="look_at_clients", queue="perforce")
-def look_at_clients(server_id: int) -> None:
+@app.task(name="check_clients", queue="perforce")
+def check_clients(server_id: int) -> None:
     """Note what a Perforce server knows of our clients."""
     server = PerforceServer.objects.get(pk=server_id)
     perforce = registry.perforce(server)
@@ -133,8 +133,8 @@ def _touches(workspace: Workspace) -> dict[str, Any]:
     return {"touched": _signal(newest.at if newest else None)}
 
 
-@app.task(name="look_at_trees", queue="host")
-def look_at_trees(site_id: int) -> None:
+@app.task(name="check_trees", queue="host")
+def check_trees(site_id: int) -> None:
     """Note when the trees of a site's workspaces were last changed."""
     site = Site.objects.get(pk=site_id)
     now = timezone.now()
@@ -145,7 +145,7 @@ def look_at_trees(site_id: int) -> None:
             found = newest_modification(workspace.path)
         except GatewayError as error:
             log.warning(
-                "tree_not_looked_at", workspace_id=workspace.pk, **error.log_context()
+                "tree_not_checked", workspace_id=workspace.pk, **error.log_context()
             )
             continue
         detail = (

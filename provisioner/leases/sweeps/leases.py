@@ -27,7 +27,7 @@ from provisioner.leases.actions.leases import (
 from provisioner.lib.moments import recorded
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify import workspaces
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_retire,
@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 FIRST_PAUSE = dt.timedelta(hours=1)
 LONGEST_PAUSE = dt.timedelta(days=1)
 # How far back we look for retirements whose owner has not been told.
-NEWS_OF = dt.timedelta(days=30)
+NOTIFIED_WITHIN = dt.timedelta(days=30)
 
 ENDING = (Workspace.State.READY, Workspace.State.FAILED)
 
@@ -69,7 +69,7 @@ def end_leases_of_silent(*, now: dt.datetime) -> int:
             workspace = _locked(pk)
             is_kept = bool(workspace.keep_reason) or workspace.state not in ENDING
             if is_kept or not queries.is_silent(workspace, now):
-                continue  # it was heard, or somebody decided, since it was looked at
+                continue  # it was heard, or somebody decided, since it was checked
             end_lease_of_silent(workspace, by=system_user(), now=now)
             ended += 1
     return ended
@@ -181,7 +181,7 @@ def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
 def purge_expired(*, now: dt.datetime) -> int:
     """Destroy what has been in the trash for its time; return how many.
 
-    It is looked at twice: what one sweep sees as due, a later one destroys, if it is
+    It is checked twice: what one sweep sees as due, a later one destroys, if it is
     due still. One that could not be destroyed is tried again.
     """
     # Whoever marked these had another time, or their stay was prolonged since.
@@ -243,7 +243,7 @@ def tell_owners(*, now: dt.datetime) -> None:
     ended = (
         Operation.objects.filter(
             kind=WorkspaceOperation.RETIRE,
-            ended_at__gt=now - NEWS_OF,
+            ended_at__gt=now - NOTIFIED_WITHIN,
             subject__workspace__state__in=(Workspace.State.TRASHED, *ENDING),
             subject__workspace__is_pooled=False,
         )
@@ -253,9 +253,9 @@ def tell_owners(*, now: dt.datetime) -> None:
         .distinct("subject_id")
     )
     told = set(
-        Notice.objects.filter(
-            kind__in=(Notice.Kind.TRASHED, Notice.Kind.RETIRE_FAILED),
-            created_at__gt=now - NEWS_OF,
+        Notification.objects.filter(
+            kind__in=(Notification.Kind.TRASHED, Notification.Kind.RETIRE_FAILED),
+            created_at__gt=now - NOTIFIED_WITHIN,
         ).values_list("data__operation", flat=True)
     )
     for pk in ended.values_list("pk", flat=True):
@@ -266,4 +266,4 @@ def tell_owners(*, now: dt.datetime) -> None:
                 pk=pk
             )
             operation.subject.workspace = _locked(operation.subject.workspace.pk)
-            workspaces.plan_news_of(operation, now=now)
+            workspaces.plan_notification_of(operation, now=now)

@@ -43,5 +43,5 @@ def abandoned_progress(request: WebRequest) -> HttpResponse:
     }
     if not request.htmx:
         return render(request, "leases/abandoned_progress.html", context)
-    context["is_news"] = request.GET.get("said") != digest(progress.announcement)
+    context["has_changed"] = request.GET.get("said") != digest(progress.announcement)
     return render(request, "leases/_abandoned_progress.html", context)

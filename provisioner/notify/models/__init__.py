@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioner.notify.models.mails import Notice
+from provisioner.notify.models.mails import Notification
 from provisioner.notify.models.subscriptions import Subscription
 from provisioner.notify.models.webhooks import (
     Webhook,
@@ -12,7 +12,7 @@ from provisioner.notify.models.webhooks import (
 )
 
 __all__ = [
-    "Notice",
+    "Notification",
     "Subscription",
     "Webhook",
     "WebhookDelivery",

@@ -12,7 +12,7 @@ from provisioner.lib.fields import EvidenceField
 from provisioner.workspaces.models import Workspace
 
 
-class Notice(models.Model):
+class Notification(models.Model):
     """A mail about a workspace or a template.
 
     About a workspace, to its owner: once per kind, deadline and moment before it.
@@ -80,17 +80,17 @@ class Notice(models.Model):
             models.UniqueConstraint(
                 fields=("workspace", "kind", "deadline_at", "seconds_before"),
                 condition=Q(workspace__isnull=False),
-                name="notice_said_once",
+                name="notification_said_once",
                 nulls_distinct=False,
             ),
             models.UniqueConstraint(
                 fields=("operation", "kind", "recipient", "p4_user"),
                 condition=Q(template__isnull=False),
-                name="notice_of_build_said_once",
+                name="notification_of_build_said_once",
                 nulls_distinct=False,
             ),
             models.CheckConstraint(
-                name="notice_is_about_one_thing",
+                name="notification_is_about_one_thing",
                 condition=Q(
                     workspace__isnull=False,
                     template__isnull=True,
@@ -110,7 +110,7 @@ class Notice(models.Model):
                 ),
             ),
             models.CheckConstraint(
-                name="notice_sent_was_claimed",
+                name="notification_sent_was_claimed",
                 condition=Q(sent_at__isnull=True)
                 | Q(claimed_at__isnull=False, voided_at__isnull=True),
             ),
@@ -119,7 +119,7 @@ class Notice(models.Model):
             models.Index(
                 fields=("due_at",),
                 condition=Q(claimed_at__isnull=True, voided_at__isnull=True),
-                name="notice_due",
+                name="notification_due",
             ),
         )
 

@@ -71,7 +71,7 @@ class Webhook(models.Model):
 
     @property
     def name(self) -> str:
-        """What the trail calls it: an address can hold a secret, a host cannot."""
+        """What the audit log calls it: an address can hold a secret, a host cannot."""
         return f"{self.pk} to {self.host}"
 
     @property

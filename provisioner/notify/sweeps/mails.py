@@ -32,7 +32,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.notify import templates as news
 from provisioner.notify import workspaces as notices
 from provisioner.notify.mails import Mail, address_of, mail_of
-from provisioner.notify.models import Notice
+from provisioner.notify.models import Notification
 from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 
@@ -43,7 +43,7 @@ FIRST_PAUSE = dt.timedelta(minutes=1)
 LONGEST_PAUSE = dt.timedelta(hours=1)
 MOST_ATTEMPTS = 30
 # For how long a build is told of to those who turn out to be concerned.
-NEWS_OF = dt.timedelta(days=1)
+NOTIFIED_WITHIN = dt.timedelta(days=1)
 NOT_TAKEN = "The mail server did not take it."
 NO_MAIL_SERVER = "django.core.mail.backends.dummy.EmailBackend"
 
@@ -52,7 +52,7 @@ NO_MAIL_SERVER = "django.core.mail.backends.dummy.EmailBackend"
 class Claimed:
     """A mail that is ours to send, now."""
 
-    notice: Notice
+    notice: Notification
     mail: Mail
 
 
@@ -61,8 +61,10 @@ class NotTaken(Exception):
 
 
 @app.periodic(cron="* * * * *")
-@app.task(name="sweep_notices", queue="sweeps", queueing_lock="sweep_notices")
-def sweep_notices(timestamp: int) -> None:
+@app.task(
+    name="sweep_notifications", queue="sweeps", queueing_lock="sweep_notifications"
+)
+def sweep_notifications(timestamp: int) -> None:
     """Plan mails about late changes, look up addresses, send every mail that is due."""
     now = clocks.database_now()
     tell_late(now=now)
@@ -74,7 +76,7 @@ def tell_late(*, now: dt.datetime) -> None:
     """Tell of builds again: their changes may have been seen after they ended."""
     newest = (
         Operation.objects.filter(
-            kind=TemplateOperation.BUILD, ended_at__gt=now - NEWS_OF
+            kind=TemplateOperation.BUILD, ended_at__gt=now - NOTIFIED_WITHIN
         )
         .order_by("subject_id", "-pk")
         .distinct("subject_id")
@@ -114,7 +116,7 @@ def look_up_addresses(server_id: int) -> None:
             address = perforce.email_of(name)
         except GatewayError as error:
             log.warning("address_not_looked_up", **error.log_context())
-            of_this_one.filter(created_at__lt=now - NEWS_OF).update(
+            of_this_one.filter(created_at__lt=now - NOTIFIED_WITHIN).update(
                 voided_at=now, void_reason=f"Its address is not known: {error}"[:500]
             )
             continue
@@ -139,29 +141,31 @@ def is_address(text: str) -> bool:
 def send_due(*, now: dt.datetime) -> int:
     """Send every mail that is due at a moment; return how many went out."""
     sent = 0
-    for notice_pk in list(notices.due(now).values_list("pk", flat=True)):
-        claimed = _claim(notice_pk, now=now)
+    for notification_pk in list(notices.due(now).values_list("pk", flat=True)):
+        claimed = _claim(notification_pk, now=now)
         if claimed is None:
             continue
         try:
             _send(claimed.mail)
         except NotTaken as error:
             _give_back(claimed.notice, now=now)
-            log.warning("mail_not_taken", notice_id=notice_pk, error=str(error))
+            log.warning(
+                "mail_not_taken", notification_id=notification_pk, error=str(error)
+            )
             continue
         except Exception:
             # The connection broke in the middle: it may have been taken.
-            log.exception("mail_perhaps_sent", notice_id=notice_pk)
+            log.exception("mail_perhaps_sent", notification_id=notification_pk)
             continue
         _mark_sent(claimed)
         sent += 1
     return sent
 
 
-def _claim(notice_pk: int, *, now: dt.datetime) -> Claimed | None:
+def _claim(notification_pk: int, *, now: dt.datetime) -> Claimed | None:
     """Claim a mail that is still true, or void it. None: there is nothing to send."""
     with transaction.atomic():
-        found = Notice.objects.filter(pk=notice_pk).first()
+        found = Notification.objects.filter(pk=notification_pk).first()
         if found is None:
             return None
         workspace, template = _locked_subject(found)
@@ -169,7 +173,7 @@ def _claim(notice_pk: int, *, now: dt.datetime) -> Claimed | None:
             notices.due(now)
             .select_for_update(of=("self",))
             .select_related("operation", "recipient")
-            .filter(pk=notice_pk)
+            .filter(pk=notification_pk)
             .first()
         )
         if notice is None:
@@ -187,11 +191,13 @@ def _claim(notice_pk: int, *, now: dt.datetime) -> Claimed | None:
             _void(notice, reason, now=now)
             return None
         mail = mail_of(notice, now=now)
-        Notice.objects.filter(pk=notice.pk).update(claimed_at=now, sent_to=mail.to)
+        Notification.objects.filter(pk=notice.pk).update(
+            claimed_at=now, sent_to=mail.to
+        )
         return Claimed(notice, mail)
 
 
-def _locked_subject(notice: Notice) -> tuple[Workspace | None, Template | None]:
+def _locked_subject(notice: Notification) -> tuple[Workspace | None, Template | None]:
     """Lock what a mail is about, so that it stays true until it is claimed."""
     if notice.workspace_id is not None:
         workspaces = Workspace.objects.select_for_update(of=("self",))
@@ -204,7 +210,7 @@ def _locked_subject(notice: Notice) -> tuple[Workspace | None, Template | None]:
     return None, related_template.get(pk=notice.template_id)
 
 
-def _why_not_deliverable(notice: Notice) -> str:
+def _why_not_deliverable(notice: Notification) -> str:
     if settings.EMAIL_BACKEND == NO_MAIL_SERVER:
         return "No mail server is configured (EMAIL_URL)."
     owner = notice.workspace.owner if notice.workspace else notice.recipient
@@ -221,15 +227,15 @@ def _why_not_deliverable(notice: Notice) -> str:
     return ""
 
 
-def _was_told_at(address: str, *, notice: Notice) -> bool:
+def _was_told_at(address: str, *, notice: Notification) -> bool:
     """Say whether two who are concerned share a mail address."""
-    same = Notice.objects.filter(operation=notice.operation_id, kind=notice.kind)
+    same = Notification.objects.filter(operation=notice.operation_id, kind=notice.kind)
     return same.filter(sent_to__iexact=address).exclude(pk=notice.pk).exists()
 
 
-def _void(notice: Notice, reason: str, *, now: dt.datetime) -> None:
-    Notice.objects.filter(pk=notice.pk).update(voided_at=now, void_reason=reason)
-    log.info("notice_voided", notice_id=notice.pk, reason=reason)
+def _void(notice: Notification, reason: str, *, now: dt.datetime) -> None:
+    Notification.objects.filter(pk=notice.pk).update(voided_at=now, void_reason=reason)
+    log.info("notification_voided", notification_id=notice.pk, reason=reason)
 
 
 def _send(mail: Mail) -> None:
@@ -252,23 +258,25 @@ def _send(mail: Mail) -> None:
         connection.close()
 
 
-def _give_back(notice: Notice, *, now: dt.datetime) -> None:
+def _give_back(notice: Notification, *, now: dt.datetime) -> None:
     """Let the mail be claimed again, after a pause that doubles."""
     pause = min(FIRST_PAUSE * 2**notice.attempts, LONGEST_PAUSE)
-    Notice.objects.filter(pk=notice.pk, sent_at__isnull=True).update(
+    Notification.objects.filter(pk=notice.pk, sent_at__isnull=True).update(
         claimed_at=None, attempts=notice.attempts + 1, retry_at=now + pause
     )
 
 
 def _mark_sent(claimed: Claimed) -> None:
     with transaction.atomic():
-        Notice.objects.filter(pk=claimed.notice.pk).update(
+        Notification.objects.filter(pk=claimed.notice.pk).update(
             sent_at=clocks.database_now()
         )
         record_event(
             claimed.notice.workspace or claimed.notice.template,
-            kind="notice_sent",
+            kind="notification_sent",
             message=f"Mail to {claimed.mail.to}: {claimed.mail.subject}.",
             data={"notice": claimed.notice.pk},
         )
-    log.info("notice_sent", notice_id=claimed.notice.pk, kind=claimed.notice.kind)
+    log.info(
+        "notification_sent", notification_id=claimed.notice.pk, kind=claimed.notice.kind
+    )

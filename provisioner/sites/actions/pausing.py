@@ -9,7 +9,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Governor
-from provisioner.engine.tasks import give_turns
+from provisioner.engine.tasks import give_slots
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import PerforceServer
 
@@ -69,7 +69,7 @@ def perforce_server_resume(
                 reason=reason,
                 actor=by,
             )
-        give_turns(server.pk)
+        give_slots(server.pk)
     return bool(was_paused)
 
 

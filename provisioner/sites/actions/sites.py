@@ -64,7 +64,7 @@ def site_test(*, by: User, site: Site) -> None:
     """
     permissions.require(permissions.can_administer(by))
     asked_at = timezone.now()
-    found = connections.look_at_ontap(site)
+    found = connections.check_ontap(site)
     with transaction.atomic():
         connections.ask(site, by=by, asked_at=asked_at)
         connections.keep(site, Place.WEB, found)
@@ -90,7 +90,7 @@ def perforce_server_test(*, by: User, server: PerforceServer) -> None:
     """
     permissions.require(permissions.can_administer(by))
     asked_at = timezone.now()
-    found = connections.look_at_perforce(server)
+    found = connections.check_perforce(server)
     with transaction.atomic():
         connections.ask(server, by=by, asked_at=asked_at)
         connections.keep(server, Place.WEB, found)

@@ -15,7 +15,7 @@ from provisioner.sites.queries import Health, sites_for
 
 
 class ConnectionCheckSerializer(serializers.Serializer[Any]):
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     name = serializers.CharField(help_text="A word that does not change.")
     found = serializers.ChoiceField(
@@ -30,7 +30,7 @@ class ConnectionReportSerializer(serializers.Serializer[Any]):
 
     place = serializers.ChoiceField(choices=ConnectionTest.Place.choices)
     host = serializers.CharField(help_text="“”: nobody has looked yet.")
-    looked_at = serializers.DateTimeField(allow_null=True)
+    checked_at = serializers.DateTimeField(allow_null=True)
     why_not = serializers.CharField(
         help_text="Why nobody looks there; “”: somebody has, or is about to."
     )

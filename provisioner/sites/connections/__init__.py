@@ -7,10 +7,10 @@ nothing is changed at the far side. The rows are written by rows.py alone.
 
 from __future__ import annotations
 
-from provisioner.sites.connections.hosts import look_at_mount, look_from_host
-from provisioner.sites.connections.ontap import look_at_ontap, reach_ontap
+from provisioner.sites.connections.hosts import check_from_host, check_mount
+from provisioner.sites.connections.ontap import check_ontap, reach_ontap
 from provisioner.sites.connections.perforce import (
-    look_at_perforce,
+    check_perforce,
     reach_perforce,
 )
 from provisioner.sites.connections.rows import (
@@ -26,12 +26,12 @@ __all__ = [
     "LOOK",
     "ask",
     "ask_for_trial",
+    "check_from_host",
+    "check_mount",
+    "check_ontap",
+    "check_perforce",
     "keep",
     "keep_of_host",
-    "look_at_mount",
-    "look_at_ontap",
-    "look_at_perforce",
-    "look_from_host",
     "reach_ontap",
     "reach_perforce",
     "try_out",

@@ -32,7 +32,7 @@ class Check:
 
 
 class Wrong(Exception):
-    """A look found something that keeps Cloneyard from working."""
+    """A check found something that keeps Cloneyard from working."""
 
     outcome = Outcome.FAILED
 
@@ -43,7 +43,7 @@ class Wrong(Exception):
 
 
 class Remark(Wrong):
-    """A look found something that somebody should know, and that stops nothing."""
+    """A check found something that somebody should know, and that stops nothing."""
 
     outcome = Outcome.REMARKED
 
@@ -53,7 +53,7 @@ class Unset(Wrong):
 
 
 class Checklist:
-    """What was looked at so far, and what of it failed."""
+    """What was checked so far, and what of it failed."""
 
     def __init__(self, *, seconds: float = ALL_WITHIN_SECONDS) -> None:
         self.checks: list[Check] = []
@@ -69,9 +69,9 @@ class Checklist:
         after: Iterable[str] = (),
         is_last: bool = False,
     ) -> None:
-        """Look once, and note the sentence that the look returns or raises.
+        """Look once, and note the sentence that the check returns or raises.
 
-        `advice` says what to do where a far side refuses. Nothing is looked at after
+        `advice` says what to do where a far side refuses. Nothing is checked after
         something that failed, and nothing but what `is_last` once the time is over.
         """
         if not self.has_passed(after):

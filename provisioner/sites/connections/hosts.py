@@ -21,7 +21,7 @@ from provisioner.sites.connections.checklist import (
 )
 from provisioner.sites.connections.ontap import reach_ontap
 from provisioner.sites.connections.perforce import reach_perforce
-from provisioner.sites.connections.sandbox import ADVICE, look_at_sandbox
+from provisioner.sites.connections.sandbox import ADVICE, check_sandbox
 from provisioner.sites.lab import points_at_the_lab
 from provisioner.sites.models import Site
 
@@ -29,10 +29,10 @@ from provisioner.sites.models import Site
 HARDENING = ("nosuid", "nodev")
 
 
-def look_from_host(site: Site) -> list[Check]:
+def check_from_host(site: Site) -> list[Check]:
     """Look from this host, which mounts the namespace, at all that it needs."""
     checklist = Checklist()
-    looks = _Looks(
+    looks = _Checks(
         site,
         nfs_addresses=_nfs_addresses(site),
         mount=find_mount(Path(site.mount_root)),
@@ -42,7 +42,7 @@ def look_from_host(site: Site) -> list[Check]:
     checklist.look("namespace", looks.namespace, after=["mount_root"], advice="")
     checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
     checklist.look("rescue_root", looks.rescue_root, advice="")
-    checklist.look("sandbox", lambda: look_at_sandbox(site), advice=ADVICE)
+    checklist.look("sandbox", lambda: check_sandbox(site), advice=ADVICE)
     return [
         *checklist.checks,
         *reach_ontap(site),
@@ -50,10 +50,10 @@ def look_from_host(site: Site) -> list[Check]:
     ]
 
 
-def look_at_mount(site: Site) -> list[Check]:
+def check_mount(site: Site) -> list[Check]:
     """Look from this host at how it has mounted the namespace, and ask nobody."""
     checklist = Checklist()
-    looks = _Looks(site, nfs_addresses=[], mount=find_mount(Path(site.mount_root)))
+    looks = _Checks(site, nfs_addresses=[], mount=find_mount(Path(site.mount_root)))
     checklist.look("mount_root", looks.mount_root, advice="")
     checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
     return checklist.checks
@@ -68,7 +68,7 @@ def _nfs_addresses(site: Site) -> list[str]:
         return []
 
 
-class _Looks:
+class _Checks:
     """The looks at one host; `nfs_addresses` are the SVM's, as far as known.
 
     `mount` is what holds the mount root, None where it is not there.

@@ -29,19 +29,19 @@ from provisioner.sites.models import Site
 NOBODYS = "cloneyard_asks"
 
 
-def look_at_ontap(site: Site) -> list[Check]:
+def check_ontap(site: Site) -> list[Check]:
     """Look at everything of a site that ONTAP can tell. No transaction may be open."""
-    return _looked_at(site, in_full=True)
+    return _checked_at(site, in_full=True)
 
 
 def reach_ontap(site: Site) -> list[Check]:
     """Look whether ONTAP can be reached and signed in to from here."""
-    return _looked_at(site, in_full=False)
+    return _checked_at(site, in_full=False)
 
 
-def _looked_at(site: Site, *, in_full: bool) -> list[Check]:
+def _checked_at(site: Site, *, in_full: bool) -> list[Check]:
     checklist = Checklist()
-    looks = _Looks(site)
+    looks = _Checks(site)
     checklist.look(
         "ontap_password",
         lambda: secret_of("ONTAP_PASSWORD", key=site.name),
@@ -75,11 +75,11 @@ def _looked_at(site: Site, *, in_full: bool) -> list[Check]:
             "may be locked.",
         )
         if in_full:
-            _look_at_svm(checklist, looks, site)
+            _check_svm(checklist, looks, site)
     return checklist.checks
 
 
-def _look_at_svm(checklist: Checklist, looks: _Looks, site: Site) -> None:
+def _check_svm(checklist: Checklist, looks: _Checks, site: Site) -> None:
     checklist.look(
         "svm",
         looks.svm,
@@ -111,7 +111,7 @@ def _look_at_svm(checklist: Checklist, looks: _Looks, site: Site) -> None:
     checklist.look("rights", looks.rights, after=["svm"], advice="")
 
 
-class _Looks:
+class _Checks:
     """The looks at one site; `gateway` is there once the way to it is."""
 
     gateway: OntapGateway

@@ -39,7 +39,7 @@ _RAISE_LIMITS = (
 CLIENT_PREFIX = "cy-"
 
 
-def look_at_perforce(server: PerforceServer) -> list[Check]:
+def check_perforce(server: PerforceServer) -> list[Check]:
     """Look at everything that Cloneyard needs there. No transaction may be open."""
     checklist, looks = _reached(server)
     checklist.look(
@@ -87,8 +87,8 @@ def reach_perforce(server: PerforceServer) -> list[Check]:
     return _reached(server)[0].checks
 
 
-def _reached(server: PerforceServer) -> tuple[Checklist, _Looks]:
-    checklist, looks = Checklist(), _Looks(server)
+def _reached(server: PerforceServer) -> tuple[Checklist, _Checks]:
+    checklist, looks = Checklist(), _Checks(server)
     checklist.look("perforce_password", looks.password, advice="")
     checklist.look(
         "perforce_address",
@@ -119,7 +119,7 @@ def _reached(server: PerforceServer) -> tuple[Checklist, _Looks]:
     return checklist, looks
 
 
-class _Looks:
+class _Checks:
     """The looks at one server; `info` is there once it has answered."""
 
     info: ServerInfo
@@ -160,7 +160,7 @@ class _Looks:
                 "same, set it as fingerprint; if not, somebody stands in between.",
             ) from error
         except Refused:
-            pass  # about something else, which is looked at next
+            pass  # about something else, which is checked next
         return "The server shows the key that is expected."
 
     def server(self) -> str:

@@ -18,7 +18,7 @@ from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 
-LOOK = "look_at_connection"
+LOOK = "check_connection"
 
 Place = ConnectionTest.Place
 
@@ -36,13 +36,13 @@ def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> Non
     places = [place for place in queues_of(about) if place != Place.TRIAL]
     _forget(about, [Place.WEB, *places], by=by, asked_at=asked_at)
     for place in places:
-        _defer_look(about, place)
+        _defer_check(about, place)
 
 
 def ask_for_trial(site: Site, *, by: User) -> None:
     """Have a host of the site try everything out."""
     _forget(site, [Place.TRIAL], by=by, asked_at=timezone.now())
-    _defer_look(site, Place.TRIAL)
+    _defer_check(site, Place.TRIAL)
 
 
 def _forget(
@@ -59,15 +59,15 @@ def _forget(
             defaults={
                 "asked_at": asked_at,
                 "asked_by": by,
-                "looked_at": None,
+                "checked_at": None,
                 "host": "",
                 "checks": [],
             },
         )
 
 
-def _defer_look(about: Site | PerforceServer, place: str) -> None:
-    """Queue a look in the current transaction; one at a time from each place."""
+def _defer_check(about: Site | PerforceServer, place: str) -> None:
+    """Queue a check in the current transaction; one at a time from each place."""
     [kind] = _about(about)
     one_of_them = f"{LOOK}.{kind}.{about.pk}.{place}"
     job = app.configure_task(
@@ -82,16 +82,16 @@ def _defer_look(about: Site | PerforceServer, place: str) -> None:
 def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> None:
     """Write down what was found from a place, unless nobody asks any more."""
     ConnectionTest.objects.filter(**_about(about), place=place).update(
-        looked_at=timezone.now(),
+        checked_at=timezone.now(),
         host=socket.gethostname(),
         checks=[asdict(check) for check in found],
     )
 
 
 def keep_of_host(site: Site, host: str, found: Iterable[Check]) -> None:
-    """Put what is wrong on one of many hosts beside what a look from one has found.
+    """Put what is wrong on one of many hosts beside what a check from one has found.
 
-    What was wrong there before and is not any more goes. A look that is under way is
+    What was wrong there before and is not any more goes. A check that is under way is
     left to say what it finds.
     """
     wrong = [
@@ -102,7 +102,7 @@ def keep_of_host(site: Site, host: str, found: Iterable[Check]) -> None:
     with transaction.atomic():
         row = (
             ConnectionTest.objects.select_for_update(no_key=True)
-            .filter(site=site, place=Place.HOST, looked_at__isnull=False)
+            .filter(site=site, place=Place.HOST, checked_at__isnull=False)
             .first()
         )
         if row is not None:

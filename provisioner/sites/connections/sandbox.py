@@ -38,7 +38,7 @@ GIVE_CGROUP = (
 )
 
 
-def look_at_sandbox(site: Site) -> str:
+def check_sandbox(site: Site) -> str:
     """Run a command that does nothing, and say what held it.
 
     Raises: Remark where something that is needed did not; GatewayError.

@@ -14,7 +14,7 @@ class ConnectionTest(models.Model):
     """One look at a site or a Perforce server, from one place; the last one there.
 
     `checks` are {"name", "outcome", "sentence", "advice"} in the order of their looks.
-    `looked_at` is None until somebody at the place has looked; `host` is where.
+    `checked_at` is None until somebody at the place has looked; `host` is where.
     """
 
     class Place(models.TextChoices):
@@ -46,7 +46,7 @@ class ConnectionTest(models.Model):
     place = models.CharField(max_length=10, choices=Place)
     asked_at = models.DateTimeField()
     asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    looked_at = models.DateTimeField(null=True, blank=True)
+    checked_at = models.DateTimeField(null=True, blank=True)
     host = models.CharField(max_length=255, blank=True)
     checks = EvidenceField(default=list)
 

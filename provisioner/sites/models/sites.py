@@ -85,7 +85,7 @@ class PerforceServer(models.Model):
     read_access_host = models.GenericIPAddressField(
         null=True,
         blank=True,
-        help_text="The address for which people's protections are looked at. Empty: "
+        help_text="The address for which people's protections are checked. Empty: "
         "only what they may read from anywhere counts.",
     )
 
@@ -133,7 +133,7 @@ class ServerAbilities(models.Model):
     client_types = ArrayField(
         models.CharField(max_length=16), help_text="That a new client may have."
     )
-    looked_at = models.DateTimeField()
+    checked_at = models.DateTimeField()
 
     class Meta:
         verbose_name_plural = "server abilities"

@@ -20,12 +20,12 @@ log = structlog.get_logger(__name__)
 def sweep_abilities(timestamp: int) -> None:
     """Have every server asked by a worker that reaches it."""
     for server_id in PerforceServer.objects.values_list("pk", flat=True):
-        lock = f"look_at_abilities.{server_id}"
-        defer_once(look_at_abilities.configure(queueing_lock=lock), server_id=server_id)
+        lock = f"check_abilities.{server_id}"
+        defer_once(check_abilities.configure(queueing_lock=lock), server_id=server_id)
 
 
-@app.task(name="look_at_abilities", queue=PERFORCE)
-def look_at_abilities(server_id: int) -> None:
+@app.task(name="check_abilities", queue=PERFORCE)
+def check_abilities(server_id: int) -> None:
     """Ask a server which types of clients it has; no answer leaves the last one."""
     server = PerforceServer.objects.filter(pk=server_id).first()
     if server is None:
@@ -37,5 +37,5 @@ def look_at_abilities(server_id: int) -> None:
         return
     ServerAbilities.objects.update_or_create(
         server=server,
-        defaults={"client_types": list(types), "looked_at": timezone.now()},
+        defaults={"client_types": list(types), "checked_at": timezone.now()},
     )

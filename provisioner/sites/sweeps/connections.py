@@ -21,7 +21,7 @@ PASSED_ON_AFTER_SECONDS = 5
 
 
 @app.task(name=LOOK)
-def look_at_connection(kind: str, about_id: int, place: str) -> None:
+def check_connection(kind: str, about_id: int, place: str) -> None:
     """Look once, and write down what was found; a failure is that, too."""
     if kind == "server":
         server = PerforceServer.objects.filter(pk=about_id).first()
@@ -34,7 +34,7 @@ def look_at_connection(kind: str, about_id: int, place: str) -> None:
     if place == Place.WORKER:
         connections.keep(site, place, connections.reach_ontap(site))
         return
-    look = connections.try_out if place == Place.TRIAL else connections.look_from_host
+    look = connections.try_out if place == Place.TRIAL else connections.check_from_host
     connections.keep(site, place, look(site))
 
 
@@ -49,29 +49,29 @@ def sweep_mounts(timestamp: int) -> None:
     for site in Site.objects.all():
         serving = (worker for worker in workers if worker.serves(site.host_queue))
         for host in sorted({worker.host for worker in serving}):
-            _defer_look_at_mount(site, host, passed_on=0)
+            _defer_check_of_mount(site, host, passed_on=0)
 
 
-def _defer_look_at_mount(site: Site, host: str, *, passed_on: int) -> None:
-    job = look_at_mount.configure(
+def _defer_check_of_mount(site: Site, host: str, *, passed_on: int) -> None:
+    job = check_mount.configure(
         queue=site.host_queue,
-        queueing_lock=f"look_at_mount.{site.pk}.{host}",
+        queueing_lock=f"check_mount.{site.pk}.{host}",
         schedule_in={"seconds": PASSED_ON_AFTER_SECONDS} if passed_on else None,
     )
     defer_once(job, site_id=site.pk, host=host, passed_on=passed_on)
 
 
-@app.task(name="look_at_mount")
-def look_at_mount(site_id: int, host: str, passed_on: int) -> None:
+@app.task(name="check_mount")
+def check_mount(site_id: int, host: str, passed_on: int) -> None:
     """Look at a mount from one host; on another, pass that on."""
     site = Site.objects.filter(pk=site_id).first()
     if site is None:
         return
     if socket.gethostname() != host:
         if passed_on < PASSED_ON_AT_MOST:
-            _defer_look_at_mount(site, host, passed_on=passed_on + 1)
+            _defer_check_of_mount(site, host, passed_on=passed_on + 1)
         return
-    found = connections.look_at_mount(site)
+    found = connections.check_mount(site)
     for check in found:
         if check.outcome == ConnectionTest.Outcome.FAILED:
             log.error("mount_is_wrong", site=site.name, reason=check.sentence)

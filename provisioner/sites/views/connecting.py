@@ -73,7 +73,7 @@ def connection_context(
 def connection_part(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
     """Return what was found about a connection alone, said aloud where it is news."""
     connection = context["connection"]
-    context["is_news"] = request.GET.get("said") != digest(connection.announcement)
+    context["has_changed"] = request.GET.get("said") != digest(connection.announcement)
     return render(request, "sites/_connection.html", context)
 
 
@@ -81,6 +81,6 @@ def asked(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
     """Answer who asked for a test with how it goes, or take them to where it shows."""
     if request.htmx:
         return connection_part(request, context)
-    if "from_guide" in request.POST:
-        return redirect("welcome")
+    if "from_setup" in request.POST:
+        return redirect("setup")
     return redirect(context["page_url"])

@@ -10,7 +10,7 @@ from provisioner.api.fields import Flag, IdOrName, Name
 
 
 class TransferRequestSerializer(serializers.Serializer[Any]):
-    """What to transfer, and to which generation."""
+    """What to transfer, and to which snapshot."""
 
     snapshot = IdOrName(
         required=False,

@@ -148,10 +148,10 @@ def built_there(place: str, aside: str) -> Conflict:
     return _conflict(
         "built_there",
         place,
-        f"You added it, and the new generation has something else there, which is in "
+        f"You added it, and the new snapshot has something else there, which is in "
         f"{aside} now.",
         (f"diff {kept} {name}", "shows how they differ"),
-        (f"rm -r {kept}", "lets that of the new generation go"),
+        (f"rm -r {kept}", "lets that of the new snapshot go"),
     )
 
 
@@ -161,7 +161,7 @@ def kept_aside(place: str, copy: str) -> Conflict:
     return _conflict(
         "kept_aside",
         place,
-        f"It is untracked, and the new generation has another one of that name. Yours "
+        f"It is untracked, and the new snapshot has another one of that name. Yours "
         f"is in {copy}.",
         (f"diff {name} {kept}", "shows how they differ"),
         (f"mv -f {kept} {name}", "takes yours"),

@@ -17,7 +17,7 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.models import Transfer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
-from provisioner.workspaces.steps.unsubmitted import Look, look_at_everything
+from provisioner.workspaces.steps.unsubmitted import Look, check_everything
 
 UNTRACKED_AT_MOST = 100_000
 NAMED_AT_MOST = 10
@@ -36,12 +36,12 @@ def transfer_of(run: WorkspaceRun) -> Transfer:
     ).get(workspace=run.operation.subject.workspace)
 
 
-def ensure_looked(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_checked(run: WorkspaceRun) -> dict[str, Any]:
     """Say what is not submitted, and what stands against transferring it.
 
     Nothing is touched.
     """
-    look = look_at_everything(run)
+    look = check_everything(run)
     is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
     blockers = list(_blockers(run, look)) if is_for_work else []
     engine_states.note_findings(
@@ -60,7 +60,7 @@ def ensure_planned(run: WorkspaceRun) -> dict[str, Any]:
     if transfer.plan is None:
         require_ready(transfer.source)
         at_source = run.at(transfer.source)
-        look = look_at_everything(at_source)
+        look = check_everything(at_source)
         blockers = list(_blockers(at_source, look))
         if blockers:
             raise StepRefused(" ".join(blockers), code="cannot_transfer")

@@ -128,7 +128,7 @@ def _is_comparable(file: OpenedFile) -> bool:
 
 
 def _has_changed_since(run: WorkspaceRun, transfer: Transfer) -> bool:
-    """Say whether the source is not as it was when it was looked at."""
+    """Say whether the source is not as it was when it was checked."""
     plan, source = plan_of(transfer), transfer.source
     opened = {
         (file.depot_file, file.action, file.change, file.type)

@@ -115,8 +115,8 @@ class Listing(Generic[Row]):
         """Return rows in an order, with the primary key as the last criterion."""
         column, is_descending = self.column(sort), sort.startswith("-")
         assert column is not None
-        in_turn = column.in_direction(is_descending=is_descending)
-        return rows.order_by(in_turn, "-pk" if is_descending else "pk")
+        in_order = column.in_direction(is_descending=is_descending)
+        return rows.order_by(in_order, "-pk" if is_descending else "pk")
 
     def shown(self, rows: QuerySet[Row]) -> QuerySet[Row]:
         """Load only the displayed columns."""

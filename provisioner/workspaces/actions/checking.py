@@ -14,10 +14,10 @@ from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 
 
-def workspace_look(*, by: User, workspace: Workspace) -> Operation:
+def workspace_check(*, by: User, workspace: Workspace) -> Operation:
     """Ask what in a workspace is not submitted; nothing is changed by that.
 
-    Asking again while it is looked at answers with the operation under way.
+    Asking again while it is checked answers with the operation under way.
 
     Raises: NotAllowed, InvalidRequest, WorkspaceNotReady.
     """

@@ -424,7 +424,7 @@ WHY_COLD: dict[str, str] = {
     Workspace.ColdReason.OTHER_SNAPSHOT: "It is of another snapshot than the template "
     "hands out by itself.",
     Workspace.ColdReason.POOL_RENEWED: "The pool is being filled anew: what lay there "
-    "was of an older generation, too old, or of the account as it was.",
+    "was of an older snapshot, too old, or of the account as it was.",
     Workspace.ColdReason.POOL_RESTING: "The pool keeps none at such a time, or while "
     "nobody asks.",
     Workspace.ColdReason.POOL_EMPTY: "All that lay ready were taken.",

@@ -43,7 +43,7 @@ HARMLESS = ("special",)
 
 
 def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
-    """Have everything that the look found in shelved changes or in the archive.
+    """Have everything that the check found in shelved changes or in the archive.
 
     What was synced after the snapshot is kept as a list. Nothing is reverted yet, and
     the files stay as they are. Safe to repeat; None where there is nothing to keep.

@@ -26,9 +26,9 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.settled import note_given_back
 from provisioner.workspaces.steps.unsubmitted import (
     Look,
+    check_everything,
+    check_for_unsaved_work,
     choice_of,
-    look_at_everything,
-    look_for_unsaved_work,
     our_volume,
     refusal,
 )
@@ -41,7 +41,7 @@ def ensure_nothing_unsaved(run: WorkspaceRun) -> dict[str, Any]:
 
     Nothing has been touched yet, and whoever works there goes on undisturbed.
     """
-    look = look_for_unsaved_work(run)
+    look = check_for_unsaved_work(run)
     if look.findings:
         raise refusal(look)
     return {}
@@ -68,7 +68,7 @@ def ensure_work_settled(run: WorkspaceRun) -> dict[str, Any]:
     What was found and discarded is kept in an event, with who asked for it.
     """
     locks.unlock(run)
-    look = look_for_unsaved_work(run)
+    look = check_for_unsaved_work(run)
     if look.findings:
         engine_states.note_findings(run.operation, look.first_findings)
     choice = choice_of(run)
@@ -173,20 +173,20 @@ def _delete_client(run: WorkspaceRun, client: ClientSpec) -> None:
         if is_settled:
             raise Busy(error.sentence, system="perforce", operation="client") from error
         _keep_client_spec(run.workspace, "")
-        look = look_for_unsaved_work(run)
+        look = check_for_unsaved_work(run)
         _thaw(run)
         raise refusal(look) from error
 
 
 def _rescue_what_came_since(run: WorkspaceRun) -> None:
-    """Rescue once more where something was opened after the look."""
+    """Rescue once more where something was opened after the check."""
     rescue = Rescue.objects.filter(operation=run.operation).first()
     known = set()
     if rescue is not None and "has_reverted" not in run.step.remote:
         known = {file["depot_file"] for file in rescue.reverted}
     opened = run.perforce.changes.list_opened(run.workspace.client_name)
     if any(file.depot_file not in known for file in opened):
-        look = look_at_everything(run)
+        look = check_everything(run)
         if look.why_unchecked:
             _thaw(run)
             # Not READY: some of it may have been reverted already.

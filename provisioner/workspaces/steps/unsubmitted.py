@@ -102,16 +102,16 @@ def choice_of(run: WorkspaceRun) -> Unsaved:
     return Unsaved(run.operation.parameters.get("unsaved", Unsaved.REFUSE))
 
 
-def look_for_unsaved_work(run: WorkspaceRun) -> Look:
+def check_for_unsaved_work(run: WorkspaceRun) -> Look:
     """Return what would be lost if the client and the clone went now.
 
-    What was brought back in part is looked at like any other, once its client knows
+    What was brought back in part is checked like any other, once its client knows
     what it has: somebody may work there, and the end of a lease cannot wait until it
     has been brought back in full.
     """
     workspace = run.workspace
     if not workspace.client_spec:
-        return look_at_everything(run)
+        return check_everything(run)
     client = find_own_client(run)
     if client is None or not was_given_back(run):
         return NOTHING  # What there was is settled: see Workspace.client_spec.
@@ -121,10 +121,10 @@ def look_for_unsaved_work(run: WorkspaceRun) -> Look:
     if volume is None or volume.junction_path != workspace.junction_path:
         # Its files are as the retirement left them.
         return Look(files=_known_to_the_server(run, client), path=str(workspace.path))
-    return look_at_everything(run)
+    return check_everything(run)
 
 
-def look_at_everything(run: WorkspaceRun) -> Look:
+def check_everything(run: WorkspaceRun) -> Look:
     """Return what is not submitted, whether or not a retirement has settled it."""
     workspace = run.workspace
     if not workspace.client_name:
@@ -195,7 +195,7 @@ def _known_to_the_server(run: WorkspaceRun, client: ClientSpec) -> UnsavedFiles:
 def _why_not_comparable(
     workspace: Workspace, *, client: ClientSpec | None, volume: Volume | None
 ) -> str:
-    """Return why a look at the client would not be one at the clone; "" if it is."""
+    """Return why a check at the client would not be one at the clone; "" if it is."""
     if client is None:
         return f"the client {workspace.client_name} is gone from Perforce"
     if client.root.rstrip("/") != str(workspace.path):

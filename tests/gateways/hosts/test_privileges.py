@@ -78,7 +78,7 @@ def test_capabilities_are_removed(mode: int, tmp_path: Path) -> None:
 
 
 def test_a_tree_deeper_than_a_path_may_be_long(tmp_path: Path) -> None:
-    """What path names cannot reach is looked at like everything else."""
+    """What path names cannot reach is checked like everything else."""
     root = tmp_path / "deep"
     root.mkdir()
     name = "d" * 200

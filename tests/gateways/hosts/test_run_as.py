@@ -52,15 +52,15 @@ def test_secrets_are_neither_in_argv_nor_in_the_environment(
     monkeypatch.setenv("P4PASSWD", SECRET)
     seen: list[bytes] = []
 
-    def look_from_outside(progress: dict[str, Any]) -> None:
+    def check_from_outside(progress: dict[str, Any]) -> None:
         process = Path("/proc", str(progress["pid"]))
         seen.append((process / "cmdline").read_bytes())
         if AS_ROOT:
             seen.append((process / "environ").read_bytes())
-        raise RuntimeError("It was there to be looked at.")
+        raise RuntimeError("It was there to be checked.")
 
     with pytest.raises(RuntimeError):
-        run("sleep", secret=SECRET, on_progress=look_from_outside)
+        run("sleep", secret=SECRET, on_progress=check_from_outside)
 
     assert seen
     assert SECRET.encode() not in b"".join(seen)
@@ -127,7 +127,7 @@ def test_a_child_that_somebody_stopped_is_killed_and_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(run_as, "SILENT_AFTER_SECONDS", 0.2)
-    monkeypatch.setattr(run_as, "LOOK_EVERY_SECONDS", 0.02)
+    monkeypatch.setattr(run_as, "POLL_EVERY_SECONDS", 0.02)
     pids: list[int] = []
 
     with pytest.raises(ChildFailed, match="was silent for 0 seconds") as raised:

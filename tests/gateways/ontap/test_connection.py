@@ -319,7 +319,7 @@ def test_a_job_without_end_is_left_running(tmp_path: Path) -> None:
     assert JOB in error.value.sentence
 
 
-def test_a_look_at_a_job_may_fail_now_and_then(tmp_path: Path) -> None:
+def test_a_check_at_a_job_may_fail_now_and_then(tmp_path: Path) -> None:
     away = Answer(status=503, body={"error": {"code": "0", "message": "busy"}})
     with running_peer(
         tmp_path, ACCEPTED, away, job("running"), away, job("success")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 
-from provisioner.gateways.ontap.polling import look_until, pauses
+from provisioner.gateways.ontap.polling import pauses, wait_until
 
 
 def test_pauses_grow_from_20_ms_to_2_seconds() -> None:
@@ -23,15 +23,15 @@ def test_an_end_is_seen_soon_after_it_came() -> None:
 
 def test_looking_stops_at_the_first_find() -> None:
     looks = iter([None, None, "found", "later"])
-    assert look_until(lambda: next(looks), limit_seconds=5) == "found"
+    assert wait_until(lambda: next(looks), limit_seconds=5) == "found"
     assert next(looks) == "later"
 
 
 def test_looking_stops_when_the_time_is_over() -> None:
     started = time.monotonic()
-    assert look_until(lambda: None, limit_seconds=0.1) is None
+    assert wait_until(lambda: None, limit_seconds=0.1) is None
     assert 0.1 <= time.monotonic() - started < 1.0
 
 
 def test_no_time_is_time_for_one_look() -> None:
-    assert look_until(lambda: "there", limit_seconds=0) == "there"
+    assert wait_until(lambda: "there", limit_seconds=0) == "there"

@@ -164,7 +164,7 @@ def test_paths_with_spaces_and_numbered_wildcards() -> None:
     assert unreadable(view, "read * //depot/my%20files/*") == "//depot/my files/%%1.c"
 
 
-def test_a_large_table_is_judged_in_few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_table_is_judged_in_few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"read * //depot/project{n}/..." for n in range(1000)]
     assert unreadable(("//depot/project77/src/... //c/...",), *lines) is None
     assert unreadable(ALL, *lines) == "//depot/..."

@@ -23,7 +23,7 @@ from django.core.management.base import BaseCommand, CommandError
 from provisioner.demo.processes import Child, ProcessFailed
 
 READY_WITHIN_SECONDS = 60.0
-LOOK_EVERY_SECONDS = 0.5
+POLL_EVERY_SECONDS = 0.5
 
 
 class Command(BaseCommand):
@@ -86,7 +86,7 @@ class Command(BaseCommand):
             said["perforce"] |= restored
             self.stdout.write(json.dumps(said))
             self.stdout.flush()
-            while not stopped.wait(LOOK_EVERY_SECONDS):
+            while not stopped.wait(POLL_EVERY_SECONDS):
                 for child in children:
                     if not child.is_running:
                         raise CommandError(

@@ -25,7 +25,7 @@ from provisioner.sites.models import Site
 class Command(BaseCommand):
     help = (
         "Compare database, ONTAP and Perforce from here, and do what cannot lose work. "
-        "Ends with 1 where a far side could not be looked at."
+        "Ends with 1 where a far side could not be checked."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         else:
             self._print(runs, findings)
         if any(run.status_message for run in runs):
-            raise CommandError("Not everything could be looked at.", returncode=1)
+            raise CommandError("Not everything could be checked.", returncode=1)
 
     def _adopt(self, sites: QuerySet[Site], *, is_dry_run: bool) -> None:
         for finding in adoptable().filter(site__in=sites):

@@ -35,7 +35,7 @@ from provisioner.lib.garbage import spare_what_is_loaded
 log = structlog.get_logger(__name__)
 
 WATCHED_EVERY_SECONDS = 0.25
-LOOK_EVERY_SECONDS = 1.0
+POLL_EVERY_SECONDS = 1.0
 # As sysexits.h has it: EX_SOFTWARE.
 FROZEN = 70
 
@@ -116,7 +116,7 @@ class Working:
                     log.warning("database_is_away", why=str(error))
                 is_said = True
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._told.wait(), LOOK_EVERY_SECONDS)
+                await asyncio.wait_for(self._told.wait(), POLL_EVERY_SECONDS)
         return False
 
     async def _run_all(self, first: App) -> bool:

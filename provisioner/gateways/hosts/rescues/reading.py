@@ -14,15 +14,15 @@ from provisioner.gateways.hosts.descent import ENTER
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
-class CannotLook(Exception):
+class CannotCheck(Exception):
     """An entry cannot be examined or read; see the classes below."""
 
 
-class NotThere(CannotLook):
+class NotThere(CannotCheck):
     """Nothing has this name, or no longer."""
 
 
-class BehindLink(CannotLook):
+class BehindLink(CannotCheck):
     """A directory on the way is a symlink; `link` is its path from the root."""
 
     def __init__(self, link: str) -> None:
@@ -30,7 +30,7 @@ class BehindLink(CannotLook):
         self.link = link
 
 
-class CannotRead(CannotLook):
+class CannotRead(CannotCheck):
     """It exists but cannot be read; the argument is a sentence that says why."""
 
 

@@ -25,7 +25,7 @@ from provisioner.gateways.hosts.sandbox.files import (
     mount_proc,
 )
 
-LOOK_EVERY_SECONDS = 3600.0
+POLL_EVERY_SECONDS = 3600.0
 OOM_SCORE = "500"
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _AWAITED = (signal.SIGCHLD, signal.SIGTERM)
@@ -181,10 +181,10 @@ def _attend(
     """
     code, kill_at = 0, None
     while True:
-        left = LOOK_EVERY_SECONDS if kill_at is None else kill_at - time.monotonic()
+        left = POLL_EVERY_SECONDS if kill_at is None else kill_at - time.monotonic()
         if left <= 0:
             end_all(signal.SIGKILL)
-            left = LOOK_EVERY_SECONDS
+            left = POLL_EVERY_SECONDS
         seen = signal.sigtimedwait(_AWAITED, left)
         has_ended, is_empty, status = _reap(command)
         if has_ended:
@@ -233,9 +233,9 @@ def _descendants() -> set[int]:
             fields = stat.read_text().rpartition(")")[2].split()
             children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
     found: set[int] = set()
-    look_at = [os.getpid()]
-    while look_at:
-        born = children.get(look_at.pop(), [])
+    check_at = [os.getpid()]
+    while check_at:
+        born = children.get(check_at.pop(), [])
         found.update(born)
-        look_at.extend(born)
+        check_at.extend(born)
     return found

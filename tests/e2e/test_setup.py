@@ -25,11 +25,11 @@ def fill(page: Page, fields: dict[str, object]) -> None:
 
 
 def expect_next(page: Page, title: str) -> None:
-    """Wait until the guide says that this is to be done now."""
+    """Wait until setup says that this is to be done now."""
     expect(page.locator("[aria-current=step] h3")).to_contain_text(title)
 
 
-def test_the_guide_leads_to_the_first_workspace(
+def test_the_setup_leads_to_the_first_workspace(
     sign_in: SignIn, lab: Lab, worker: Child, admin: User, settings: Any
 ) -> None:
     lab.break_ontap()
@@ -87,5 +87,5 @@ def test_the_guide_leads_to_the_first_workspace(
     page.get_by_role("button", name="Get a workspace").click()
     expect(page.locator("h1 + .state")).to_have_text("Ready")
     assert (Workspace.objects.get().path / "Makefile").is_file()
-    page.goto("/welcome/")
+    page.goto("/setup/")
     expect(page.get_by_role("heading", name="My workspaces")).to_be_visible()
