@@ -292,8 +292,12 @@ def test_a_tag_that_was_lost_is_put_back_where_all_else_proves_it_ours(
 
 def change(ontap: OntapGateway, uuid: str, **body: str) -> None:
     """Change a volume behind our back, by what no verb of ours does."""
-    ontap._patch_volume(  # type: ignore[attr-defined]
-        uuid, operation="test", body=body, ontap_job_started=lambda _: None
+    ontap._change_volume(
+        uuid,
+        operation="test",
+        body=body,
+        is_done=lambda volume: True,
+        ontap_job_started=lambda _: None,
     )
 
 

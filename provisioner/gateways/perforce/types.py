@@ -281,7 +281,6 @@ class ToResolve:
 
     depot_file: str
     path: str
-    from_file: str
     from_revision: str
 
 

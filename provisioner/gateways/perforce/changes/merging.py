@@ -76,7 +76,6 @@ class Merging(Facet):
                             ToResolve(
                                 depot_file=where["depotFile"],
                                 path=where["path"],
-                                from_file=record["fromFile"],
                                 from_revision=record.get("endFromRev", ""),
                             )
                         )
