@@ -29,7 +29,7 @@ def as_alice(alice: User, signed_in: Callable[[User], Client]) -> Client:
     return signed_in(alice)
 
 
-def test_a_script_is_told_when_to_ask_again(as_alice: Client, away: None) -> None:
+def test_a_script_learns_when_to_retry(as_alice: Client, away: None) -> None:
     answer = as_alice.get("/api/v1/workspaces")
 
     assert answer.status_code == 503

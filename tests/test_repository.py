@@ -1,4 +1,4 @@
-"""What has to stay in step in this repository, because nobody remembers to look."""
+"""What has to stay in step in this repository, because nobody remembers to."""
 
 from __future__ import annotations
 

@@ -344,7 +344,7 @@ def test_what_a_revoked_token_got_stays(ci: User, snapshot: Snapshot) -> None:
 # --- how often
 
 
-def test_a_token_that_asks_too_often_is_told_when_to_come_back(
+def test_a_throttled_token_learns_when_to_retry(
     ci: User, snapshot: Snapshot, settings: Any
 ) -> None:
     settings.API_REQUESTS_PER_MINUTE = 2

@@ -164,7 +164,7 @@ def test_an_origin_ends_where_it_began(template: Template, alice: User) -> None:
     assert Event.objects.get(kind="outside").actor is None
 
 
-def test_a_page_is_told_with_its_session_and_address(
+def test_an_event_of_a_page_has_its_session_and_address(
     client: Client, alice: User, snapshot: Snapshot
 ) -> None:
     client.force_login(alice)
@@ -245,7 +245,7 @@ def test_many_failures_do_not_fill_the_database(alice: User) -> None:
     assert failures.count() == receivers.FAILURES_A_MINUTE
 
 
-def test_tokens_are_told_without_their_secret(alice: User) -> None:
+def test_events_of_tokens_have_no_secret(alice: User) -> None:
     token, secret = token_create(by=alice, name="ci")
     token_revoke(token)
 
@@ -255,7 +255,7 @@ def test_tokens_are_told_without_their_secret(alice: User) -> None:
     assert secret not in repr(Event.objects.values())
 
 
-def test_a_call_of_the_api_is_told_with_its_token(
+def test_an_event_of_the_api_names_its_token(
     client: Client, alice: User, snapshot: Snapshot
 ) -> None:
     token, secret = token_create(by=alice)
@@ -274,7 +274,7 @@ def test_a_call_of_the_api_is_told_with_its_token(
 # --- rows that are kept by hand
 
 
-def test_changes_at_the_admin_site_are_told(client: Client, admin: User) -> None:
+def test_changes_at_the_admin_site_are_recorded(client: Client, admin: User) -> None:
     client.force_login(admin)
     team = Team.objects.create(name="engine")
     client.post(
@@ -290,7 +290,7 @@ def test_changes_at_the_admin_site_are_told(client: Client, admin: User) -> None
 
 
 @pytest.mark.django_db
-def test_a_change_is_told_with_what_was_before() -> None:
+def test_a_change_is_recorded_with_what_was_before() -> None:
     site: Site = SiteFactory.create(name="munich", free_percent=5)
     site.free_percent, site.export_clients = 10, ["10.0.0.0/24"]
     site.save()
@@ -304,7 +304,7 @@ def test_a_change_is_told_with_what_was_before() -> None:
     }
 
 
-def test_policies_and_quotas_are_told(alice: User, template: Template) -> None:
+def test_policies_and_quotas_are_recorded(alice: User, template: Template) -> None:
     policy = LeasePolicy.objects.create(template=template, purpose="development")
     policy.default_seconds = 3600
     policy.save(update_fields=["default_seconds"])
@@ -321,7 +321,7 @@ def test_policies_and_quotas_are_told(alice: User, template: Template) -> None:
     assert quota.data == {"max_workspaces": {"before": None, "after": 5}}
 
 
-def test_rights_are_told(admin: User, alice: User) -> None:
+def test_rights_are_recorded(admin: User, alice: User) -> None:
     from django.contrib.auth.models import Group
 
     alice.groups.add(Group.objects.create(name="operators"))
@@ -334,7 +334,7 @@ def test_rights_are_told(admin: User, alice: User) -> None:
 # --- workspaces
 
 
-def test_moves_of_a_workspace_are_told(alice: User, snapshot: Snapshot) -> None:
+def test_moves_of_a_workspace_are_recorded(alice: User, snapshot: Snapshot) -> None:
     workspace = workspace_create(by=alice, template=snapshot.template, name="hers")
     set_workspace_state(workspace, Workspace.State.FAILED, code="full", message="Full.")
 

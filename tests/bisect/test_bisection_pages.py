@@ -81,7 +81,7 @@ def test_verdicts_lead_to_the_first_bad_change(
     assert address(started, "verdict") not in page
 
 
-def test_a_verdict_on_a_change_that_is_not_tried_is_told(
+def test_a_verdict_on_another_change_is_refused_in_words(
     as_alice: Client, started: Bisection
 ) -> None:
     for change in ("120", "x", ""):

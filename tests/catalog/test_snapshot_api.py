@@ -56,7 +56,7 @@ def test_a_filter_that_matches_nothing_gives_an_empty_list(
     assert response.json()["results"] == []
 
 
-def test_a_snapshot_is_looked_at(api_as_alice: APIClient, snapshot: Snapshot) -> None:
+def test_a_snapshot_is_shown(api_as_alice: APIClient, snapshot: Snapshot) -> None:
     response = api_as_alice.get(f"{SNAPSHOTS}/{snapshot.pk}")
 
     assert response.json()["name"] == snapshot.name

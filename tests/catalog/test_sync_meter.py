@@ -56,7 +56,7 @@ def test_before_the_first_file_nothing_is_guessed() -> None:
     assert SyncMeter().text == syncing.PLANNING_TEXT
 
 
-def test_the_end_is_told_in_words() -> None:
+def test_the_end_is_said_in_words() -> None:
     meter = SyncMeter()
     meter.see(progress(99, 99 * MIB, SyncPhase.FINISHING), now=0)
     assert meter.text.endswith(syncing.FINISHING_TEXT)

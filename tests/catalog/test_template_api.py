@@ -56,7 +56,7 @@ def test_templates_are_filtered_by_name_and_site(api_as_alice: APIClient) -> Non
     assert [row["id"] for row in by_both.json()["results"]] == [here.pk]
 
 
-def test_a_template_is_looked_at(api_as_alice: APIClient, template: Template) -> None:
+def test_a_template_is_shown(api_as_alice: APIClient, template: Template) -> None:
     template.build_environment = {"LICENCE": "secret"}
     template.bisection_environment = {"CC": "clang"}
     template.save()

@@ -269,7 +269,7 @@ def test_a_view_of_an_empty_path_is_refused(
     assert "Nothing was ever submitted" in message
 
 
-def test_a_view_of_an_unknown_depot_is_told(
+def test_a_view_of_an_unknown_depot_is_reported(
     project: Project, make_template: Callable[..., Template]
 ) -> None:
     template = make_template(project)
@@ -574,7 +574,7 @@ FAILURES_OF_ONTAP = {
 
 
 @pytest.mark.parametrize("name", ["volume", "mount", "snapshot"])
-def test_an_ontap_job_that_fails_is_told_and_the_next_build_goes_on(
+def test_the_next_build_goes_on_after_an_ontap_job_that_failed(
     name: str, lab_template: Template, lab: Lab, jobs_emptied: None
 ) -> None:
     lab.break_ontap(
@@ -596,7 +596,7 @@ def test_an_ontap_job_that_fails_is_told_and_the_next_build_goes_on(
 
 
 @pytest.mark.parametrize("command", ["client", "sync", "reconcile", "have"])
-def test_an_error_of_perforce_is_told_and_the_next_build_goes_on(
+def test_the_next_build_goes_on_after_an_error_of_perforce(
     command: str,
     lab_template: Template,
     lab: Lab,

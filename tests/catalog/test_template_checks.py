@@ -123,7 +123,7 @@ def test_a_view_is_surveyed_on_the_server(lab: Lab, lab_template: Template) -> N
     assert nothing.files == 0
 
 
-def test_a_definition_is_looked_at_and_kept_for_its_page(
+def test_a_check_of_a_definition_is_kept_for_its_page(
     lab_template: Template, admin: User, signed_in: Callable[[User], Client]
 ) -> None:
     check_template(lab_template.pk)

@@ -65,6 +65,6 @@ def test_what_was_stopped_is_a_failure_to_who_waits(
     "words",
     ["main", "main --good 1", "better 7", "good 7 --run true", "main --good x --bad 2"],
 )
-def test_what_was_not_said_right_is_told(command_line: CommandLine, words: str) -> None:
+def test_wrong_arguments_are_explained(command_line: CommandLine, words: str) -> None:
     ran = command_line.run("bisect", *words.split())
     assert (ran.returncode, ran.stdout) == (cloneyard.USAGE, "")

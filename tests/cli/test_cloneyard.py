@@ -207,7 +207,7 @@ def test_a_login_that_is_open_or_damaged_is_not_used(
         ("login --server https://h --token", "That is no API token."),
     ],
 )
-def test_a_mistake_is_told_in_a_sentence(
+def test_a_mistake_is_explained_in_a_sentence(
     words: str,
     sentence: str,
     tmp_path: Path,
@@ -235,7 +235,7 @@ def test_names_do_nothing_to_a_terminal() -> None:
     assert cloneyard.plain("a\x1b[2J\rb\u202ec “ü”") == "a?[2J?b?c “ü”"
 
 
-def test_findings_are_told_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_listed_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
     cloneyard.print_findings(
         {
             "opened": [{"depot_file": "//depot/a", "action": "edit"}],

@@ -39,7 +39,7 @@ def narrowed(scene: PerforceScene, spec: ClientSpec) -> None:
     scene.gateway.clients.save(replace(spec, view=view))
 
 
-def test_the_same_view_is_looked_at_as_it_is(perforce: PerforceScene) -> None:
+def test_the_same_view_is_compared_as_it_is(perforce: PerforceScene) -> None:
     change = perforce.submit(TREE)
     spec = owned_client(perforce)
     sync(perforce, spec, change=change)

@@ -54,7 +54,7 @@ def test_opened_files_are_counted_by_client(perforce: PerforceScene) -> None:
     assert perforce.gateway.changes.count_opened_by("nobody-of-that-name") == {}
 
 
-def test_our_look_leaves_the_access_date_as_it_is(
+def test_reading_a_client_leaves_its_access_date_alone(
     lab_perforce: PerforceScene,
 ) -> None:
     scene = lab_perforce

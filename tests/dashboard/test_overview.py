@@ -77,7 +77,7 @@ def test_retired_workspaces_are_no_clones(admin: User, retired: Workspace) -> No
     assert installation(admin).clones == 0
 
 
-def test_sites_and_teams_are_told_to_be_near_a_limit_but_not_each_of_many_people(
+def test_sites_and_teams_near_a_limit_are_shown_but_not_every_person(
     as_admin: Client, ready: Workspace, alice: User
 ) -> None:
     alice.team = Team.objects.create(name="Rendering", max_workspaces=4)
@@ -92,7 +92,9 @@ def test_sites_and_teams_are_told_to_be_near_a_limit_but_not_each_of_many_people
     assert "Workspaces of alice" in as_admin.get("/limits/").text
 
 
-def test_half_and_nearly_all_of_a_day_are_told(alice: User, snapshot: Snapshot) -> None:
+def test_the_median_and_the_95th_percentile_of_a_day_are_shown(
+    alice: User, snapshot: Snapshot
+) -> None:
     for seconds in (2, 4, 6, 8, 30):
         workspace = Workspace.objects.create(
             name=f"w{seconds}",
@@ -207,7 +209,7 @@ def test_a_worker_whose_clock_is_off_is_named(as_admin: Client) -> None:
     assert "3,600 seconds behind the database's: its worker" in page
 
 
-def test_what_waits_for_perforce_is_told(admin: User, workspace: Workspace) -> None:
+def test_what_waits_for_perforce_is_shown(admin: User, workspace: Workspace) -> None:
     now = timezone.now()
     Step.objects.filter(operation__subject__workspace=workspace, name="flush").update(
         state=Step.State.RUNNING,
@@ -238,7 +240,7 @@ def test_a_step_that_was_queued_anew_says_nothing_of_how_long_others_wait(
     assert (wait.running, wait.waiting, wait.p95_seconds) == (0, 1, None)
 
 
-def test_what_sharing_saves_is_told_apart() -> None:
+def test_what_sharing_saves_is_shown_apart() -> None:
     space = Space(
         capacity=SiteCapacity(
             aggregate_size_bytes=100 * GIB,

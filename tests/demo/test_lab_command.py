@@ -111,7 +111,7 @@ def test_it_ends_with_a_reason_where_a_server_ends(lab: Child) -> None:
     assert "lab-perforce ended; see" in lab.log_path.read_text()
 
 
-def test_where_a_server_cannot_start_the_reason_is_told(root: Path) -> None:
+def test_a_server_that_cannot_start_says_why(root: Path) -> None:
     (root / "lab").mkdir()
     (root / "lab" / "perforce").write_text("not a directory\n")
     lab = start(root)

@@ -63,7 +63,7 @@ def test_a_port_just_left_is_free_again(taken: int) -> None:
     assert free_port(taken + 1) == taken + 1
 
 
-def test_where_none_is_free_it_is_told() -> None:
+def test_no_free_port_is_reported() -> None:
     with pytest.raises(OSError, match="No free port from 70000"):
         free_port(70000)  # beyond the last one
 

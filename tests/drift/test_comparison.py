@@ -390,7 +390,7 @@ def test_snapshots(
     assert all((d.action == Action.ADOPT) == is_older for d in removed)
 
 
-def test_only_jobs_of_ours_are_told() -> None:
+def test_only_our_own_jobs_are_reported() -> None:
     row = KnownJob(
         uuid="1", step="mount", operation_id=7, workspace_id=1, template_id=None
     )

@@ -29,7 +29,9 @@ def test_shows_findings_and_how_many(as_admin: Client, finding: Finding) -> None
     assert '<span class="tally">(1)</span>' in as_admin.get("/workspaces/").text
 
 
-def test_shows_what_could_not_be_looked_at(as_admin: Client, finding: Finding) -> None:
+def test_the_page_shows_what_could_not_be_checked(
+    as_admin: Client, finding: Finding
+) -> None:
     AuditRun.objects.create(
         site=finding.site, system="perforce", status_message="No answer."
     )

@@ -175,7 +175,7 @@ def without_leave() -> Iterator[list[str]]:
         yield tried
 
 
-def test_ontap_is_told_nothing_without_leave(lab_workspace: Workspace) -> None:
+def test_nothing_is_sent_to_ontap_without_leave(lab_workspace: Workspace) -> None:
     ontap = registry.ontap(lab_workspace.site)
 
     with without_leave():
@@ -184,7 +184,7 @@ def test_ontap_is_told_nothing_without_leave(lab_workspace: Workspace) -> None:
     assert ontap.find_volume(lab_workspace.volume_name) is not None
 
 
-def test_perforce_is_told_nothing_without_leave(lab_workspace: Workspace) -> None:
+def test_nothing_is_sent_to_perforce_without_leave(lab_workspace: Workspace) -> None:
     perforce = registry.perforce(lab_workspace.site.perforce_server)
 
     with without_leave():

@@ -180,7 +180,7 @@ def test_as_many_run_as_the_server_allows_and_the_next_follows_one_that_ends(
     assert steps[1].state == Step.State.DONE
 
 
-def test_a_step_that_fails_gives_its_turn_to_the_next(
+def test_a_step_that_fails_gives_its_slot_to_the_next(
     alice: User, template: Template
 ) -> None:
     limit(template, 1)
@@ -258,7 +258,7 @@ def test_people_come_before_machines_and_then_who_asked_first(
     assert order == [*of_alice, *of_ci]
 
 
-def test_syncs_of_templates_leave_a_turn_to_people(
+def test_syncs_of_templates_leave_a_slot_to_people(
     alice: User, template: Template
 ) -> None:
     limit(template, 3)
@@ -299,7 +299,7 @@ def test_a_flush_that_waits_for_its_next_try_keeps_no_other_from_its_turn(
     assert has_slot(steps[1])
 
 
-def test_a_retry_waits_where_its_turn_is_taken_and_keeps_its_count(
+def test_a_retry_waits_where_its_slot_is_taken_and_keeps_its_count(
     alice: User, template: Template
 ) -> None:
     limit(template, 1)
@@ -344,7 +344,7 @@ def test_pauses_go_on_growing_after_a_wait_for_a_turn(
     )
 
 
-def test_a_job_whose_step_waits_for_its_turn_leaves_it_alone(
+def test_a_job_leaves_a_step_that_waits_for_a_slot_alone(
     alice: User, template: Template
 ) -> None:
     limit(template, 1)
@@ -360,7 +360,7 @@ def test_a_job_whose_step_waits_for_its_turn_leaves_it_alone(
     assert waits.attempt == 0
 
 
-def test_who_waits_is_not_queued_by_the_sweep_that_looks_for_lost_jobs(
+def test_the_sweep_of_lost_jobs_does_not_queue_a_waiting_step(
     alice: User, template: Template
 ) -> None:
     limit(template, 1)
@@ -371,7 +371,7 @@ def test_who_waits_is_not_queued_by_the_sweep_that_looks_for_lost_jobs(
     assert turns(steps) == [True, False]
 
 
-def test_the_turn_of_a_step_whose_job_was_lost_stays_its_own(
+def test_a_step_whose_job_was_lost_keeps_its_slot(
     alice: User, template: Template
 ) -> None:
     limit(template, 1)
@@ -453,7 +453,7 @@ def before(step: Step) -> int:
     return wait.before
 
 
-def test_who_waits_is_told_how_many_come_before(
+def test_a_waiting_step_says_how_many_come_before_it(
     alice: User, ci: User, template: Template
 ) -> None:
     limit(template, 1)
@@ -673,7 +673,7 @@ def test_a_jam_that_many_waited_for_is_one_reason_and_a_later_one_another(
     assert present(template) == 1
 
 
-def test_short_waits_are_told_and_change_nothing(
+def test_short_waits_are_shown_and_change_nothing(
     alice: User, template: Template
 ) -> None:
     step = ask_to_flush(alice, template, key="a")

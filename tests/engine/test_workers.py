@@ -96,7 +96,7 @@ class CalledWhileItPolls(InMemoryConnector):
         """Do as Procrastinate's worker does while it looks for a job."""
 
 
-def test_a_call_that_comes_while_a_worker_looks_for_a_job_is_not_missed() -> None:
+def test_a_call_during_a_workers_search_for_jobs_is_not_missed() -> None:
     connector = CalledWhileItPolls(lambda: manager)
     pool = Pool(queues=None, runs_commands=False, slots=1)
     manager = LastingJobManager(connector, pool=pool)

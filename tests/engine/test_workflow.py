@@ -71,7 +71,7 @@ def test_steps_are_listed_after_those_they_come_after(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_run_on_known_queues_and_are_told_in_words(kind: str) -> None:
+def test_steps_run_on_known_queues_and_have_titles(kind: str) -> None:
     site = Site(name="munich")
 
     queues = {spec.queue_at(site) for spec in WORKFLOWS[kind].steps}

@@ -1,4 +1,4 @@
-"""/abandoned/: why it looks so, asking owners, retiring many, and how far that is."""
+"""/abandoned/: why it seems so, asking owners, retiring many, and how far that is."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_no_single_sign_decides(
     assert abandoned_matching(admin).exists() == is_abandoned, "rows say the same"
 
 
-def test_what_nobody_has_looked_at_is_not_abandoned(ready: Workspace) -> None:
+def test_what_nobody_has_checked_is_not_abandoned(ready: Workspace) -> None:
     abandon(ready)
     ready.activity_seen_at = None
 

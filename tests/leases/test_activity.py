@@ -69,7 +69,7 @@ def age_client(lab: Lab, workspace: Workspace) -> None:
     database.close()
 
 
-def test_signs_are_collected_and_our_look_leaves_none(
+def test_signs_are_collected_and_reading_leaves_none(
     lab: Lab, lab_workspace: Workspace
 ) -> None:
     server_id = lab_workspace.site.perforce_server_id
@@ -138,7 +138,7 @@ def test_a_tree_that_is_not_there_is_left_for_the_next_check(
     assert "files" not in lab_workspace.activity
 
 
-def test_the_sweep_has_each_server_and_site_looked_at(
+def test_the_sweep_checks_each_server_and_site(
     lab_workspace: Workspace, run_jobs: Callable[[], None]
 ) -> None:
     sweep_activity(timestamp=0)

@@ -258,7 +258,7 @@ def test_who_retires_it_gets_no_mail_about_it(
     assert Mailbox.delivered == []
 
 
-def test_who_had_it_retired_by_somebody_is_told(
+def test_an_owner_hears_that_somebody_retired_their_workspace(
     leased: Workspace, clock: Clock, admin: User
 ) -> None:
     workspace_retire(by=admin, workspace=leased, unsaved="rescue")
@@ -271,7 +271,7 @@ def test_who_had_it_retired_by_somebody_is_told(
 
 
 @pytest.mark.parametrize("was_found", [True, False])
-def test_who_had_work_discarded_by_somebody_is_told_that(
+def test_an_owner_hears_that_somebody_discarded_their_work(
     leased: Workspace, clock: Clock, admin: User, was_found: bool
 ) -> None:
     nothing, discarded = "nothing in it that was not", "was discarded, as admin chose"
@@ -291,7 +291,7 @@ def test_who_had_work_discarded_by_somebody_is_told_that(
     assert "look at what was rescued" not in body
 
 
-def test_what_an_earlier_try_had_rescued_is_told(
+def test_the_mail_names_what_an_earlier_try_rescued(
     leased: Workspace, clock: Clock, admin: User
 ) -> None:
     workspace_retire(by=admin, workspace=leased, unsaved="rescue")

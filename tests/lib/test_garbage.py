@@ -1,4 +1,4 @@
-"""What serves for long is not halted to look through all that was loaded."""
+"""A long-lived process does not stop to collect what was loaded at its start."""
 
 from __future__ import annotations
 

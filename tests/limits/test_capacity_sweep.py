@@ -123,7 +123,7 @@ def test_what_a_workspace_takes_grows_with_what_is_written(
         lab_workspace.refresh_from_db()
 
 
-def test_volumes_of_others_are_told_apart(
+def test_volumes_of_others_are_counted_apart(
     lab_workspace: Workspace, built_template: Template
 ) -> None:
     before = limit_sweeps.measure(lab_workspace.site)

@@ -1,4 +1,4 @@
-"""Limits over the API: a refusal names them all, and administrators look at them."""
+"""Limits over the API: a refusal names them all, and administrators read them."""
 
 from __future__ import annotations
 

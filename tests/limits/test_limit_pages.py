@@ -132,7 +132,7 @@ def bob(alice: User) -> User:
     return UserFactory.create(username="bob", team=team)
 
 
-def test_team_mates_are_shown_what_they_may_only_look_at(
+def test_team_mates_see_a_workspace_and_change_nothing(
     bob: User, workspace: Workspace, client: Client
 ) -> None:
     client.force_login(bob)

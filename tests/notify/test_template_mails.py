@@ -97,7 +97,7 @@ def test_submitters_and_subscribers_hear_once_and_of_the_recovery(
     assert told(clock) == []
 
 
-def test_a_second_failure_in_a_row_is_told_to_those_who_are_new(
+def test_a_second_failure_in_a_row_is_mailed_only_to_those_who_are_new(
     good: Template, alice: User, bob: User, admin: User, clock: Clock
 ) -> None:
     submitted(good, 101, "alice")
@@ -119,7 +119,7 @@ def test_a_second_failure_in_a_row_is_told_to_those_who_are_new(
     assert [who for who, _ in told(clock)] == ["alice"]
 
 
-def test_what_a_newer_build_has_mended_is_not_told(
+def test_a_failure_that_a_newer_build_fixed_sends_no_mail(
     good: Template, alice: User, admin: User, clock: Clock
 ) -> None:
     submitted(good, 101, "alice")
@@ -131,7 +131,7 @@ def test_what_a_newer_build_has_mended_is_not_told(
     assert notice.void_reason == "A newer build of it succeeded."
 
 
-def test_a_cancelled_build_is_not_told(
+def test_a_cancelled_build_sends_no_mail(
     good: Template, alice: User, admin: User, clock: Clock
 ) -> None:
     submitted(good, 101, "alice")
@@ -184,7 +184,7 @@ def test_where_storage_failed_no_submitter_is_bothered(
     assert [who for who, _ in told(clock)] == ["bob"]
 
 
-def test_changes_that_are_seen_after_the_build_are_told_of_later(
+def test_changes_found_after_the_build_are_mailed_later(
     good: Template, alice: User, admin: User, clock: Clock
 ) -> None:
     fails(build(good, by=admin, change=101))

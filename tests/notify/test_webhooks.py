@@ -1,4 +1,4 @@
-"""What webhooks are told: written with its event, signed, tried again, given up."""
+"""Deliveries to webhooks: written with their event, signed, retried, given up."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def events_told() -> list[str]:
 # --- what is written, and for whom
 
 
-def test_a_workspace_that_gets_ready_is_told_signed(
+def test_a_workspace_that_is_ready_sends_a_signed_event(
     hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener
 ) -> None:
     workspace = ready_workspace(alice, snapshot)
@@ -107,7 +107,7 @@ def test_a_message_goes_with_its_event_or_not_at_all(
     assert not WebhookDelivery.objects.exists()
 
 
-def test_others_are_told_nothing_of_my_workspaces_but_those_who_run_the_place(
+def test_only_administrators_hear_of_workspaces_of_others(
     listener: Listener, alice: User, carol: User, admin: User, snapshot: Snapshot
 ) -> None:
     make_hook(carol, listener)
@@ -131,7 +131,7 @@ def test_others_are_told_nothing_of_my_workspaces_but_those_who_run_the_place(
     assert WebhookDelivery.objects.count() == 1
 
 
-def test_a_template_that_fails_is_told_once_and_that_it_is_good_again(
+def test_a_template_sends_one_event_when_it_fails_and_one_when_it_recovers(
     hook: Webhook, admin: User, template: Template, snapshot: Snapshot, clock: Clock
 ) -> None:
     Snapshot.objects.update(created_at=clock.now - dt.timedelta(hours=1))

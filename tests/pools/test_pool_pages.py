@@ -27,7 +27,7 @@ def form(snapshot: Snapshot, owner: User) -> dict[str, object]:
     }
 
 
-def test_a_pool_is_made_looked_at_changed_and_deleted(
+def test_a_pool_is_made_shown_changed_and_deleted(
     as_admin: Client, ci: User, snapshot: Snapshot
 ) -> None:
     assert "There is no warm pool" in as_admin.get(reverse("pool-list")).text

@@ -459,7 +459,7 @@ def test_nobody_waited_for_what_was_made_ahead(pool: Pool) -> None:
     assert usual_seconds([pool.template]) == {}
 
 
-def test_a_claim_is_told_as_ready(pool: Pool) -> None:
+def test_a_claim_sends_the_event_of_a_ready_workspace(pool: Pool) -> None:
     webhook_create(
         by=pool.owner, url="https://hooks.example.com/", events=["workspace.ready"]
     )

@@ -73,7 +73,7 @@ def test_all_is_well_with_the_labs_ontap(lab_site: Site) -> None:
     assert not any(c.advice for c in checks)
 
 
-def test_a_failure_keeps_what_comes_after_it_from_being_looked_at(
+def test_a_failure_skips_the_checks_that_depend_on_it(
     lab_site: Site,
 ) -> None:
     lab_site.ontap_port = 9
@@ -363,7 +363,7 @@ def test_a_host_says_what_holds_commands_and_what_does_not(
     assert "CAP_SYS_ADMIN" in told.advice
 
 
-def test_a_host_without_mount_and_rescue_area_is_told_what_to_do(
+def test_a_host_without_mount_and_rescue_area_says_what_to_do(
     lab_site: Site, lab: Lab
 ) -> None:
     lab_site.mount_root, lab_site.rescue_root = "/nonexistent/a", "/nonexistent/b"
@@ -414,7 +414,7 @@ def test_what_is_mounted_instead_of_the_namespace_is_named(tmp_path: Path) -> No
 # --- asking
 
 
-def test_workers_look_too_once_somebody_asks(
+def test_workers_check_too_once_somebody_asks(
     lab_site: Site, admin: User, run_jobs: Callable[[], None]
 ) -> None:
     site_test(by=admin, site=lab_site)

@@ -46,7 +46,7 @@ def outdated(alice: User, snapshot: Snapshot) -> Workspace:
     return workspace
 
 
-def test_the_button_has_the_workspace_looked_at(
+def test_the_button_checks_the_workspace(
     outdated: Workspace, alice: User, signed_in: SignIn
 ) -> None:
     browser = signed_in(alice)

@@ -83,7 +83,7 @@ def test_no_page_has_script_or_style_of_its_own(file: Path) -> None:
     assert not re.search(r'(src|href)="(https?:)?//', source), "no CDN"
 
 
-def test_pages_carry_a_strict_policy(as_alice: Client) -> None:
+def test_pages_have_a_strict_content_policy(as_alice: Client) -> None:
     policy = as_alice.get("/")["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy

@@ -166,7 +166,7 @@ def test_a_refusal_at_the_end_stops_no_other_and_says_why(
     assert states_of(*three) == ["trashed", "trashed", "retiring"]
 
 
-def test_what_is_told_counts_for_all_and_is_previewed_first(
+def test_a_change_of_many_is_previewed_first(
     as_admin: Client, three: list[Workspace]
 ) -> None:
     a, b, c = three

@@ -1,4 +1,4 @@
-"""Looking for what is not submitted, from a workspace's page and before retiring."""
+"""Checks for unsubmitted work, from a workspace's page and before retiring."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_what_could_not_be_compared_is_not_counted_as_work(
     assert "thing is not submitted" not in page
 
 
-def test_without_scripts_the_page_comes_again_while_it_is_looked_at(
+def test_without_scripts_the_page_reloads_during_a_check(
     as_alice: Client, ready: Workspace
 ) -> None:
     again = '<noscript><meta http-equiv="refresh"'
@@ -185,7 +185,7 @@ def test_asking_twice_is_one_check(as_alice: Client, ready: Workspace) -> None:
     assert ready.operations.filter(kind=WorkspaceOperation.CHECK).count() == 1
 
 
-def test_what_is_being_made_is_not_looked_at(
+def test_a_workspace_being_made_is_not_checked(
     as_alice: Client, workspace: Workspace
 ) -> None:
     answer = as_alice.post(check_of(workspace), follow=True)
@@ -196,7 +196,7 @@ def test_what_is_being_made_is_not_looked_at(
 
 
 @pytest.mark.parametrize("purpose", ["build", "ci"])
-def test_what_holds_no_work_is_not_looked_at(
+def test_a_workspace_that_holds_no_work_is_not_checked(
     as_alice: Client, ready: Workspace, purpose: str
 ) -> None:
     Workspace.objects.filter(pk=ready.pk).update(purpose=purpose)

@@ -255,7 +255,7 @@ def provision_until_settled(provision: Callable[..., Workspace]) -> Workspace:
         {"method": "PATCH", "path": "/api/storage/volumes/*", "status": 403},
     ],
 )
-def test_a_failure_of_ontap_is_told_and_can_be_tried_again(
+def test_a_failure_of_ontap_can_be_retried(
     rule: dict[str, object],
     provision: Callable[..., Workspace],
     lab: Lab,
@@ -303,7 +303,7 @@ def test_a_strangers_volume_of_our_name_is_left_alone(
     ontap.delete_volume(stranger.uuid, force=True)
 
 
-def test_a_user_unknown_to_perforce_is_told(
+def test_a_user_unknown_to_perforce_is_reported(
     published_template: Template, run_jobs: Callable[[], None]
 ) -> None:
     stranger = UserFactory.create(username="unheard-of", uid=20009, gid=20000)

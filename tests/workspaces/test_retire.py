@@ -123,9 +123,7 @@ def test_a_lost_reply_of_perforce_still_leaves_nothing(
     assert left_behind(lab_workspace) == []
 
 
-def test_a_failed_purge_is_told_and_can_be_tried_again(
-    lab_workspace: Workspace, lab: Lab
-) -> None:
+def test_a_failed_purge_can_be_retried(lab_workspace: Workspace, lab: Lab) -> None:
     lab.break_ontap(
         {"method": "DELETE", "path": "/api/storage/volumes/*", "status": 403}
     )
@@ -356,7 +354,7 @@ def test_what_was_never_flushed_has_nothing_to_rescue(
     assert left_behind(lab_workspace) == []
 
 
-def test_a_name_that_is_not_utf8_is_told_and_can_be_discarded(
+def test_a_name_that_is_not_utf8_is_listed_and_can_be_discarded(
     lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     (at_work.root / "src" / os.fsdecode(b"odd\xff.txt")).write_text("odd\n")

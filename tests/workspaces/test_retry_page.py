@@ -25,7 +25,7 @@ def test_one_that_has_not_failed_is_left_alone(
     assert ready.state == Workspace.State.READY
 
 
-def test_a_second_click_is_told_that_it_moves(
+def test_a_second_click_says_that_it_is_under_way(
     as_alice: Client, failed: Workspace
 ) -> None:
     as_alice.post(address_of(failed))

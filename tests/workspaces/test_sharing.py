@@ -1,4 +1,4 @@
-"""Sharing a workspace: who may look then, and what stays as it was."""
+"""Sharing a workspace: who may see it then, and what stays as it was."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_a_retired_name_is_free_again(workspace: Workspace, alice: User) -> None
     assert again.name == workspace.name
 
 
-def test_waiting_for_a_turn_and_for_a_worker_is_one_wait(workspace: Workspace) -> None:
+def test_waiting_for_a_slot_and_for_a_worker_is_one_wait(workspace: Workspace) -> None:
     flush = Step.objects.get(operation__subject__workspace=workspace, name="flush")
     engine_states.queue_step(flush, job_id=None)
     since = flush.queued_at

@@ -1,4 +1,4 @@
-"""/api/v1/workspaces: asking for one, looking, retiring, trying again."""
+"""/api/v1/workspaces: requesting, reading, retiring, retrying."""
 
 from __future__ import annotations
 

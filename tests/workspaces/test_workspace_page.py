@@ -104,7 +104,7 @@ def test_one_that_moves_shows_its_steps_and_polls(
     assert '<noscript><meta http-equiv="refresh"' in page
 
 
-def test_a_retry_is_told_with_its_reason_and_time(
+def test_a_retry_shows_its_reason_and_time(
     as_alice: Client, workspace: Workspace, flushing: Step
 ) -> None:
     retry_at = timezone.now() + dt.timedelta(seconds=40)

@@ -114,7 +114,7 @@ def test_a_second_build_replaces_the_log(build: Build, log: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "code"), [("exit 3", 3), ("kill -9 $$", -signal.SIGKILL)]
 )
-def test_how_it_ended_is_told(command: str, code: int, build: Build) -> None:
+def test_how_it_ended_is_reported(command: str, code: int, build: Build) -> None:
     assert build(command).exit_code == code
 
 

@@ -1,4 +1,4 @@
-"""A tree has any depth; a path has not. What looks at trees does not end with that."""
+"""A tree has any depth; a path has not. No walk of a tree ends with that."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_untracked_files_are_found_at_any_depth(chain: Chain) -> None:
     assert found.count(b"/") == 1100
 
 
-def test_owners_are_looked_at_at_any_depth(chain: Chain) -> None:
+def test_owners_are_checked_at_any_depth(chain: Chain) -> None:
     sample = sample_ownership(
         chain.root, uid=os.geteuid(), gid=os.getegid(), sample_size=10_000
     )
@@ -53,7 +53,7 @@ def test_a_wrong_owner_deeper_than_any_path_is_seen(chain: Chain) -> None:
     assert mismatch.endswith("/next/last belongs to 20001:20000")
 
 
-def test_the_other_looks_end_as_ever(chain: Chain) -> None:
+def test_the_other_walks_end_as_ever(chain: Chain) -> None:
     assert newest_modification(chain.root).newest_at is not None
     assert sample_root_paths(chain.root) == []
     lint_tree(chain.root)

@@ -75,7 +75,7 @@ def test_what_stood_under_the_name_is_replaced_and_never_followed(
     assert precious.stat().st_uid == os.geteuid()
 
 
-def test_a_directory_under_the_name_is_told_and_nothing_is_left(
+def test_a_directory_under_the_name_is_reported_and_nothing_is_left(
     tmp_path: Path,
 ) -> None:
     (tmp_path / ".p4config" / "inside").mkdir(parents=True)
@@ -98,7 +98,7 @@ def test_a_link_in_place_of_the_root_is_not_followed(tmp_path: Path) -> None:
     assert not list(elsewhere.iterdir())
 
 
-def test_a_root_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_root_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PermanentGatewayError, match="No such file"):
         write(tmp_path / "missing")
 

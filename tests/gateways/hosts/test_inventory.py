@@ -189,7 +189,7 @@ def test_what_lies_where_a_file_is_opened_for_delete_is_archived(root: Path) -> 
     assert entries_to_archive(unsaved, [report]) == []
 
 
-def test_the_changes_of_before_are_told(root: Path) -> None:
+def test_the_changes_of_before_are_reported(root: Path) -> None:
     report = ShelveReport(shelves=(), not_shelved=(), moved={"9": "default"})
 
     before = opened_before([opened("a", change="9"), opened("b", change="7")], [report])

@@ -532,7 +532,9 @@ def test_a_killed_process_is_an_error_and_not_a_hang(
 
 
 @needs_root
-def test_progress_is_told_and_a_stop_is_obeyed(tmp_path: Path, walker: Walker) -> None:
+def test_progress_is_reported_and_a_stop_is_obeyed(
+    tmp_path: Path, walker: Walker
+) -> None:
     entries = plant(tmp_path / "clone")
     seen: list[OwnershipProgress] = []
     change_ownership(
@@ -574,7 +576,7 @@ def test_in_a_volume_of_its_own_all_is_owned_too(
 
 
 @needs_root
-def test_in_a_volume_of_its_own_links_that_were_not_looked_at_are_no_failure(
+def test_in_a_volume_of_its_own_unvisited_links_are_no_failure(
     tmp_path: Path, walker: Walker
 ) -> None:
     root = tmp_path / "clone"

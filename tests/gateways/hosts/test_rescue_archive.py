@@ -291,7 +291,7 @@ def test_names_of_directories_are_checked(root: Path) -> None:
 # --- the rescue area
 
 
-def test_a_missing_rescue_area_is_told(root: Path) -> None:
+def test_a_missing_rescue_area_is_reported(root: Path) -> None:
     with pytest.raises(Refused) as caught:
         archive(root, [], rescue_root=root.parent / "absent")
 
@@ -329,7 +329,7 @@ def test_a_full_disk_leaves_nothing_behind(root: Path) -> None:
 
 
 @needs_root
-def test_a_read_only_rescue_area_is_told(root: Path) -> None:
+def test_a_read_only_rescue_area_is_reported(root: Path) -> None:
     place = root.parent / "readonly"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place], check=True)

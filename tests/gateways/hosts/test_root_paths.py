@@ -11,7 +11,7 @@ from provisioner.gateways.hosts import root_paths
 from provisioner.gateways.hosts.root_paths import sample_root_paths
 
 
-def test_files_that_the_build_made_are_looked_into(tmp_path: Path) -> None:
+def test_files_that_the_build_made_are_searched(tmp_path: Path) -> None:
     root = tmp_path / "t-main"
     (root / "out").mkdir(parents=True)
     (root / "out" / "main.d").write_bytes(b"\0main.o: " + bytes(root) + b"/src/main.c")

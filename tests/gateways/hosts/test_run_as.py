@@ -113,7 +113,7 @@ def test_a_child_that_is_killed_may_be_tried_again() -> None:
     assert raised.value.remote_code == "-9"
 
 
-def test_a_child_that_is_too_slow_is_stopped_and_told() -> None:
+def test_a_child_that_is_too_slow_is_stopped() -> None:
     pids: list[int] = []
 
     with pytest.raises(ChildFailed, match=r"longer than 2 seconds"):
@@ -123,7 +123,7 @@ def test_a_child_that_is_too_slow_is_stopped_and_told() -> None:
     assert not is_alive(pids[0])
 
 
-def test_a_child_that_somebody_stopped_is_killed_and_told(
+def test_a_child_that_somebody_stopped_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(run_as, "SILENT_AFTER_SECONDS", 0.2)

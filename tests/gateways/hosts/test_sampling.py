@@ -32,7 +32,7 @@ def test_a_tree_of_one_owner_has_no_mismatch(tree: Path) -> None:
     assert sample(tree).mismatches == ()
 
 
-def test_a_small_tree_is_looked_at_whole_and_each_entry_once(tmp_path: Path) -> None:
+def test_a_small_tree_is_visited_whole_and_each_entry_once(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "c").touch()
@@ -40,7 +40,7 @@ def test_a_small_tree_is_looked_at_whole_and_each_entry_once(tmp_path: Path) -> 
     assert sample(tmp_path).checked == 4
 
 
-def test_no_more_is_looked_at_than_asked_for(tree: Path) -> None:
+def test_no_more_is_visited_than_asked_for(tree: Path) -> None:
     assert sample(tree, sample_size=10).checked == 11  # and the root
 
 
@@ -71,7 +71,7 @@ def test_one_wrong_owner_at_any_depth_is_seen(
 
 
 @needs_root
-def test_links_are_looked_at_and_never_through(tmp_path: Path) -> None:
+def test_links_are_visited_and_never_followed(tmp_path: Path) -> None:
     strange = tmp_path / "strange"
     (strange / "inside").mkdir(parents=True)
     os.chown(strange, 20001, 20001)

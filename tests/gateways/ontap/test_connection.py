@@ -73,7 +73,7 @@ def change(
 # --- answers
 
 
-def test_a_request_carries_our_account(tmp_path: Path) -> None:
+def test_a_request_has_our_account(tmp_path: Path) -> None:
     with running_peer(tmp_path, Answer(body={"name": "sim1"})) as peer:
         assert ask(peer.account()) == {"name": "sim1"}
     assert peer.headers[0]["Authorization"].startswith("Basic ")
@@ -107,7 +107,7 @@ def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     assert len(peer.asked) == 1
 
 
-def test_a_refusal_carries_ontaps_code_and_words(tmp_path: Path) -> None:
+def test_a_refusal_has_ontaps_code_and_words(tmp_path: Path) -> None:
     with running_peer(tmp_path, not_there()) as peer, pytest.raises(NotFound) as error:
         ask(peer.account())
     assert error.value.remote_code == "4"
@@ -257,7 +257,7 @@ def test_a_change_made_at_once_has_no_job(tmp_path: Path) -> None:
         assert change(peer) == []
 
 
-def test_a_job_that_is_over_when_the_answer_comes_is_still_looked_at(
+def test_a_job_that_is_over_when_the_answer_comes_is_still_read(
     tmp_path: Path,
 ) -> None:
     done = Answer(status=201, body={"job": {"uuid": JOB}})
@@ -284,7 +284,7 @@ def test_a_failed_job_means_what_its_code_means(tmp_path: Path) -> None:
     assert "has not expired" in error.value.sentence
 
 
-def test_a_job_that_failed_for_now_is_not_looked_at_again(tmp_path: Path) -> None:
+def test_a_job_that_failed_for_now_is_not_read_again(tmp_path: Path) -> None:
     failed = job("failure", code=524486, message="volume is busy")
     with running_peer(tmp_path, ACCEPTED, failed) as peer, pytest.raises(Busy) as error:
         change(peer)
@@ -327,7 +327,7 @@ def test_a_check_at_a_job_may_fail_now_and_then(tmp_path: Path) -> None:
         assert change(peer) == [JOB]
 
 
-def test_a_job_that_cannot_be_looked_at_is_given_up(tmp_path: Path) -> None:
+def test_a_job_that_cannot_be_read_is_given_up(tmp_path: Path) -> None:
     away = Answer(status=503)
     with running_peer(tmp_path, ACCEPTED, *[away] * 10) as peer, pytest.raises(Busy):
         change(peer)

@@ -1,4 +1,4 @@
-"""Waiting looks often at first, seldom later, and ends."""
+"""Waiting polls often at first, seldom later, and ends."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_sync_without_work_ends_with_nothing_and_says_so() -> None:
     assert (seen[-1].files, seen[-1].files_total) == (0, 0)
 
 
-def test_progress_is_told_a_few_times_a_second_at_most() -> None:
+def test_progress_is_reported_a_few_times_a_second_at_most() -> None:
     seen: list[SyncProgress] = []
     counter = SyncCounter(seen.append)
     began = time.monotonic()

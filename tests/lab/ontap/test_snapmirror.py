@@ -1,4 +1,4 @@
-"""SnapMirror: what is carried, the states on the way, and what is refused."""
+"""SnapMirror: what is copied, the states on the way, and what is refused."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def clone_there(rest: Rest, svm: str, snapshot: str) -> str:
     )
 
 
-def test_a_transfer_carries_the_files_and_they_can_be_cloned(
+def test_a_transfer_copies_the_files_and_they_can_be_cloned(
     here: Rest, pair: OntapLab
 ) -> None:
     template = source(here)

@@ -1,4 +1,4 @@
-"""A flush planned by the database is the one that looks at each file."""
+"""A flush planned by the database equals one planned file by file."""
 
 from __future__ import annotations
 
