@@ -124,7 +124,7 @@ def parts(rows: Any) -> Iterator[tuple[str, str, Swap]]:
     last = "?page=99999"
     by_key = swapped(f"{lists}.KeyPaginator", by=Paginator)
     yield "KeyPaginator", reverse("admin-workspace-list") + last, by_key
-    yield "KeyPaginator", reverse("trail") + last, by_key
+    yield "KeyPaginator", reverse("audit-log") + last, by_key
     counting = swapped(f"{lists}.CountingPaginator", by=Paginator)
     yield "CountingPaginator", reverse("abandoned-list"), counting
 

@@ -49,12 +49,13 @@ def measure(running: Running) -> dict[str, Any]:
     from provisioner.accounts.models import User
     from provisioner.accounts.tokens import token_create
     from provisioner.workspace_requests.actions import workspace_create
+    from provisioner.workspace_requests.requests import WorkspaceRequest
 
     running.child("worker").stop()
     running.child("web").stop()
     figures = watch_poll(running.site.perforce_server)
     alice = User.objects.get(username="alice")
-    workspace = workspace_create(by=alice, template=running.template)
+    workspace = workspace_create(WorkspaceRequest(by=alice, template=running.template))
     _, secret = token_create(by=alice)
     api = Client(headers={"host": "localhost", "authorization": f"Bearer {secret}"})
     where = f"/api/v1/workspaces/{workspace.pk}"

@@ -19,7 +19,6 @@ from django.urls import get_resolver, reverse
 from provisioner.accounts.models import User
 from provisioner.accounts.permissions import PERMISSIONS, Role, Verb, may
 from provisioner.engine.queries import operations_visible_to
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import (
     can_change_workspace,
@@ -29,6 +28,7 @@ from provisioner.workspaces.permissions import (
 from provisioner.workspaces.queries import workspaces_visible_to
 from tests.support.factories import UserFactory
 from tests.support.module_rows import written_once
+from tests.support.requests import workspace_create
 from tests.support.rights_world import (
     ROLES,
     People,
@@ -144,7 +144,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "palette": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER, "post": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
-    "trail": {"get": ADMINISTER},
+    "audit-log": {"get": ADMINISTER},
     "audit": {"get": ADMINISTER, "post": ADMINISTER},
     "audit-run": {"post": ADMINISTER},
     "audit-adopt": {"post": ADMINISTER},

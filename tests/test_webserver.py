@@ -22,8 +22,8 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.demo.processes import Child
 from provisioner.webserver import Worker
-from provisioner.workspace_requests.actions import workspace_create
 from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.requests import workspace_create
 
 THREADS = 12
 # A machine with much else to do; a wait is 30 s.

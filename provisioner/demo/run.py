@@ -27,6 +27,7 @@ from provisioner.demo.processes import Child, ProcessFailed, manage, started_ane
 from provisioner.engine.models import Operation
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspace_requests.requests import WorkspaceRequest
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import latest_operation
@@ -205,7 +206,7 @@ class Demo:
     def provision(self, template: Template) -> tuple[Workspace, dict[str, Any]]:
         """Make a workspace for alice; return it with what it took."""
         alice = User.objects.get(username="alice")
-        workspace = workspace_create(by=alice, template=template)
+        workspace = workspace_create(WorkspaceRequest(by=alice, template=template))
         operation = latest_operation(workspace)
         assert operation is not None
         self._follow(operation)

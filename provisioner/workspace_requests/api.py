@@ -26,6 +26,7 @@ from provisioner.lib.refusals import (
     WorkspaceRetired,
 )
 from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspace_requests.requests import WorkspaceRequest
 from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
@@ -95,7 +96,7 @@ class WorkspaceViewSet(ApiViewSet):
         seconds = self.read_query(WaitQuery)["wait"]
         asked = self.read_body(s.WorkspaceCreateSerializer)
         template = self._template(asked)
-        workspace = workspace_create(
+        asked_for = WorkspaceRequest(
             by=self.user,
             template=template,
             snapshot=self._snapshot(asked, template=template),
@@ -107,7 +108,7 @@ class WorkspaceViewSet(ApiViewSet):
             heartbeat_seconds=asked.get("heartbeat_seconds"),
             request_key=request_key(request),
         )
-        return self._made(workspace, seconds=seconds)
+        return self._made(workspace_create(asked_for), seconds=seconds)
 
     def _made(self, workspace: Workspace, *, seconds: int) -> Response:
         """Answer with a workspace that can be worked in, or is still being made.
@@ -179,21 +180,21 @@ class WorkspaceViewSet(ApiViewSet):
         return self._settled(workspace.pk, seconds=seconds, status=200)
 
     @described(
-        "Look what in a workspace is not submitted",
-        "Nothing is changed by that. The answer is the operation to follow: its "
-        "`findings` list what there is by kind, with `counts` and bytes; `blockers` "
-        "are sentences that say what stands against transferring the work.",
+        "Check a workspace for unsubmitted work",
+        "This changes nothing. The answer is the operation to follow: its `findings` "
+        "list what there is by kind, with `counts` and bytes; `blockers` are sentences "
+        "that say why the work cannot be transferred.",
         ok=OperationSerializer,
         status=202,
         refused=[400, 403, 404, 409],
         operation_id="workspaces_check",
     )
     @action(methods=["post"], detail=True)
-    def look(self, request: Request, pk: int) -> Response:
-        look = workspace_check(by=self.user, workspace=self.get_object())
-        look = operations_visible_to(self.user).get(pk=look.pk)
-        where = reverse("api:operation-detail", [look.pk], request=request)
-        body = OperationSerializer(look).data
+    def check(self, request: Request, pk: int) -> Response:
+        check = workspace_check(by=self.user, workspace=self.get_object())
+        operation = operations_visible_to(self.user).get(pk=check.pk)
+        where = reverse("api:operation-detail", [operation.pk], request=request)
+        body = OperationSerializer(operation).data
         return Response(body, status=202, headers={"Location": where})
 
     @described(

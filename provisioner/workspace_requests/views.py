@@ -11,6 +11,7 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, posted
 from provisioner.workspace_requests import actions
 from provisioner.workspace_requests.forms import WorkspaceCreateForm
+from provisioner.workspace_requests.requests import WorkspaceRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -21,7 +22,9 @@ def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             workspace = actions.workspace_create(
-                by=request.user, template=template, **form.cleaned_data
+                WorkspaceRequest(
+                    by=request.user, template=template, **form.cleaned_data
+                )
             )
         except ActionRefused as refusal:
             form.refuse(refusal)

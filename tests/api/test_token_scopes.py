@@ -24,11 +24,11 @@ from provisioner.notify.actions.subscriptions import (
 )
 from provisioner.notify.models import Subscription
 from provisioner.transfer.actions import workspace_transfer
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.api_clients import JsonClient
 from tests.support.factories import SnapshotFactory
+from tests.support.requests import workspace_create
 from tests.support.workspaces import end, running_of
 
 TOKENS = "/api/v1/tokens"

@@ -25,10 +25,10 @@ from provisioner.dashboard import receivers
 from provisioner.engine.models import Operation, Step
 from provisioner.leases.models import LeasePolicy
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import PASSWORD, SiteFactory
+from tests.support.requests import workspace_create
 
 SECRET = "hunter2-of-the-depot"
 

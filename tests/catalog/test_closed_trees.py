@@ -18,7 +18,6 @@ from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
 from provisioner.lib.names import TAG_PREFIX
 from provisioner.sites.models import OpenTo, Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.sweeps.exports import apply_exports
 from tests.support.api_clients import api_of
@@ -27,6 +26,7 @@ from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once
 from tests.support.lab import Lab, build
 from tests.support.projects import Project
+from tests.support.requests import workspace_create
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

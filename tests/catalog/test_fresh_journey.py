@@ -25,12 +25,12 @@ from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.notify.models import Subscription
 from provisioner.notify.sweeps.mails import sweep_notifications
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.projects import Project
+from tests.support.requests import workspace_create
 from tests.support.submits import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)

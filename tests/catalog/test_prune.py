@@ -16,9 +16,9 @@ from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
-from provisioner.workspace_requests.actions import workspace_create
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

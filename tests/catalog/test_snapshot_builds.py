@@ -17,12 +17,12 @@ from provisioner.catalog.snapshot_comments import mark_of
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.projects import Project
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

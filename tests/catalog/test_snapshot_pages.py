@@ -8,10 +8,10 @@ from django.test import Client
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.behind import known_to_be_behind
 from tests.support.factories import SnapshotFactory
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db
 

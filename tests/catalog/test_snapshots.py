@@ -24,11 +24,11 @@ from provisioner.lib.refusals import (
     NothingToRefresh,
     TemplateInvalid,
 )
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.behind import known_to_be_behind
 from tests.support.factories import SnapshotFactory, UserFactory, purge
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db
 

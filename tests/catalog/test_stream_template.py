@@ -12,10 +12,10 @@ from provisioner.catalog.actions.templates import template_build, template_creat
 from provisioner.catalog.models import Template
 from provisioner.gateways import registry
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -31,13 +31,13 @@ from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspace_requests.actions import workspace_create
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
 from tests.support.projects import Project
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

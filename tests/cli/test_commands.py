@@ -20,7 +20,6 @@ from provisioner.catalog.models import Snapshot
 from provisioner.cli import cloneyard
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
@@ -28,6 +27,7 @@ from provisioner.workspaces.workflows import PROVISION
 from tests.support.command_line import CommandLine, ended_with, printed
 from tests.support.factories import PASSWORD, SnapshotFactory, TemplateFactory
 from tests.support.proxy import HOLD, LOSE, PASS, Between
+from tests.support.requests import workspace_create
 from tests.support.warm_pools import filled, make_pool
 from tests.support.workspaces import end, running_of
 

@@ -25,7 +25,6 @@ from provisioner.accounts.models import ApiToken
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.broker import SCRIPT, Broker, said_by_broker, ticket_of
 from tests.support.factories import (
@@ -36,6 +35,7 @@ from tests.support.factories import (
 )
 from tests.support.lab import Lab
 from tests.support.proxy import HOLD, LOSE, PASS, Between, Mishap, standing_before
+from tests.support.requests import workspace_create
 
 
 # "settings" is hypothesis's here.

@@ -38,11 +38,11 @@ from provisioner.leases.models import LeasePolicy
 from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import WebhookDelivery
 from provisioner.pools.actions import pool_create
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import PASSWORD, SnapshotFactory, UserFactory
 from tests.support.module_rows import Write, written_once
+from tests.support.requests import workspace_create
 
 __all__ = ["written_once"]
 

@@ -23,7 +23,6 @@ from provisioner.catalog.actions.templates import template_build, template_creat
 from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
 from tests.support.checkpoints import rev
@@ -31,6 +30,7 @@ from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, running_lab
 from tests.support.rcs_archives import archive
+from tests.support.requests import workspace_create
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

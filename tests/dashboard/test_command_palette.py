@@ -9,9 +9,9 @@ from pytest_django import DjangoAssertNumQueries
 from provisioner.accounts.models import Team, User
 from provisioner.dashboard.views.palette import places_for
 from provisioner.engine.models import Operation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
+from tests.support.requests import workspace_create
 
 
 def titles(user: User, text: str) -> list[str]:

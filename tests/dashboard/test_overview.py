@@ -19,10 +19,10 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
 from provisioner.sites.models import CapacityDay, SiteCapacity
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.ready_times import days_to_ready
 from tests.support.factories import SiteFactory, UserFactory
+from tests.support.requests import workspace_create
 
 GIB = 2**30
 

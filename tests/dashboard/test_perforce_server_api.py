@@ -9,8 +9,8 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import tasks
 from provisioner.engine.models import Governor
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db
 

@@ -16,10 +16,10 @@ from provisioner.engine.models import Governor
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.sites.models import PerforceServer
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import confirm, post, table
 from tests.support.factories import PerforceServerFactory, UserFactory
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db
 

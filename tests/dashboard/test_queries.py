@@ -21,11 +21,11 @@ from provisioner.catalog.queries import (
 )
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory, purge
+from tests.support.requests import workspace_create
 
 
 def ask(by: User, template: Template, *, count: int = 1) -> list[Workspace]:

@@ -32,7 +32,6 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.lib.refusals import NotAllowed
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from tests.support.drift_scene import (
@@ -53,6 +52,7 @@ from tests.support.drift_scene import (
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
 __all__ = [

@@ -20,7 +20,6 @@ from provisioner.drift.models import Finding
 from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -44,6 +43,7 @@ from tests.support.drift_scene import (
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import BUILD, Lab, build, define_template
+from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
 __all__ = ["admin", "emptied_lab", "foreign", "ontap", "owner", "p4", "perforce"]

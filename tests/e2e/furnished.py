@@ -35,7 +35,6 @@ from provisioner.sites.models import CapacityDay, ConnectionTest, Site, SiteCapa
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps.conflicts import kept_aside
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.actions.sharing import workspace_share
@@ -44,6 +43,7 @@ from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
 from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import SiteFactory, TemplateFactory, UserFactory
+from tests.support.requests import workspace_create
 from tests.support.warm_pools import fail, filled, make_pool
 
 GIB, TIB = 2**30, 2**40

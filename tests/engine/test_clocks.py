@@ -29,10 +29,10 @@ from provisioner.engine.models import Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import alive_workers
 from provisioner.leases.sweeps.leases import purge_expired, sweep_leases
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.clock import can_be_shifted, clock_ahead
 from tests.support.jobs import queue_sweep
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

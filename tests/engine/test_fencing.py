@@ -33,7 +33,6 @@ from provisioner.gateways.hosts.files import write_as_owner
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.lib.refusals import StateChanged, StepCutShort
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
@@ -47,6 +46,7 @@ from tests.support.forkserver import Warm, warm
 from tests.support.jobs import queue_sweep
 from tests.support.lab import Lab
 from tests.support.projects import Project
+from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -24,12 +24,12 @@ from provisioner.engine import states as engine_states
 from provisioner.engine import tasks, workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways.errors import Busy, Refused, Unreachable
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.jobs import queue_sweep, run_jobs_once, settle
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

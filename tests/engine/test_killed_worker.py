@@ -18,12 +18,12 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child, manage
 from provisioner.engine.models import Operation, Step
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.workflows import PROVISION
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 

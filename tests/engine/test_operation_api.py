@@ -11,8 +11,8 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from tests.support.requests import workspace_create
 
 OPERATIONS = "/api/v1/operations"
 

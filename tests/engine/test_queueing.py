@@ -14,9 +14,9 @@ from provisioner.catalog.models import Template
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Step
 from provisioner.engine.queueing import defer_once
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

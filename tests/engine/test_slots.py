@@ -35,9 +35,9 @@ from provisioner.sites.actions.pausing import (
     perforce_server_resume,
 )
 from provisioner.sites.models import PerforceServer
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.requests import workspace_create
 from tests.support.warm_pools import make_pool
 
 pytestmark = pytest.mark.django_db

@@ -13,10 +13,10 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.sweeps.watchdog import watchdog
 from provisioner.gateways import registry
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.jobs import queue_sweep, run_jobs_once, settle
+from tests.support.requests import workspace_create
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

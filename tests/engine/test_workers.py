@@ -27,9 +27,9 @@ from provisioner.engine.job_manager import LastingJobManager
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.worker_pools import Pool, pools_of
 from provisioner.engine.workers import alive_workers
-from provisioner.workspace_requests.actions import workspace_create
 from tests.support.database_outage import cut_off_everybody_else, let_in
 from tests.support.jobs import queue_sweep
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

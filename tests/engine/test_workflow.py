@@ -19,9 +19,9 @@ from provisioner.engine.tasks import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.sites.models import Site
 from provisioner.transfer.models import TransferOperation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import WorkspaceOperation
 from provisioner.workspaces.workflows import PROVISION, PURGE, RETIRE
+from tests.support.requests import workspace_create
 
 KINDS = [
     *WorkspaceOperation,

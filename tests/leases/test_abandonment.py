@@ -15,10 +15,10 @@ from provisioner.engine.models import Operation
 from provisioner.leases.abandoned import abandoned_matching, abandoned_workspaces
 from provisioner.leases.abandonment import Abandonment, abandonment_of
 from provisioner.lib.refusals import NotAllowed
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
+from tests.support.requests import workspace_create
 
 
 def make_ready(owner: User, snapshot: Snapshot, *, name: str) -> Workspace:

@@ -17,10 +17,10 @@ from provisioner.leases.sweeps.activity import (
     check_trees,
     sweep_activity,
 )
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 
 LONG_AGO = 1_600_000_000
 

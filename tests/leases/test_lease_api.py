@@ -16,10 +16,10 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS
 from provisioner.leases.models import LeasePolicy
 from provisioner.notify.models import Notification
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.api_clients import api_of
 from tests.support.factories import UserFactory
+from tests.support.requests import workspace_create
 
 WORKSPACES = "/api/v1/workspaces"
 POLICIES = "/api/v1/lease-policies"

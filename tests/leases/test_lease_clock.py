@@ -38,13 +38,13 @@ from provisioner.notify import workspaces
 from provisioner.notify.mails import mail_of
 from provisioner.notify.models import Notification
 from provisioner.notify.sweeps.mails import send_due
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retire
 from provisioner.workspaces.models import LEASED, Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.clock import BEGINS_AT, Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.mail_server import BACKEND, Killed, Mailbox
+from tests.support.requests import workspace_create
 
 __all__ = ["clock"]
 

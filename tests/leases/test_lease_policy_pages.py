@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.leases.models import LeasePolicy
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
+from tests.support.requests import workspace_create
 
 EDIT = "/lease-policies/edit/"
 SHORT = {

@@ -21,9 +21,9 @@ from provisioner.limits import admission
 from provisioner.limits.queries import limits_of_sites
 from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import Site, SiteCapacity
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.requests import workspace_create
 
 GIB = 2**30
 

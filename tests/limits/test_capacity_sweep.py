@@ -18,7 +18,6 @@ from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.limits import sweeps as limit_sweeps
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from tests.support.entries import entries_below
@@ -26,6 +25,7 @@ from tests.support.factories import SiteFactory, UserFactory
 from tests.support.jobs import POLL_EVERY_SECONDS, SETTLED_WITHIN_SECONDS
 from tests.support.lab import Lab
 from tests.support.ontap_scene import LabControl
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,12 +19,12 @@ from provisioner.gateways.webhooks.sending import signature
 from provisioner.notify import webhooks
 from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent
 from provisioner.notify.sweeps import webhooks as sweep
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
 from tests.support.clock import Clock, clock
 from tests.support.factories import TemplateFactory, UserFactory
+from tests.support.requests import workspace_create
 from tests.support.webhook_receiver import Listener, listening
 
 __all__ = ["clock"]

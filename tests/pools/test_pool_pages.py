@@ -9,9 +9,9 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.pools.models import Pool
 from provisioner.pools.sweeps import sweep_pools
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import browser_of
+from tests.support.requests import workspace_create
 from tests.support.warm_pools import fail, filled, make_pool
 
 
@@ -45,9 +45,9 @@ def test_a_pool_is_made_shown_changed_and_deleted(
     operation = members[0].operations.get()
     shown = as_admin.get(reverse("operation-detail", args=[operation.pk]))
     assert reverse("pool-detail", args=[pool.pk]) in shown.text
-    trail = as_admin.get(reverse("trail")).text
-    assert members[0].name in trail
-    assert reverse("workspace-detail", args=[members[0].pk]) not in trail
+    audit_log = as_admin.get(reverse("audit-log")).text
+    assert members[0].name in audit_log
+    assert reverse("workspace-detail", args=[members[0].pk]) not in audit_log
 
     edited = as_admin.post(
         reverse("pool-edit", args=[pool.pk]),

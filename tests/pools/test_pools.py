@@ -41,13 +41,13 @@ from provisioner.pools import queries as pool_queries
 from provisioner.pools.actions import pool_create, pool_delete, pool_update
 from provisioner.pools.models import Pool
 from provisioner.pools.sweeps import AT_ONCE, sweep_pools
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.claim import why_cold
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import seconds_it_took, workspaces_visible_to
 from provisioner.workspaces.ready_times import usual_seconds
 from tests.support.factories import SnapshotFactory, UserFactory, purge
+from tests.support.requests import workspace_create
 from tests.support.warm_pools import fail, filled, finish, make_pool
 
 W = Workspace.State

@@ -9,11 +9,11 @@ import pytest
 from provisioner.catalog.models import Template
 from provisioner.limits.sweeps import measure
 from provisioner.sites.models import Site, SiteCapacity
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_purge, workspace_retire
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import build
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

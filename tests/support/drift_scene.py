@@ -21,11 +21,11 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume, VolumeSpec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import DEPOT, Lab, Published
+from tests.support.requests import workspace_create
 
 K, A = Finding.Kind, Finding.Action
 FOREIGN = "foreign_volume"

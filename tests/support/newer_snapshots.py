@@ -17,11 +17,11 @@ from provisioner.gateways import registry
 from provisioner.gateways.perforce.types import OpenedFile
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.transfer.models import Transfer
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
 

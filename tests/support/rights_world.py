@@ -23,13 +23,13 @@ from provisioner.leases.models import LeasePolicy
 from provisioner.notify.models import Webhook
 from provisioner.notify.webhooks import write_test
 from provisioner.pools.models import Pool
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.findings import finding_about
 from tests.support.module_rows import Write
+from tests.support.requests import workspace_create
 
 ROLES = {
     "alice": Role.OWNER,

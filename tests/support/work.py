@@ -9,10 +9,10 @@ import pytest
 
 from provisioner.catalog.models import Template
 from provisioner.demo import depot
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 
 
 @pytest.fixture

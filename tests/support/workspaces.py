@@ -9,11 +9,11 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import purge
+from tests.support.requests import workspace_create
 
 UNSAVED = {
     "opened": [

@@ -22,7 +22,6 @@ from provisioner.lib.refusals import (
 )
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.models import TransferOperation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_restore,
@@ -46,6 +45,7 @@ from tests.support.newer_snapshots import (
     others,
     transfer_into,
 )
+from tests.support.requests import workspace_create
 from tests.support.work import AtWork
 
 __all__ = ["alice_at_work", "others"]

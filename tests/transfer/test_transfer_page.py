@@ -18,10 +18,10 @@ from provisioner.engine.models import Operation
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps.conflicts import kept_aside
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory
+from tests.support.requests import workspace_create
 
 SignIn = Callable[[User], Client]
 

@@ -15,11 +15,11 @@ from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.engine.models import Operation
 from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.lists.listing import CountingPaginator, KeyPaginator
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.browsers import confirm, post, table
+from tests.support.requests import workspace_create
 from tests.support.workspaces import end, running_of, states_of
 
 ALL, TRASH = "/workspaces/", "/trash/"

@@ -25,10 +25,10 @@ from provisioner.lib.refusals import (
     RequestKeyReused,
     SnapshotGone,
 )
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.making import _as_name
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, UserFactory
+from tests.support.requests import workspace_create
 
 
 def test_create_queues_the_check_at_read_access(

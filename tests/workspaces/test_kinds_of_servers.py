@@ -26,7 +26,6 @@ from provisioner.gateways.perforce.connection import (
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.bisections_in_lab import changes_of, wait_for
 from tests.support.drift_scene import audit, long_ago, made_long_ago, resolve
@@ -34,6 +33,7 @@ from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, fill, running_lab
 from tests.support.newer_snapshots import Others, bring, opened_in, others
+from tests.support.requests import workspace_create
 from tests.support.retiring import contents_of, restore, retire
 
 __all__ = ["others"]

@@ -16,10 +16,10 @@ from provisioner.engine import states as engine_states
 from provisioner.engine import tasks
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import NothingToStop
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
+from tests.support.requests import workspace_create
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -20,7 +20,6 @@ from provisioner.gateways.hosts.sampling import (
     sample_ownership_remotely,
 )
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import ensure_owner
@@ -28,6 +27,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
+from tests.support.requests import workspace_create
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -14,11 +14,11 @@ from provisioner.gateways import registry
 from provisioner.lib.refusals import PurposeNotSupported
 from provisioner.sites.models import ServerAbilities
 from provisioner.sites.sweeps.abilities import check_abilities
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 
 ALL_TYPES = ["writeable", "readonly", "partitioned", "partitioned-jnl"]
 

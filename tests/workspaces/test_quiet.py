@@ -9,9 +9,9 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways.errors import Busy
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import WorkspaceRun
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db
 

@@ -14,12 +14,12 @@ from provisioner.demo import depot
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.sites.models import PerforceServer
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.lab import DEPOT, Lab
 from tests.support.protections import Protect, protect
+from tests.support.requests import workspace_create
 
 __all__ = ["protect"]
 

@@ -18,7 +18,6 @@ from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.lib.refusals import NotAllowed, WorkspaceRetired
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
@@ -26,6 +25,7 @@ from provisioner.workspaces.workflows import PURGE, RETIRE
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab
+from tests.support.requests import workspace_create
 from tests.support.retiring import retire_and_purge
 from tests.support.work import KINDS_OF_WORK, AtWork
 

@@ -17,7 +17,6 @@ from provisioner.lib.refusals import (
     NotAllowed,
     WorkspaceNotReady,
 )
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import can_see_workspace, roles_towards
@@ -25,6 +24,7 @@ from provisioner.workspaces.queries import workspaces_shared_with, workspaces_vi
 from provisioner.workspaces.sharing import company_of
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.module_rows import written_once
+from tests.support.requests import workspace_create
 from tests.support.rights_world import (
     address_of,
     people,

@@ -14,10 +14,10 @@ from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.refusals import StateChanged
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import WORKSPACE_TRANSITIONS, set_workspace_state
 from tests.support.factories import purge
+from tests.support.requests import workspace_create
 
 W = Workspace.State
 

@@ -12,10 +12,10 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.api_clients import api_of
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.requests import workspace_create
 
 WORKSPACES = "/api/v1/workspaces"
 

@@ -9,11 +9,11 @@ from pytest_django import DjangoAssertNumQueries
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.browsers import confirm, is_polling, post, table
 from tests.support.factories import SnapshotFactory, TemplateFactory
+from tests.support.requests import workspace_create
 from tests.support.workspaces import end, running_of, states_of
 
 

@@ -12,9 +12,9 @@ from provisioner.catalog.models import Snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.web.http import digest
-from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import browser_of, is_polling
+from tests.support.requests import workspace_create
 
 HTMX = {"HX-Request": "true"}
 

@@ -32,12 +32,12 @@ def snapshot_to_clone(
 
     Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone.
     """
-    chosen = _snapshot_to_choose(template, snapshot, quality=quality)
-    _hold(chosen)
+    chosen = choose_snapshot(template, snapshot, quality=quality)
+    hold_snapshot(chosen)
     return chosen
 
 
-def _snapshot_to_choose(
+def choose_snapshot(
     template: Template, snapshot: Snapshot | None, *, quality: str
 ) -> Snapshot:
     """Return the same, but not locked: what lies ready holds its snapshot itself.
@@ -56,7 +56,7 @@ def _snapshot_to_choose(
     return snapshot
 
 
-def _hold(snapshot: Snapshot) -> None:
+def hold_snapshot(snapshot: Snapshot) -> None:
     """Lock a snapshot until our row is there: pruning takes what no row refers to.
 
     Raises: SnapshotGone.
@@ -66,7 +66,7 @@ def _hold(snapshot: Snapshot) -> None:
         raise SnapshotGone(snapshot=snapshot.name)
 
 
-def _next_id() -> int:
+def next_id() -> int:
     """Return the id that a new row is to have."""
     with connection.cursor() as cursor:
         table = Workspace._meta.db_table
@@ -74,7 +74,7 @@ def _next_id() -> int:
         return int(cursor.fetchone()[0])
 
 
-def _made_up_name(pk: int, *, owner: User, template: Template, purpose: str) -> str:
+def name_for(pk: int, *, owner: User, template: Template, purpose: str) -> str:
     """Return a free name: for people with a small number, else with the id.
 
     Machines ask for many at a time: so none waits for the name of another.

@@ -1,0 +1,110 @@
+"""What is asked for, and what that comes to at the moment."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine import clocks
+from provisioner.leases import queries as lease_queries
+from provisioner.leases.actions.heartbeats import check_heartbeat
+from provisioner.leases.actions.leases import end_of_first_lease
+from provisioner.leases.queries import Policy
+from provisioner.lib.refusals import AccountIncomplete, InvalidRequest
+from provisioner.lib.typed_names import check_name
+from provisioner.workspaces.actions.making import choose_snapshot
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.purposes import client_type_for
+from provisioner.workspaces.requests import fingerprint_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceRequest:
+    """Somebody's request for a workspace of a template.
+
+    Without a `snapshot` it gets the template's default, or with a `quality` (built,
+    tested) the newest of at least that. Without a `name` one is made from the owner's
+    and the template's. The lease is the usual one of the policy, or `lease_seconds`;
+    it ends earlier where its job said nothing for `heartbeat_seconds`. Requests with
+    the same `request_key` get the workspace of the first.
+    """
+
+    by: User
+    template: Template
+    name: str = ""
+    purpose: str = Workspace.Purpose.DEVELOPMENT
+    snapshot: Snapshot | None = None
+    quality: str = ""
+    wants_reconcile: bool = False
+    lease_seconds: int | None = None
+    heartbeat_seconds: int | None = None
+    request_key: str = ""
+
+    def check(self) -> None:
+        """Refuse what is not well formed, or not for this account or its token.
+
+        Raises: AccountIncomplete, InvalidRequest, OutOfScope.
+        """
+        if self.by.uid is None or self.by.gid is None:
+            raise AccountIncomplete(username=self.by.username)
+        if self.purpose not in Workspace.Purpose.values:
+            raise InvalidRequest(f"There is no purpose “{self.purpose}”.")
+        if self.name:
+            check_name(self.name)
+        if self.quality and self.snapshot is not None:
+            raise InvalidRequest("Choose a snapshot or a quality, one of the two.")
+        if self.quality and self.quality not in Template.WantedQuality.values:
+            raise InvalidRequest(f"There is no quality “{self.quality}” to ask for.")
+        check_heartbeat(self.heartbeat_seconds)
+        permissions.require_in_scope(
+            self.by, template=self.template, purpose=self.purpose
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what is asked for: equal for requests that say the same."""
+        return fingerprint_of(
+            template=self.template.pk,
+            name=self.name,
+            purpose=str(self.purpose),
+            snapshot=self.snapshot and self.snapshot.pk,
+            quality=self.quality,
+            reconcile=self.wants_reconcile,
+            lease=self.lease_seconds,
+            heartbeat=self.heartbeat_seconds,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a request comes to now: the snapshot to clone, and until when."""
+
+    now: dt.datetime
+    policy: Policy
+    expires_at: dt.datetime | None
+    snapshot: Snapshot
+    client_type: str
+
+
+def terms_of(request: WorkspaceRequest) -> Terms:
+    """Return what a request comes to at the database's time.
+
+    Raises: LeaseTooLong, NoSnapshot, NoGoodSnapshot, InvalidRequest,
+    PurposeNotSupported.
+    """
+    template, now = request.template, clocks.database_now()
+    policy = lease_queries.policy_for(template, request.purpose)
+    return Terms(
+        now=now,
+        policy=policy,
+        expires_at=end_of_first_lease(
+            by=request.by, policy=policy, lease_seconds=request.lease_seconds, now=now
+        ),
+        snapshot=choose_snapshot(template, request.snapshot, quality=request.quality),
+        client_type=client_type_for(
+            request.purpose, server=template.site.perforce_server
+        ),
+    )
