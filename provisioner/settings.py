@@ -99,6 +99,7 @@ INSTALLED_APPS = [
     "provisioner.notify",
     "provisioner.pools",
     "provisioner.workspace_requests",
+    "provisioner.people",
     "provisioner.dashboard",
     "provisioner.demo",
 ]

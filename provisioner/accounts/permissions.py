@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from django.contrib.auth.models import AnonymousUser
 
 from provisioner.accounts.models import User
-from provisioner.lib.refusals import NotAllowed, OutOfScope
+from provisioner.accounts.refusals import OutOfScope
+from provisioner.lib.refusals import NotAllowed
 
 
 class Owned(Protocol):

@@ -15,60 +15,6 @@ from provisioner.lib import limits
 from provisioner.lib.refusals import ActionRefused
 
 # What the domain refuses.
-REFUSAL_STATUS = {
-    "invalid": 400,
-    "template_invalid": 400,
-    "ticket_refused": 401,
-    "tickets_not_taken": 403,
-    "not_allowed": 403,
-    "not_allowed_to_keep": 403,
-    "token_scope": 403,
-    "refused": 409,
-    "name_taken": 409,
-    "pool_exists": 409,
-    "request_key_reused": 409,
-    "account_incomplete": 409,
-    "no_account": 409,
-    "perforce_away": 409,
-    "purpose_not_supported": 409,
-    "workspace_failed": 409,
-    "no_heartbeat": 409,
-    "no_snapshot": 409,
-    "no_good_snapshot": 409,
-    "nothing_to_refresh": 409,
-    "snapshot_gone": 409,
-    "workspace_busy": 409,
-    "workspace_retired": 409,
-    "nothing_to_restore": 409,
-    "nothing_to_retry": 409,
-    "nothing_good_newer": 409,
-    "nothing_newer": 409,
-    "nothing_to_abort": 409,
-    "being_transferred": 409,
-    "not_being_tried": 409,
-    "bisection_over": 409,
-    "too_many_commands": 409,
-    "not_in_trash": 409,
-    "lease_too_long": 409,
-    "lease_not_longer": 409,
-    "workspace_kept": 409,
-    "workspace_not_kept": 409,
-    "asked_already": 409,
-    "webhook_off": 409,
-    "preview_stale": 409,
-    "not_abandoned": 409,
-    "template_busy": 409,
-    "nothing_to_stop": 409,
-    "limit_reached": 409,
-    **dict.fromkeys(limits.REFUSALS, 409),
-    "state_changed": 409,
-    "finding_resolved": 409,
-    "finding_needs_you": 409,
-    "nobody_of_that_name": 409,
-    "already_theirs": 409,
-    "not_yourself": 409,
-    "team_exists": 409,
-}
 # What is refused before the domain sees it, and our own failure.
 OTHER_CODES = {
     "parse_error": "The body is not JSON.",
@@ -117,7 +63,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
             body["limits"] = [limit_shape(limit) for limit in exc.limits]
         if "workspace" in exc.facts:
             body["workspace"] = exc.facts["workspace"]
-        return Response(body, status=REFUSAL_STATUS[exc.code])
+        return Response(body, status=exc.http_status)
     if isinstance(exc, Http404):
         exc = exceptions.NotFound(OTHER_CODES["not_found"])
     elif isinstance(exc, DjangoPermissionDenied):

@@ -16,7 +16,6 @@ from provisioner.api.errors import (
     DATABASE_AWAY,
     NOT_SIGNED_IN,
     OTHER_CODES,
-    REFUSAL_STATUS,
     limit_shape,
 )
 from provisioner.lib.limits import LimitReached
@@ -42,7 +41,7 @@ def refusal(name: str, refused: ActionRefused) -> OpenApiExample:
         body["limits"] = [limit_shape(limit) for limit in refused.limits]
     if "workspace" in refused.facts:
         body["workspace"] = refused.facts["workspace"]
-    return answer(name, body, status=REFUSAL_STATUS[refused.code])
+    return answer(name, body, status=refused.http_status)
 
 
 def _other(name: str, code: str, *, status: int, detail: str = "") -> OpenApiExample:

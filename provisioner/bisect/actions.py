@@ -9,14 +9,17 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.bisect import search
 from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
 from provisioner.bisect.permissions import can_change_bisection
+from provisioner.bisect.refusals import BisectionOver, NotBeingTried, TooManyCommands
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import snapshots_for_trials
+from provisioner.catalog.refusals import NoSnapshot
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.queueing import defer
@@ -25,15 +28,7 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib.locks import pass_one_by_one
-from provisioner.lib.refusals import (
-    AccountIncomplete,
-    ActionRefused,
-    BisectionOver,
-    InvalidRequest,
-    NoSnapshot,
-    NotBeingTried,
-    TooManyCommands,
-)
+from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.limits.admission import check_admission
 from provisioner.workspaces.actions.making import insert_workspace, snapshot_to_clone
 from provisioner.workspaces.actions.retiring import workspace_retire

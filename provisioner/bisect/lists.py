@@ -8,7 +8,7 @@ from provisioner.bisect.actions import bisection_stop
 from provisioner.bisect.forms import BisectionFilterForm
 from provisioner.bisect.models import Bisection
 from provisioner.bisect.queries import bisections_visible_to
-from provisioner.lib.refusals import BisectionOver
+from provisioner.bisect.refusals import BisectionOver
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing, searched
 

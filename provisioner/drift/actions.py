@@ -14,9 +14,9 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.refusals import FindingNotOurs, FindingResolved
 from provisioner.engine.queueing import defer, defer_once
 from provisioner.engine.queues import PERFORCE, STORAGE
-from provisioner.lib.refusals import FindingNotOurs, FindingResolved
 from provisioner.sites.models import Site
 
 # The tasks are in sweeps/audit.py, which comes after actions: jobs name them.

@@ -8,5 +8,5 @@ class EngineConfig(AppConfig):
     name = "provisioner.engine"
 
     def ready(self) -> None:
-        """Have what each feature registers: its workflows, what it listens to."""
-        autodiscover_modules("workflows", "receivers", "system_checks")
+        """Load what features register: refusals, workflows, receivers, checks."""
+        autodiscover_modules("refusals", "workflows", "receivers", "system_checks")

@@ -35,11 +35,7 @@ from provisioner.engine.workflow import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.lib.databases import DATABASE_WENT_AWAY
-from provisioner.lib.refusals import (
-    StateChanged,
-    StepCutShort,
-    StepRefused,
-)
+from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 
 log = structlog.get_logger(__name__)
 

@@ -10,11 +10,13 @@ from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.catalog.models import Template
 from provisioner.leases.actions.leases import LONGEST_SECONDS
-from provisioner.lib.refusals import AccountIncomplete, InvalidRequest, PoolExists
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.weekly import parse_window
 from provisioner.pools.models import Pool
+from provisioner.pools.refusals import PoolExists
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
 

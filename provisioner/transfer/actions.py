@@ -6,6 +6,7 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import clocks
@@ -14,19 +15,12 @@ from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
-from provisioner.lib.refusals import (
-    AccountIncomplete,
-    BeingTransferred,
-    InvalidRequest,
-    NothingGoodNewer,
-    NothingNewer,
-    NothingToAbort,
-    WorkspaceNotReady,
-)
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_admission
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.queries import transfer_under_way
+from provisioner.transfer.refusals import NothingGoodNewer, NothingNewer, NothingToAbort
 from provisioner.workspaces.actions.making import (
     free_name,
     insert_workspace,
@@ -36,6 +30,7 @@ from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import snapshots_to_move_to
+from provisioner.workspaces.refusals import BeingTransferred, WorkspaceNotReady
 
 
 def workspace_transfer(

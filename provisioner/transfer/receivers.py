@@ -6,11 +6,11 @@ from typing import Any
 
 from django.dispatch import receiver
 
-from provisioner.lib.refusals import BeingTransferred
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.queries import transfer_under_way
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import BeingTransferred
 
 
 @receiver(before_retiring)

@@ -21,10 +21,6 @@ from provisioner.engine.queries import operations_visible_to
 from provisioner.leases.api import examples
 from provisioner.leases.api import workspaces as s
 from provisioner.leases.api.workspaces import WorkspaceListQuery, WorkspaceRetireQuery
-from provisioner.lib.refusals import (
-    WorkspaceFailed,
-    WorkspaceRetired,
-)
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.requests import WorkspaceRequest
 from provisioner.workspaces import queries as workspace_queries
@@ -37,6 +33,7 @@ from provisioner.workspaces.actions.retiring import (
 )
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import WorkspaceFailed, WorkspaceRetired
 
 
 class WorkspaceViewSet(ApiViewSet):

@@ -9,15 +9,12 @@ from django import forms
 from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
-from provisioner.lib.refusals import (
-    ActionRefused,
-    LeaseTooLong,
-    NameTaken,
-    RequestKeyReused,
-)
+from provisioner.leases.refusals import LeaseTooLong
+from provisioner.lib.refusals import ActionRefused, NameTaken
 from provisioner.web.forms import AskingForm, NameField
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import unsupported_purposes
+from provisioner.workspaces.refusals import RequestKeyReused
 
 SECONDS_A_DAY = 24 * 3600
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import clocks
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.heartbeats import check_heartbeat
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.queries import Policy
-from provisioner.lib.refusals import AccountIncomplete, InvalidRequest
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.typed_names import check_name
 from provisioner.workspaces.actions.making import choose_snapshot
 from provisioner.workspaces.models import Workspace

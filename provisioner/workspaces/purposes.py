@@ -7,9 +7,9 @@ Source: p4 help client, the Type field; client.readonly.dir in p4 help configura
 
 from __future__ import annotations
 
-from provisioner.lib.refusals import PurposeNotSupported
 from provisioner.sites.models import PerforceServer, ServerAbilities
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import PurposeNotSupported
 
 PARTITIONED_JNL = "partitioned-jnl"
 

@@ -13,8 +13,8 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
-from provisioner.lib.refusals import RequestKeyReused
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import RequestKeyReused
 
 KEYS_KEPT = dt.timedelta(days=7)
 """For how long a key stands for its first request."""

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from provisioner.api.errors import REFUSAL_STATUS
 from provisioner.api.schema import whole_schema
+from provisioner.lib.refusals import ActionRefused
 
 # What a script writer meets first: sign in, ask, poll, extend, retire, choose.
 SHOWN_FIRST = {
@@ -132,10 +132,19 @@ def error_schema() -> dict[str, Any]:
 
 
 def test_a_refusal_stands_under_its_status() -> None:
+    statuses = {refusal.code: refusal.http_status for refusal in refusals()}
     for shown in examples():
         code = isinstance(shown.value, dict) and shown.value.get("code")
-        if code in REFUSAL_STATUS and shown.where != "request":
-            assert shown.where == str(REFUSAL_STATUS[code]), shown
+        if code in statuses and shown.where != "request":
+            assert shown.where == str(statuses[code]), shown
+
+
+def refusals(
+    base: type[ActionRefused] = ActionRefused,
+) -> Iterator[type[ActionRefused]]:
+    yield base
+    for refusal in base.__subclasses__():
+        yield from refusals(refusal)
 
 
 @pytest.mark.parametrize("operation", SHOWN_FIRST)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import ApiToken, TokenUse, User
+from provisioner.accounts.refusals import OutOfScope
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Snapshot, Template
@@ -17,7 +18,7 @@ from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.models import LeasePolicy
-from provisioner.lib.refusals import NotAllowed, OutOfScope
+from provisioner.lib.refusals import NotAllowed
 from provisioner.notify.actions.subscriptions import (
     template_subscribe,
     template_unsubscribe,

@@ -17,13 +17,13 @@ from provisioner.catalog.queries import (
     reference_snapshot,
     templates_visible_to,
 )
-from provisioner.lib.refusals import (
-    InvalidRequest,
+from provisioner.catalog.refusals import (
     NoGoodSnapshot,
     NoSnapshot,
     NothingToRefresh,
     TemplateInvalid,
 )
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.behind import known_to_be_behind

@@ -19,6 +19,7 @@ from provisioner.catalog.actions.templates import (
 )
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
+from provisioner.catalog.refusals import NothingToStop, TemplateBusy, TemplateInvalid
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.refusals import (
@@ -26,10 +27,7 @@ from provisioner.lib.refusals import (
     InvalidRequest,
     NameTaken,
     NotAllowed,
-    NothingToStop,
     StepCutShort,
-    TemplateBusy,
-    TemplateInvalid,
 )
 from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site

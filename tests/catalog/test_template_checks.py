@@ -12,10 +12,11 @@ from provisioner.accounts.models import User
 from provisioner.catalog import checks
 from provisioner.catalog.actions.checks import template_check, template_preview
 from provisioner.catalog.models import Template, TemplateCheck
+from provisioner.catalog.refusals import TemplateInvalid
 from provisioner.catalog.sweeps.checks import check_template
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.types import ServerInfo, ViewSurvey
-from provisioner.lib.refusals import NotAllowed, TemplateInvalid
+from provisioner.lib.refusals import NotAllowed
 from tests.support.factories import TemplateFactory
 from tests.support.lab import Lab
 from tests.support.submits import submit

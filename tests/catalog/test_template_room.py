@@ -13,10 +13,10 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template, TemplateCheck
+from provisioner.catalog.refusals import TemplateInvalid
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import most_inodes
-from provisioner.lib.refusals import TemplateInvalid
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
 

@@ -13,13 +13,11 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.drift.actions import audit_start, finding_resolve
 from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.refusals import FindingResolved
 from provisioner.drift.sweeps.audit import audit_everything, run_audit
 from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.lib.refusals import (
-    FindingResolved,
-    NotAllowed,
-)
+from provisioner.lib.refusals import NotAllowed
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.support.drift_scene import (

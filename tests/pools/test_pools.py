@@ -15,6 +15,7 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import ApiToken, Team, User
+from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
@@ -28,18 +29,13 @@ from provisioner.leases.abandoned import abandoned_workspaces
 from provisioner.leases.actions.policies import lease_policy_preview
 from provisioner.leases.sweeps.leases import sweep_leases
 from provisioner.lib.limits import LimitReached
-from provisioner.lib.refusals import (
-    AccountIncomplete,
-    InvalidRequest,
-    NameTaken,
-    NotAllowed,
-    PoolExists,
-)
+from provisioner.lib.refusals import InvalidRequest, NameTaken, NotAllowed
 from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import WebhookDelivery
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.actions import pool_create, pool_delete, pool_update
 from provisioner.pools.models import Pool
+from provisioner.pools.refusals import PoolExists
 from provisioner.pools.sweeps import AT_ONCE, sweep_pools
 from provisioner.workspace_requests.claim import why_cold
 from provisioner.workspaces.actions.retiring import locked, workspace_retire

@@ -12,16 +12,10 @@ from provisioner.catalog.models import Snapshot
 from provisioner.demo.checks import left_behind
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
-from provisioner.lib.refusals import (
-    BeingTransferred,
-    NothingGoodNewer,
-    NothingNewer,
-    NothingToAbort,
-    StepRefused,
-    WorkspaceNotReady,
-)
+from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.models import TransferOperation
+from provisioner.transfer.refusals import NothingGoodNewer, NothingNewer, NothingToAbort
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_restore,
@@ -29,6 +23,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import BeingTransferred, WorkspaceNotReady
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import (

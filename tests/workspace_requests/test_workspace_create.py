@@ -13,20 +13,15 @@ from hypothesis import strategies as st
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
+from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.refusals import NoSnapshot, SnapshotGone
 from provisioner.engine.models import Step
 from provisioner.lib.names import name_validator
-from provisioner.lib.refusals import (
-    AccountIncomplete,
-    ActionRefused,
-    InvalidRequest,
-    NameTaken,
-    NoSnapshot,
-    RequestKeyReused,
-    SnapshotGone,
-)
+from provisioner.lib.refusals import ActionRefused, InvalidRequest, NameTaken
 from provisioner.workspaces.actions.making import _as_name
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import RequestKeyReused
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.requests import workspace_create
 

@@ -18,7 +18,6 @@ from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec, ShelvedFile
-from provisioner.lib.refusals import NotInTrash, WorkspaceRetired
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
@@ -27,6 +26,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.refusals import NotInTrash, WorkspaceRetired
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.work import AtWork

@@ -12,10 +12,10 @@ from django.db import connection, transaction
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build, template_build_stop
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.refusals import NothingToStop
 from provisioner.engine import states as engine_states
 from provisioner.engine import tasks
 from provisioner.engine.models import Operation
-from provisioner.lib.refusals import NothingToStop
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state

@@ -11,11 +11,11 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Step
 from provisioner.gateways import registry
-from provisioner.lib.refusals import PurposeNotSupported
 from provisioner.sites.models import ServerAbilities
 from provisioner.sites.sweeps.abilities import check_abilities
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import PurposeNotSupported
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.requests import workspace_create

@@ -16,10 +16,11 @@ from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
-from provisioner.lib.refusals import NotAllowed, WorkspaceRetired
+from provisioner.lib.refusals import NotAllowed
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.refusals import WorkspaceRetired
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 from provisioner.workspaces.workflows import PURGE, RETIRE
 from tests.support.factories import UserFactory

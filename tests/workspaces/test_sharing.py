@@ -9,18 +9,16 @@ from django.urls import reverse
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.permissions import Role
 from provisioner.accounts.tokens import token_create
-from provisioner.lib.refusals import (
-    ActionRefused,
-    AlreadyTheirs,
-    InvalidRequest,
-    NobodyOfThatName,
-    NotAllowed,
-    WorkspaceNotReady,
-)
+from provisioner.lib.refusals import ActionRefused, InvalidRequest, NotAllowed
 from provisioner.workspaces.actions.sharing import workspace_share, workspace_unshare
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import can_see_workspace, roles_towards
 from provisioner.workspaces.queries import workspaces_shared_with, workspaces_visible_to
+from provisioner.workspaces.refusals import (
+    AlreadyTheirs,
+    NobodyOfThatName,
+    WorkspaceNotReady,
+)
 from provisioner.workspaces.sharing import company_of
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.module_rows import written_once

@@ -18,11 +18,6 @@ from provisioner.engine import workflow
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.clients import Clients
-from provisioner.lib.refusals import (
-    NothingToRestore,
-    NotInTrash,
-    WorkspaceRetired,
-)
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
@@ -30,6 +25,11 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.refusals import (
+    NothingToRestore,
+    NotInTrash,
+    WorkspaceRetired,
+)
 from provisioner.workspaces.steps import retire as retiring
 from provisioner.workspaces.workflows import RESTORE
 from tests.support.jobs import settle

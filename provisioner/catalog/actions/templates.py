@@ -16,6 +16,12 @@ from provisioner.catalog import checks
 from provisioner.catalog.events import before_building
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.catalog.queries import available_snapshots, reference_snapshot
+from provisioner.catalog.refusals import (
+    NothingToRefresh,
+    NothingToStop,
+    TemplateBusy,
+    TemplateInvalid,
+)
 from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
@@ -30,14 +36,7 @@ from provisioner.gateways.perforce.specs import (
     check_view,
     parse_client_spec,
 )
-from provisioner.lib.refusals import (
-    InvalidRequest,
-    NameTaken,
-    NothingToRefresh,
-    NothingToStop,
-    TemplateBusy,
-    TemplateInvalid,
-)
+from provisioner.lib.refusals import InvalidRequest, NameTaken
 from provisioner.lib.sizes import size_text
 from provisioner.lib.typed_names import check_name
 from provisioner.sites.models import Site

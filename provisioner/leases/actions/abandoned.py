@@ -14,17 +14,13 @@ from provisioner.audit_log.actions import record_event
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.leases.abandonment import Abandonment, abandonment_of
-from provisioner.lib.refusals import (
-    ActionRefused,
-    AskedAlready,
-    InvalidRequest,
-    NotAbandoned,
-    WorkspaceNotReady,
-)
+from provisioner.leases.refusals import AskedAlready, NotAbandoned
+from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.notify import workspaces
 from provisioner.notify.models import Notification
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.refusals import WorkspaceNotReady
 
 MOST_AT_A_TIME = 200
 

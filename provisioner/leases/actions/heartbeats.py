@@ -8,14 +8,11 @@ from django.utils import timezone
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.leases import queries
-from provisioner.lib.refusals import (
-    InvalidRequest,
-    NoHeartbeat,
-    WorkspaceNotReady,
-    WorkspaceRetired,
-)
+from provisioner.leases.refusals import NoHeartbeat
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.refusals import WorkspaceNotReady, WorkspaceRetired
 
 # Silence is looked for once a minute; shorter spans would promise too much.
 SHORTEST_SECONDS = 30

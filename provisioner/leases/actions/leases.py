@@ -12,19 +12,19 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine import clocks
 from provisioner.leases import queries
-from provisioner.leases.warnings import plan_warnings
-from provisioner.lib.moments import exact, recorded
-from provisioner.lib.refusals import (
-    InvalidRequest,
+from provisioner.leases.refusals import (
     LeaseNotLonger,
     LeaseTooLong,
     NotAllowedToKeep,
     WorkspaceKept,
     WorkspaceNotKept,
-    WorkspaceNotReady,
 )
+from provisioner.leases.warnings import plan_warnings
+from provisioner.lib.moments import exact, recorded
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.refusals import WorkspaceNotReady
 
 LONGEST_REASON = 500
 # Fits into an integer of the database.

@@ -17,9 +17,10 @@ from provisioner.engine import clocks
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS, set_lease
 from provisioner.leases.models import LeasePolicy
+from provisioner.leases.refusals import PreviewStale
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib.moments import exact, recorded
-from provisioner.lib.refusals import InvalidRequest, PreviewStale
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.times import duration_text
 from provisioner.workspaces.models import LEASED, Workspace
 

@@ -6,15 +6,12 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiExample
 
+from provisioner.accounts.refusals import OutOfScope
 from provisioner.api.examples import answer, refusal, request_body
+from provisioner.leases.refusals import LeaseTooLong
 from provisioner.lib.limits import CloneLimitReached, Limit
-from provisioner.lib.refusals import (
-    LeaseTooLong,
-    NameTaken,
-    OutOfScope,
-    WorkspaceFailed,
-    WorkspaceRetired,
-)
+from provisioner.lib.refusals import NameTaken
+from provisioner.workspaces.refusals import WorkspaceFailed, WorkspaceRetired
 
 _SERVER = "https://cloneyard.example.com/api/v1"
 _WORKSPACE: dict[str, Any] = {

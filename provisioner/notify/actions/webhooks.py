@@ -19,10 +19,11 @@ from provisioner.gateways.webhooks.addresses import (
     read_networks,
     read_url,
 )
-from provisioner.lib.refusals import InvalidRequest, WebhookOff
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.notify import webhooks
 from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent, new_salt
 from provisioner.notify.permissions import can_change_webhook
+from provisioner.notify.refusals import WebhookOff
 
 MOST_WEBHOOKS = 20
 

@@ -13,13 +13,9 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.zones import find_zone
-from provisioner.lib.refusals import (
-    InvalidRequest,
-    NotAllowed,
-    NotYourself,
-    TeamExists,
-)
+from provisioner.lib.refusals import InvalidRequest, NotAllowed
 from provisioner.people.queries import Standing, standing_of
+from provisioner.people.refusals import NotYourself, TeamExists
 
 # What a quota of bytes or of workspaces may be at most: what the columns hold.
 MOST_WORKSPACES = 2**31 - 1

@@ -22,8 +22,8 @@ from provisioner.gateways.errors import (
     PermanentGatewayError,
     TransientGatewayError,
 )
-from provisioner.lib.refusals import (
-    InvalidRequest,
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.people.refusals import (
     NoAccount,
     PerforceAway,
     TicketRefused,

@@ -8,10 +8,11 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
-from provisioner.lib.refusals import InvalidRequest, WorkspaceNotReady
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.actions.retiring import locked
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.refusals import WorkspaceNotReady
 
 
 def workspace_check(*, by: User, workspace: Workspace) -> Operation:

@@ -9,15 +9,10 @@ from django.db import IntegrityError, connection, transaction
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
+from provisioner.catalog.refusals import NoGoodSnapshot, NoSnapshot, SnapshotGone
 from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.names import LONGEST_NAME
-from provisioner.lib.refusals import (
-    InvalidRequest,
-    NameTaken,
-    NoGoodSnapshot,
-    NoSnapshot,
-    SnapshotGone,
-)
+from provisioner.lib.refusals import InvalidRequest, NameTaken
 from provisioner.workspaces.models import Workspace
 
 SUGGESTIONS_TRIED = 1000

@@ -9,18 +9,18 @@ from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
-from provisioner.lib.refusals import (
-    InvalidRequest,
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.workspaces.events import asks_how_to_make, before_retiring
+from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.queries import can_be_restored
+from provisioner.workspaces.refusals import (
     NothingToRestore,
     NothingToRetry,
     NotInTrash,
     WorkspaceNotReady,
     WorkspaceRetired,
 )
-from provisioner.workspaces.events import asks_how_to_make, before_retiring
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
-from provisioner.workspaces.permissions import can_change_workspace
-from provisioner.workspaces.queries import can_be_restored
 from provisioner.workspaces.states import set_workspace_state
 
 ASKED = {

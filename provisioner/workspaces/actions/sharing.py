@@ -9,16 +9,16 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.queueing import defer_once
-from provisioner.lib.refusals import (
-    AlreadyTheirs,
-    InvalidRequest,
-    NobodyOfThatName,
-    WorkspaceNotReady,
-)
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.refusals import (
+    AlreadyTheirs,
+    NobodyOfThatName,
+    WorkspaceNotReady,
+)
 
 MOST_SHARES = 100
 APPLY_EXPORTS = "apply_exports"

@@ -18,8 +18,9 @@ from provisioner.gateways.perforce.types import (
     PerforceAccount,
     ReconcileFinding,
 )
-from provisioner.lib.refusals import StepRefused, UnsavedWork
+from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.refusals import UnsavedWork
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.provision import (
     FINDINGS_SHOWN,

@@ -1,0 +1,63 @@
+"""Why something about leases, and what follows from them is refused."""
+
+from __future__ import annotations
+
+from provisioner.lib.refusals import ActionRefused, NotAllowed
+
+
+class NoHeartbeat(ActionRefused):
+    """Nobody waits for a heartbeat of the workspace “{name}”: it was not asked for with
+    heartbeat_seconds, or has been restored or extended since one was missed."""
+
+    code = "no_heartbeat"
+
+
+class LeaseTooLong(ActionRefused):
+    """A lease until {asked} is too long: {latest} is the latest possible now. It can
+    be extended again later."""
+
+    code = "lease_too_long"
+
+
+class LeaseNotLonger(ActionRefused):
+    """The lease of “{name}” would not get any longer by that."""
+
+    code = "lease_not_longer"
+
+
+class WorkspaceKept(ActionRefused):
+    """The workspace “{name}” is kept without an end. Release it first."""
+
+    code = "workspace_kept"
+
+
+class WorkspaceNotKept(ActionRefused):
+    """The workspace “{name}” is not kept, so there is nothing to release."""
+
+    code = "workspace_not_kept"
+
+
+class NotAllowedToKeep(NotAllowed):
+    """Leases have a maximum here, so only an administrator can keep a workspace without
+    an end. You can extend its lease."""
+
+    code = "not_allowed_to_keep"
+
+
+class NotAbandoned(ActionRefused):
+    """The workspace “{name}” does not look abandoned any more, so nothing was done."""
+
+    code = "not_abandoned"
+
+
+class AskedAlready(ActionRefused):
+    """{owner} was asked about “{name}” today (UTC) already: no second mail goes out."""
+
+    code = "asked_already"
+
+
+class PreviewStale(ActionRefused):
+    """The set of affected workspaces has changed since the preview: {count} now. Check
+    it again, then decide."""
+
+    code = "preview_stale"

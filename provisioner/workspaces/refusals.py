@@ -1,0 +1,84 @@
+"""Why something about workspaces is refused."""
+
+from __future__ import annotations
+
+from provisioner.lib.refusals import ActionRefused, StepRefused
+
+
+class PurposeNotSupported(ActionRefused):
+    """The Perforce server “{server}” has no clients of type {type}, which workspaces
+    for “{purpose}” need. Its administrator can set client.readonly.dir, which allows
+    them, or bring it up to date; until then choose another purpose, such as build."""
+
+    code = "purpose_not_supported"
+
+
+class RequestKeyReused(ActionRefused):
+    """This request key was used before, for a request that said something else. Use a
+    new key for a new request, or send the first one again as it was."""
+
+    code = "request_key_reused"
+
+
+class WorkspaceNotReady(ActionRefused):
+    """The workspace “{name}” is {state}. This is possible once that has ended."""
+
+    code = "workspace_busy"
+
+
+class WorkspaceFailed(ActionRefused):
+    """The workspace “{name}” could not be made: {reason} It is still there: try again,
+    or retire it."""
+
+    code = "workspace_failed"
+
+
+class WorkspaceRetired(ActionRefused):
+    """The workspace “{name}” was retired."""
+
+    code = "workspace_retired"
+
+
+class NothingToRestore(ActionRefused):
+    """The workspace “{name}” is not in the trash, so there is nothing to bring back."""
+
+    code = "nothing_to_restore"
+
+
+class NotInTrash(ActionRefused):
+    """The workspace “{name}” is not in the trash. Retire it first."""
+
+    code = "not_in_trash"
+
+
+class BeingTransferred(ActionRefused):
+    """The work of “{name}” is being transferred into “{into}”. Wait for that to
+    end, or abort it there."""
+
+    code = "being_transferred"
+
+
+class NobodyOfThatName(ActionRefused):
+    """There is no {what} “{name}”. Look how the name is written."""
+
+    code = "nobody_of_that_name"
+
+
+class AlreadyTheirs(ActionRefused):
+    """{who} already has access to this workspace."""
+
+    code = "already_theirs"
+
+
+class NothingToRetry(ActionRefused):
+    """The workspace “{name}” has not failed, so there is nothing to try again."""
+
+    code = "nothing_to_retry"
+
+
+class UnsavedWork(StepRefused):
+    """Retiring now would lose work; `findings` lists it by kind."""
+
+    def __init__(self, sentence: str, *, findings: dict[str, object]) -> None:
+        super().__init__(sentence, code="unsaved_work")
+        self.findings = findings
