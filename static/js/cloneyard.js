@@ -80,12 +80,12 @@
 
   // Ctrl-K: a few letters lead to any page. Arrows move, Enter takes the first.
   const palette = document.getElementById("palette");
-  let isPaletteOpen = false;
+  let opensFirst = false;
   const places = () => [...palette.querySelectorAll(".places a")];
 
   function openPalette() {
     if (palette.open) return;
-    isPaletteOpen = false;
+    opensFirst = false;
     palette.showModal();
     const letters = palette.querySelector("input");
     letters.select();
@@ -101,7 +101,7 @@
       stops[(at + step + stops.length) % stops.length].focus();
     } else if (event.key === "Enter" && at === 0) {
       event.preventDefault();
-      isPaletteOpen = true;
+      opensFirst = true;
       openFirstResult();
     }
   }
@@ -109,13 +109,13 @@
   // Who types and presses Enter at once means what they typed, not what is shown yet.
   function openFirstResult() {
     const shown = palette.querySelector(".places");
-    const hasChanged = shown?.dataset.for === palette.querySelector("input").value;
-    if (isPaletteOpen && hasChanged) places()[0].click();
+    const isCurrent = shown?.dataset.for === palette.querySelector("input").value;
+    if (opensFirst && isCurrent) places()[0].click();
   }
 
   if (palette) {
     palette.addEventListener("htmx:afterSettle", openFirstResult);
-    palette.addEventListener("input", () => (isPaletteOpen = false));
+    palette.addEventListener("input", () => (opensFirst = false));
     for (const key of document.querySelectorAll("[data-palette-key]")) {
       key.textContent = /Mac/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
       key.hidden = false;

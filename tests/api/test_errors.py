@@ -164,5 +164,5 @@ def test_the_page_about_ci_names_codes_that_there_are() -> None:
     page = (settings.BASE_DIR / "docs" / "api.md").read_text()
     named = re.findall(r"\b4\d\d `(\w+)`", page)
 
-    assert len(named) > 3
+    assert len(named) >= 3
     assert set(named) <= {code for code, _ in CODES}

@@ -49,7 +49,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OntapLab]:
 def module(running: OntapLab) -> Iterator[Rest]:
     rest = rest_to(running)
     version = rest.get("/api/cluster", fields="version")["version"]
-    assert {"snapshot", "major", "minor", "full"} <= set(version)
+    assert {"generation", "major", "minor", "full"} <= set(version)
     yield rest
     for row in rest.get(RELATIONSHIPS)["records"]:
         rest.done("DELETE", f"{RELATIONSHIPS}/{row['uuid']}")

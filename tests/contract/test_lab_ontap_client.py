@@ -94,7 +94,7 @@ def test_cluster() -> None:
 
 def test_node_and_licenses() -> None:
     (node,) = Node.get_collection(fields="version,state")
-    assert (node.state, node.version.snapshot) == ("up", 9)
+    assert (node.state, node.version.generation) == ("up", 9)
     node.get()
     license = LicensePackage.find(name="flexclone")
     assert (license.state, license.scope) == ("compliant", "node")

@@ -69,7 +69,7 @@ def given_commands() -> set[str]:
     package = Path(perforce.__path__[0])
     words = {
         word
-        for path in package.glob("*.py")
+        for path in package.rglob("*.py")
         for word in firsts(ast.parse(path.read_text()))
     }
     return words & (COMMANDS.keys() | KNOWN_ELSEWHERE)
