@@ -39,7 +39,7 @@ class Moment:
     def query(self) -> Q:
         came = Q(ended_at__isnull=False) if self.is_done else Q(attempt__gt=0)
         return came & Q(
-            operation__workspace_id=self.workspace_id,
+            operation__subject__workspace=self.workspace_id,
             operation_id__gt=self.later_than,
             name=self.step,
         )
@@ -102,7 +102,7 @@ class _Check:
     def __init__(self, waits: list[_Wait]) -> None:
         self.waits = waits
         in_flight = Step.objects.filter(
-            operation__workspace_id=OuterRef("pk"), state__in=IN_FLIGHT
+            operation__subject__workspace=OuterRef("pk"), state__in=IN_FLIGHT
         )
         self._workspaces = _composed(
             Workspace.objects.filter(pk__in={wait.workspace_id for wait in waits})
@@ -116,7 +116,7 @@ class _Check:
             self._moments = _composed(
                 Step.objects.filter(reduce(or_, moments))
                 .order_by()
-                .values_list("operation__workspace_id", "name")
+                .values_list("operation__subject__workspace", "name")
             )
 
     def who_may_go_on(self) -> list[_Wait]:

@@ -289,7 +289,7 @@ class Trial:
     def _why_stuck(self) -> str:
         steps = from_database(
             lambda: list(
-                Step.objects.filter(operation__workspace_id=self._id)
+                Step.objects.filter(operation__subject__workspace=self._id)
                 .exclude(state__in=(Step.State.DONE, Step.State.SKIPPED))
                 .values_list(
                     "operation__kind", "name", "state", "attempt", "error_message"
