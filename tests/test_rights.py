@@ -56,6 +56,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "command-line": {"get": KNOCK},
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
+    "theme": {"post": KNOCK},
     "my-password": {"get": VISIT, "post": VISIT},
     "my-account": {"get": VISIT, "post": VISIT},
     "workspace-list": {"get": VISIT, "post": VISIT},

@@ -7,6 +7,17 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.bisect import views
 from provisioner.bisect.api.views import BisectionViewSet
+from provisioner.web.navigation import Place, Section, register
+
+register(
+    Place(
+        title="Bisections",
+        section=Section.TEMPLATES,
+        url_name="bisection-list",
+        covers=("bisection-",),
+        rank=30,
+    )
+)
 
 urlpatterns: list[URLPattern] = [
     path(

@@ -30,7 +30,6 @@ from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     can_be_restored,
     snapshots_to_move_to,
-    trashed_workspaces_of,
     workspaces_of,
     workspaces_visible_to,
 )
@@ -50,7 +49,6 @@ class Home:
 
     templates: list[Template]
     templates_count: int
-    trash_count: int
     quotas: list[Limit]
     freshness_by_id: dict[int, Freshness]
     usual_seconds: dict[int, float]
@@ -72,7 +70,6 @@ def home_of(user: User) -> Home:
         freshness_by_id=freshness_of_all(offered),
         usual_seconds=usual_seconds(offered),
         templates_count=templates_to_choose_from(user).count(),
-        trash_count=trashed_workspaces_of(user).count(),
         quotas=quota_limits(user),
         shared=shared_with(user),
         setup=setup_for(user) if needs_setup else None,

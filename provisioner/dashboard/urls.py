@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
+from provisioner.accounts.models import User
 from provisioner.api.routes import Route
 from provisioner.dashboard.api.audit_log import EventViewSet
 from provisioner.dashboard.api.perforce_servers import PerforceServerViewSet
@@ -24,6 +25,94 @@ from provisioner.dashboard.views import (
     workspaces,
 )
 from provisioner.dashboard.views import audit_log as audit_log_views
+from provisioner.web.navigation import Place, Section, administrators, register
+
+
+def in_a_team(user: User) -> bool:
+    return user.team_id is not None
+
+
+register(
+    Place(
+        title="Overview",
+        section=Section.OVERVIEW,
+        url_name="overview",
+        covers=("setup",),
+        is_for=administrators,
+    ),
+    Place(
+        title="All workspaces",
+        section=Section.WORKSPACES,
+        url_name="admin-workspace-list",
+        covers=("workspace-",),
+        rank=10,
+        is_for=administrators,
+    ),
+    Place(
+        title="My workspaces",
+        section=Section.WORKSPACES,
+        url_name="workspace-list",
+        covers=("workspace-", "setup"),
+        rank=20,
+    ),
+    Place(
+        title="Team workspaces",
+        section=Section.WORKSPACES,
+        url_name="workspace-team-list",
+        rank=30,
+        is_for=in_a_team,
+    ),
+    Place(
+        title="Trash",
+        section=Section.WORKSPACES,
+        url_name="workspace-trash",
+        covers=("workspace-purge",),
+        rank=60,
+    ),
+    Place(
+        title="History",
+        section=Section.WORKSPACES,
+        url_name="workspace-retired-list",
+        rank=70,
+    ),
+    Place(
+        title="Templates",
+        section=Section.TEMPLATES,
+        url_name="template-list",
+        covers=("template-",),
+        rank=10,
+    ),
+    Place(
+        title="Refreshes",
+        section=Section.TEMPLATES,
+        url_name="refresh-list",
+        covers=("refresh-",),
+        rank=20,
+        is_for=administrators,
+    ),
+    Place(
+        title="Limits",
+        section=Section.STORAGE,
+        url_name="limit-list",
+        rank=20,
+        is_for=administrators,
+    ),
+    Place(
+        title="Servers",
+        section=Section.PERFORCE,
+        url_name="perforce-server-list",
+        covers=("perforce-server-",),
+        is_for=administrators,
+    ),
+    Place(
+        title="Audit log",
+        section=Section.ACTIVITY,
+        url_name="audit-log",
+        rank=20,
+        is_for=administrators,
+    ),
+    Place(title="Search", section=Section.SEARCH, url_name="palette"),
+)
 
 urlpatterns: list[URLPattern] = [
     path("templates/", templates.template_list, name="template-list"),

@@ -14,3 +14,8 @@ def findings_visible_to(user: User) -> QuerySet[Finding]:
         "site", "workspace", "template", "resolved_by"
     )
     return findings if user.is_administrator else findings.none()
+
+
+def open_findings_number() -> int:
+    """Return how many differences wait for an administrator."""
+    return Finding.objects.filter(resolved_at=None).count()

@@ -7,6 +7,20 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.drift import views
 from provisioner.drift.api import FindingViewSet
+from provisioner.drift.queries import open_findings_number
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Drift",
+        section=Section.ACTIVITY,
+        url_name="audit",
+        covers=("audit-", "finding-"),
+        rank=30,
+        is_for=administrators,
+        waits=open_findings_number,
+    )
+)
 
 urlpatterns: list[URLPattern] = [
     path("audit/", views.audit, name="audit"),

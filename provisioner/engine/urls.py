@@ -7,6 +7,17 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.engine.api.operations import OperationViewSet
 from provisioner.engine.views import logs, operations
+from provisioner.web.navigation import Place, Section, register
+
+register(
+    Place(
+        title="Operations",
+        section=Section.ACTIVITY,
+        url_name="operation-list",
+        covers=("operation-",),
+        rank=10,
+    )
+)
 
 urlpatterns: list[URLPattern] = [
     path("operations/", operations.operation_list, name="operation-list"),

@@ -8,6 +8,26 @@ from provisioner.api.routes import Route
 from provisioner.leases.api.abandoned import AbandonedViewSet
 from provisioner.leases.api.leases import LeasePolicyViewSet, WorkspaceLeaseViewSet
 from provisioner.leases.views import abandoned, leases
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Abandoned",
+        section=Section.WORKSPACES,
+        url_name="abandoned-list",
+        covers=("abandoned-",),
+        rank=50,
+        is_for=administrators,
+    ),
+    Place(
+        title="Leases",
+        section=Section.POLICIES,
+        url_name="lease-policy-list",
+        covers=("lease-policy-",),
+        rank=10,
+        is_for=administrators,
+    ),
+)
 
 urlpatterns: list[URLPattern] = [
     path(

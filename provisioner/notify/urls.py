@@ -7,6 +7,17 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.notify import views
 from provisioner.notify.api import DeliveryViewSet, SubscriptionViewSet, WebhookViewSet
+from provisioner.web.navigation import Place, Section, register
+
+register(
+    Place(
+        title="Webhooks",
+        section=Section.ACCOUNT,
+        url_name="webhook-list",
+        covers=("webhook-",),
+        rank=40,
+    )
+)
 
 urlpatterns: list[URLPattern] = [
     path(

@@ -8,10 +8,54 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.people.api import TokenViewSet
 from provisioner.people.views import people, sign_in, tokens
+from provisioner.people.views.theme import theme
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="People",
+        section=Section.PEOPLE,
+        url_name="person-list",
+        covers=("person-",),
+        rank=10,
+        is_for=administrators,
+    ),
+    Place(
+        title="Teams",
+        section=Section.PEOPLE,
+        url_name="team-list",
+        covers=("team-",),
+        rank=20,
+        is_for=administrators,
+    ),
+    Place(
+        title="API tokens",
+        section=Section.PEOPLE,
+        url_name="token-everybody-list",
+        rank=30,
+        is_for=administrators,
+    ),
+    Place(
+        title="Account",
+        section=Section.ACCOUNT,
+        url_name="my-account",
+        covers=("my-", "logout"),
+        rank=10,
+    ),
+    Place(title="Password", section=Section.ACCOUNT, url_name="my-password", rank=20),
+    Place(
+        title="API tokens",
+        section=Section.ACCOUNT,
+        url_name="token-list",
+        covers=("token-",),
+        rank=30,
+    ),
+)
 
 urlpatterns: list[URLPattern] = [
     path("login/", sign_in.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("theme/", theme, name="theme"),
     path("me/", sign_in.my_account, name="my-account"),
     path("me/password/", sign_in.my_password, name="my-password"),
     path("tokens/", tokens.token_list, name="token-list"),

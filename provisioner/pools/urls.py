@@ -7,6 +7,18 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.pools import views
 from provisioner.pools.api import PoolViewSet
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Warm pools",
+        section=Section.POLICIES,
+        url_name="pool-list",
+        covers=("pool-",),
+        rank=20,
+        is_for=administrators,
+    )
+)
 
 urlpatterns: list[URLPattern] = [
     path("pools/", views.pool_list, name="pool-list"),

@@ -7,6 +7,18 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.sites.api.sites import SiteViewSet
 from provisioner.sites.views import sites
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Sites",
+        section=Section.STORAGE,
+        url_name="site-list",
+        covers=("site-",),
+        rank=10,
+        is_for=administrators,
+    )
+)
 
 urlpatterns: list[URLPattern] = [
     path("sites/", sites.site_list, name="site-list"),

@@ -109,9 +109,8 @@ def test_more_workspaces_take_no_more_queries(
         )
         workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, how many workspaces there are, which the page shows, these,
-    # policies, the templates, how many of these there are, how many are in the trash,
-    # what others share
-    with django_assert_num_queries(12):
+    # policies, the templates, how many of these there are, what others share
+    with django_assert_num_queries(11):
         as_alice.get("/")
 
 

@@ -57,7 +57,7 @@ def test_a_ready_one_says_what_changed_and_what_it_takes(
     as_alice: Client, ready: Workspace
 ) -> None:
     now = timezone.now()
-    assert "Activity" not in as_alice.get(address_of(ready)).text, "nobody looked"
+    assert "Last shelved" not in as_alice.get(address_of(ready)).text, "nobody looked"
     seen = {"shelved": {"at": (now - dt.timedelta(hours=3)).isoformat(), "detail": ""}}
     Workspace.objects.update(
         activity={"opened": {"count": 3}, "submitted": {"at": None}, **seen},

@@ -19,7 +19,7 @@ LONGEST_TEXT = 100
 PAGES = {
     "My workspaces": "workspace-list",
     "Trash": "workspace-trash",
-    "Retired workspaces": "workspace-retired-list",
+    "History": "workspace-retired-list",
     "Templates": "template-list",
     "Operations": "operation-list",
     "Bisections": "bisection-list",
@@ -33,7 +33,7 @@ TEAM_PAGES = {"Workspaces of my team": "workspace-team-list"}
 ADMINISTRATORS_PAGES = {
     "Overview": "overview",
     "All workspaces": "admin-workspace-list",
-    "Users, teams and quotas": "person-list",
+    "People": "person-list",
     "Teams": "team-list",
     "Limits": "limit-list",
     "Abandoned workspaces": "abandoned-list",
@@ -46,9 +46,8 @@ ADMINISTRATORS_PAGES = {
     "Connect a Perforce server": "perforce-server-create",
     "Refreshes of templates": "refresh-list",
     "API tokens of everybody": "token-everybody-list",
-    "Audit": "audit",
+    "Drift": "audit",
     "Audit log": "audit-log",
-    "Rows kept by hand": "admin:index",
 }
 
 

@@ -17,8 +17,10 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from provisioner import __version__
 from provisioner.lib import moments, sizes, spans, terminal, times
 from provisioner.lib.limits import Limit
+from provisioner.web import navigation
 from provisioner.web.http import digest
 from provisioner.web.lists.listing import Entry
 
@@ -60,6 +62,21 @@ STATE_ICONS = {
     "looking": "running",
     "unknown": "waiting",
 }
+
+
+@register.inclusion_tag("components/_sidebar.html", takes_context=True)
+def sidebar(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Draw the sections and, of the current one, its places."""
+    request = context["request"]
+    match = request.resolver_match
+    url_name = match.url_name or "" if match is not None else ""
+    return {"entries": navigation.entries(request.user, url_name=url_name)}
+
+
+@register.simple_tag
+def version() -> str:
+    """Return which version of Cloneyard this is."""
+    return __version__
 
 
 @register.simple_tag

@@ -1,0 +1,140 @@
+"""The sidebar: sections, and the places in them.
+
+Each feature's `urls.py` registers its places. Every page belongs to one of them, by the
+name of its address, so that details mark the place that led there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from django.urls import reverse
+
+from provisioner.accounts.models import User
+
+
+class Section(Enum):
+    """The sections in their order, with their icons; those without are not listed."""
+
+    OVERVIEW = ("Overview", "overview")
+    WORKSPACES = ("Workspaces", "workspace")
+    TEMPLATES = ("Templates", "template")
+    STORAGE = ("Storage", "storage")
+    PERFORCE = ("Perforce", "server")
+    PEOPLE = ("People", "person")
+    POLICIES = ("Policies", "policy")
+    ACTIVITY = ("Activity", "activity")
+    ACCOUNT = ("My account", "account")
+    SEARCH = ("Search", "")
+
+    def __init__(self, title: str, icon: str) -> None:
+        self.title = title
+        self.icon = icon
+
+
+def everybody(user: User) -> bool:
+    return True
+
+
+def administrators(user: User) -> bool:
+    return user.is_administrator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A page of the sidebar, by the name of its address.
+
+    It also stands for pages whose names begin with one of `covers`; of several places
+    the one that says most of the name wins, then the first one. `rank` orders a
+    section. `waits` counts what waits there for somebody.
+    """
+
+    title: str
+    section: Section
+    url_name: str
+    covers: tuple[str, ...] = ()
+    rank: int = 50
+    is_for: Callable[[User], bool] = everybody
+    waits: Callable[[], int] | None = None
+
+    def fit(self, url_name: str) -> int:
+        """Return how well a page belongs here; 0: not at all."""
+        if url_name == self.url_name:
+            return len(url_name) + 1
+        fitting = (start for start in self.covers if url_name.startswith(start))
+        return max(map(len, fitting), default=0)
+
+
+_places: list[Place] = []
+
+
+def register(*places: Place) -> None:
+    _places.extend(places)
+    _places.sort(key=lambda place: place.rank)
+
+
+def places_for(user: User) -> list[Place]:
+    """Return the places that somebody may go to, in order."""
+    return [place for place in _places if place.is_for(user)]
+
+
+def place_of(url_name: str, places: Sequence[Place]) -> Place | None:
+    """Return the place that a page belongs to."""
+    best = max(places, key=lambda place: place.fit(url_name), default=None)
+    return best if best is not None and best.fit(url_name) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """`current` is as in aria-current: "page", on its details "true", else ""."""
+
+    title: str
+    url: str
+    current: str
+    waits: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A section of the sidebar; its places are shown while somebody is in it."""
+
+    link: Link
+    icon: str
+    places: tuple[Link, ...]
+
+
+def entries(user: User, *, url_name: str) -> list[Entry]:
+    """Return the sidebar for a person on a page."""
+    places = places_for(user)
+    here = place_of(url_name, places)
+    by_section: dict[Section, list[Link]] = {}
+    for place in places:
+        current = "" if place is not here else "true"
+        link = Link(
+            title=place.title,
+            url=reverse(place.url_name),
+            current="page" if current and url_name == place.url_name else current,
+            waits=place.waits() if place.waits is not None else 0,
+        )
+        by_section.setdefault(place.section, []).append(link)
+    return [
+        _entry(section, by_section[section])
+        for section in Section
+        if section.icon and section in by_section
+    ]
+
+
+def _entry(section: Section, links: Sequence[Link]) -> Entry:
+    is_open = len(links) > 1 and any(link.current for link in links)
+    return Entry(
+        link=Link(
+            title=section.title,
+            url=links[0].url,
+            current="true" if is_open else links[0].current,
+            waits=0 if is_open else sum(link.waits for link in links),
+        ),
+        icon=section.icon,
+        places=tuple(links) if is_open else (),
+    )
