@@ -272,12 +272,12 @@ VALUES = {
 }
 
 BY_ACTIONS = {
-    "Workspace.name": "names of clients, volumes, paths: actions/names.py",
+    "Workspace.name": "names of clients, volumes, paths: accounts/names.py",
     "Workspace.request_key": "compared alone: api/http.py REQUEST_KEY",
     "Workspace.keep_reason": "pages, mails: white space becomes one blank",
     "Bisection.command": "/bin/sh -c as its owner, in a sandbox: no null characters",
-    "RefreshPolicy.cron": "croniter, five fields: actions/refreshing.py",
-    "RefreshPolicy.clean_cron": "croniter, five fields: actions/refreshing.py",
+    "RefreshPolicy.cron": "croniter, five fields: catalog/actions/refresh.py",
+    "RefreshPolicy.clean_cron": "croniter, five fields: catalog/actions/refresh.py",
     "Pool.windows": "lib/weekly.py reads each",
     "Webhook.url": "gateways/webhooks/addresses.py: no inside, no passwords, ASCII",
     "Webhook.events": "one of WebhookEvent",
@@ -388,7 +388,7 @@ TYPED = {
     "WebhookCreateForm": {"template": CHOSEN},
     "ShareForm": {"kind": CHOSEN, "name": ASKED},
     "UnsavedForm": {"unsaved": CHOSEN},
-    "LogForm": {"q": "plain text: workspaces/log_search.py"},
+    "LogForm": {"q": "plain text: engine/logs/search.py"},
     "NewPasswordForm": dict.fromkeys(
         ("old_password", "new_password1", "new_password2"), ASKED
     ),

@@ -1,8 +1,8 @@
 """Mails as rows: planned where their reason is, sent later. Here: about workspaces.
 
-An outbox. A row is written in the transaction that makes it true, claimed and sent by
-sweeps/notices.py, and looked at again under lock before that: what is not true any
-more is voided instead. Mails about templates are planned in news.py.
+An outbox: a row is written in the transaction that makes it true. `sweeps/mails.py`
+claims it, checks it again under its lock, and sends or voids it. Mails about templates
+are planned in `notify/templates.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A workspace that lies ready: claimed in one short transaction, nothing remote.
+"""Claim a member of a warm pool: one short transaction, and no remote call.
 
-Members of warm pools are made, replaced and retired by sweeps/pools.py.
+`pools/sweeps.py` makes, replaces and retires the members.
 """
 
 from __future__ import annotations

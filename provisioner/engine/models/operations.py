@@ -95,7 +95,7 @@ class Operation(models.Model):
 
 
 class PerforceUse(models.TextChoices):
-    """What a step does to its Perforce server; see governor.py."""
+    """What a step does to its Perforce server; see engine/slots.py."""
 
     NONE = "", "Nothing"
     LIGHT = "light", "Commands that are over at once"

@@ -1,6 +1,6 @@
 """Accounts and teams: what people choose, and what administrators give them.
 
-Each change enters the audit log by itself, with what was before: see watching.py.
+Each change enters the audit log with its values before and after.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class SiteCapacity(models.Model):
 class CapacityDay(models.Model):
     """What a site had at the end of a day in UTC, as last measured on it.
 
-    One row for a site and day, for as long as sweeps/capacity.py keeps them. Sizes in
+    One row for a site and day, for as long as limits/sweeps.py keeps them. Sizes in
     bytes; None where ONTAP did not say.
     """
 
