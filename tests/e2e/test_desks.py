@@ -37,7 +37,7 @@ def test_people_do_their_work(
 
 def reclaim(page: Page, forgotten: Workspace) -> None:
     """What nobody uses is shown with why, and goes after a preview."""
-    page.get_by_role("link", name="Overview", exact=True).click()
+    page.get_by_role("link", name="Workspaces", exact=True).click()
     page.get_by_role("link", name="Abandoned", exact=True).click()
     expect(page.get_by_text("No work shows for 41 days")).to_be_visible()
     page.get_by_label(f"Choose {forgotten.name}", exact=True).check()

@@ -76,9 +76,9 @@ def test_from_a_template_to_a_workspace_and_back(
 
     # A few letters lead anywhere; whoever presses Enter at once means what they typed.
     page.keyboard.press("Control+k")
-    page.keyboard.type("retired")
+    page.keyboard.type("history")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Retired workspaces")).to_be_visible()
+    expect(page.get_by_role("heading", name="History")).to_be_visible()
     page.get_by_role("link", name="Command palette").click()
     expect(page.get_by_role("dialog").get_by_role("link")).not_to_have_count(0)
     page.keyboard.press("ArrowDown")
@@ -102,7 +102,7 @@ def test_from_a_template_to_a_workspace_and_back(
     # She finds it in the trash, and has it back with one click.
     page.get_by_role("link", name="My workspaces").first.click()
     expect(page.get_by_text("You have no workspace yet")).to_be_visible()
-    page.get_by_role("link", name="1 in the trash").click()
+    page.get_by_role("link", name="Trash").click()
     page.get_by_role("button", name="Restore :").click()
     expect_state(page, "Ready")
     assert (workspace.path / "notes.txt").read_text() == "Do not lose me.\n"

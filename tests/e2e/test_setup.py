@@ -78,11 +78,11 @@ def test_the_setup_leads_to_the_first_workspace(
     fill(page, {"Name": "first", "View optional": f"//depot/{DEPOT}/... //any/..."})
     fill(page, {"Volume size": "100 MiB"})
     page.get_by_role("button", name="Define").click()
-    page.get_by_role("link", name="My workspaces").click()
+    page.get_by_role("link", name="Cloneyard", exact=True).click()
     page.get_by_role("button", name="Build first").click()
     expect(page.locator("h1 + .state")).to_have_text("Ready")
 
-    page.get_by_role("link", name="My workspaces").click()
+    page.get_by_role("link", name="Cloneyard", exact=True).click()
     expect_next(page, "Get the first workspace")
     page.get_by_role("button", name="Get a workspace").click()
     expect(page.locator("h1 + .state")).to_have_text("Ready")
