@@ -85,6 +85,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "provisioner.web",
+    "provisioner.help",
     "provisioner.audit_log",
     "provisioner.accounts",
     "provisioner.sites",
@@ -108,6 +109,8 @@ MIDDLEWARE = [
     "provisioner.dashboard.middleware.ProbeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Adds some random bytes, so that lengths say nothing of secrets (BREACH).
+    "django.middleware.gzip.GZipMiddleware",
     "provisioner.web.middleware.PersonalMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -19,6 +19,7 @@ from provisioner.catalog import urls as catalog_urls
 from provisioner.dashboard import urls as dashboard_urls
 from provisioner.drift import urls as drift_urls
 from provisioner.engine import urls as engine_urls
+from provisioner.help import urls as help_urls
 from provisioner.leases import urls as lease_urls
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.limits import urls as limit_urls
@@ -39,6 +40,7 @@ FEATURES = (
     dashboard_urls,
     drift_urls,
     engine_urls,
+    help_urls,
     lease_urls,
     limit_urls,
     notify_urls,

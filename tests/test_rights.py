@@ -57,6 +57,8 @@ PAGES: dict[str, dict[str, Verb]] = {
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
     "theme": {"post": KNOCK},
+    "help": {"get": VISIT},
+    "help-page": {"get": VISIT},
     "my-password": {"get": VISIT, "post": VISIT},
     "my-account": {"get": VISIT, "post": VISIT},
     "workspace-list": {"get": VISIT, "post": VISIT},

@@ -27,6 +27,7 @@ class Section(Enum):
     POLICIES = ("Policies", "policy")
     ACTIVITY = ("Activity", "activity")
     ACCOUNT = ("My account", "account")
+    HELP = ("Help", "help")
     SEARCH = ("Search", "")
 
     def __init__(self, title: str, icon: str) -> None:

@@ -170,6 +170,18 @@
     if (event.target.matches("[data-choose-all], [name=chosen]")) countChosen();
   });
 
+  // Escape puts away what a word means, until the pointer or the focus has left it.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const term of document.querySelectorAll(".term:is(:hover, :focus-within)")) {
+      term.classList.add("is-dismissed");
+      for (const leaving of ["pointerleave", "focusout"]) {
+        const again = () => term.classList.remove("is-dismissed");
+        term.addEventListener(leaving, again, { once: true });
+      }
+    }
+  });
+
   // Times are shown in the zone that this browser is in, unless its reader chose one.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
   const known = document.cookie.match(/(?:^|; )zone=([^;]*)/)?.[1];

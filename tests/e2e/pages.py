@@ -34,6 +34,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
     operations = [one.operations.latest("pk") for one in (rows.making, rows.failed)]
     return {
         "workspace-create": [(template,)],
+        "help-page": [("glossary",), ("architecture",)],
         "workspace-detail": [(one.pk,) for one in in_every_state],
         "workspace-transfer": [(rows.old.pk,)],
         "workspace-keep": [(workspace,)],

@@ -151,6 +151,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "operation-log": {"pk": build.pk},
         "operation-step": {"pk": build.pk, "step": "build"},
         "operation": {"pk": workspace.operations.get().pk},
+        "help-page": {"name": "glossary"},
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},
         "token": {"prefix": "0123456789"},

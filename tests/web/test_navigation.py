@@ -54,7 +54,7 @@ def test_an_administrator_has_every_section(as_admin: Client) -> None:
 def test_a_developer_has_a_short_one(as_carol: Client) -> None:
     assert links(as_carol.get("/").text) == [
         *("Workspaces", "My workspaces", "Trash", "History"),
-        *("Templates", "Activity", "My account"),
+        *("Templates", "Activity", "My account", "Help"),
     ]
 
 
