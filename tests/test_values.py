@@ -248,6 +248,11 @@ VALUES = {
         by="no null characters; a pattern can hide untracked files alone",
         nasty=("a\0b",),
     ),
+    "Template.error_patterns": Value(
+        goes="RE2, which searches logs for them in time linear in the log",
+        by="error_lines.check_patterns",
+        nasty=("a\0b", "(", "a(?=b)", "x{1000}{1000}"),
+    ),
     "User.p4_user": Value(
         goes="arguments of p4 (login -p, protects -u); Owner of clients; .p4config",
         by="accounts.names, require_no_option",
@@ -388,7 +393,7 @@ TYPED = {
     "WebhookCreateForm": {"template": CHOSEN},
     "ShareForm": {"kind": CHOSEN, "name": ASKED},
     "UnsavedForm": {"unsaved": CHOSEN},
-    "LogForm": {"q": "plain text: engine/logs/search.py"},
+    "LogForm": {"q": "plain text: engine/logs/search.py", "wrap": CHOSEN},
     "NewPasswordForm": dict.fromkeys(
         ("old_password", "new_password1", "new_password2"), ASKED
     ),

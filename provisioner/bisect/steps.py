@@ -151,7 +151,7 @@ def _run_command(run: WorkspaceRun, trial: Trial, *, root: Path) -> BuildResult:
     """
     workspace, template = run.workspace, run.template
     stop = StopWatch(run)
-    return build.run_build(
+    result = build.run_build(
         command=trial.bisection.command,
         cwd=root,
         environment={
@@ -165,6 +165,8 @@ def _run_command(run: WorkspaceRun, trial: Trial, *, root: Path) -> BuildResult:
         progress=lambda seen: stop.look(f"{seen.log_bytes:,} bytes of log"),
         bounds=bounds_of(run, junction_path=workspace.junction_path, root=root),
     )
+    run.note_exit_code(result.exit_code)
+    return result
 
 
 class StopWatch:

@@ -153,6 +153,7 @@ subjects.register(
         visible=_visible_to,
         fail_lost=_fail_lost,
         crumbs="catalog/_crumbs.html",
+        error_patterns=lambda template: template.error_pattern_lines,
     )
 )
 register(

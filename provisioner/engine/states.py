@@ -129,6 +129,7 @@ def start_step(step: Step, *, job_id: int | None = None) -> None:
         first_started_at=step.first_started_at or now,
         ended_at=None,
         retry_at=None,
+        exit_code=None,
         error_code="",
         error_message="",
     )
@@ -207,6 +208,12 @@ def remember_remote(step: Step, ids: dict[str, Any]) -> None:
     if not mine.update(remote=remote):
         raise StepCutShort
     step.remote = remote
+
+
+def note_exit_code(step: Step, exit_code: int) -> None:
+    """Keep how the command of this attempt ended, for people."""
+    Step.objects.filter(pk=step.pk, attempt=step.attempt).update(exit_code=exit_code)
+    step.exit_code = exit_code
 
 
 def settled_names(steps: Iterable[Step]) -> set[str]:

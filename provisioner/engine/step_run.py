@@ -146,6 +146,11 @@ class StepRun:
         with contextlib.suppress(*DATABASE_WENT_AWAY):
             self.progress(text)
 
+    def note_exit_code(self, exit_code: int) -> None:
+        """Keep how a command ended. What it made is worth more than a row of ours."""
+        with contextlib.suppress(*DATABASE_WENT_AWAY):
+            states.note_exit_code(self.step, exit_code)
+
     def remember_ontap_job(self, ontap_job_uuid: str) -> None:
         """Keep the ONTAP job's id before waiting for the job."""
         states.remember_remote(self.step, {"ontap_job_uuid": ontap_job_uuid})

@@ -44,7 +44,8 @@ class SubjectKind:
     have with them, `sites` how to load their sites. `visible` is the condition for
     operations about rows that a person may see. `fail_lost` says so on each row that
     is moving although no operation moves it. `crumbs` is the template of the links
-    that lead to one.
+    that lead to one. `error_patterns` are the patterns by which the logs about a row
+    are searched for errors, before the usual ones.
     """
 
     field: str
@@ -53,6 +54,7 @@ class SubjectKind:
     visible: Callable[[User], Q]
     fail_lost: Callable[[], None]
     crumbs: str
+    error_patterns: Callable[[Any], tuple[str, ...]] = lambda row: ()
 
     def to_load(self, *, by: str) -> tuple[list[str], Prefetch[str]]:
         """Return what to select and what to prefetch where `by` leads to operations."""
@@ -77,6 +79,12 @@ def paths(*, by: str) -> list[str]:
 def crumbs_of(operation: Operation) -> str:
     """Return the template that leads from the lists of its feature to its subject."""
     return _kinds[operation.subject.kind].crumbs
+
+
+def error_patterns_of(operation: Operation) -> tuple[str, ...]:
+    """Return the patterns of errors that the subject of an operation brings along."""
+    subject = operation.subject
+    return _kinds[subject.kind].error_patterns(subject.row)
 
 
 def kinds() -> Iterator[SubjectKind]:

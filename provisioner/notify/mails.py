@@ -127,7 +127,7 @@ def quoted_log_of(build: Operation) -> Excerpt:
     step = templates.failed_step(build)
     if step is None:
         return Excerpt(lines=())
-    return excerpt_of(step.log_path, last_lines=LINES_QUOTED)
+    return excerpt_of(step, last_lines=LINES_QUOTED)
 
 
 def absolute(path: str) -> str:

@@ -322,6 +322,7 @@ subjects.register(
         visible=operations_of_workspaces_visible_to,
         fail_lost=_fail_lost,
         crumbs="workspaces/_crumbs.html",
+        error_patterns=lambda workspace: workspace.template.error_pattern_lines,
     )
 )
 for _kind, _steps, _on_success, _on_failure in (

@@ -159,6 +159,7 @@ MALFORMED = [
     ({"build_environment": {"A": "nul\0"}}, "build_environment"),
     ({"bisection_environment": {"A": 1}}, "bisection_environment"),
     ({"build_command": "nul\0"}, "build_command"),
+    ({"error_patterns": "fine\n(unclosed"}, r"error_patterns: “\(unclosed” is no"),
 ]
 
 

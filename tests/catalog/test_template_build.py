@@ -284,7 +284,7 @@ def test_a_view_of_an_unknown_depot_is_reported(
 # --- builds that fail
 
 
-def test_a_failing_build_publishes_nothing_and_tells_its_last_lines(
+def test_a_failing_build_publishes_nothing_and_tells_its_first_error(
     project: Project, make_template: Callable[..., Template]
 ) -> None:
     project.submit(file="text\n")
@@ -293,16 +293,20 @@ def test_a_failing_build_publishes_nothing_and_tells_its_last_lines(
     template_update(
         by=template.created_by,
         template=template,
-        build_command="echo compiling; echo boom: no such thing >&2; exit 3",
+        build_command="echo compiling; echo 'BOOM: no such thing' >&2; "
+        "for n in 1 2 3 4 5 6 7 8 9; do echo going on $n; done; "
+        "echo 'make: *** [all] Error 3'; exit 3",
+        error_patterns="^boom:",
     )
 
     operation = build(template)
 
     message = assert_failed(template, operation, code="build_failed")
     assert "exit code 3" in message
-    assert "boom: no such thing" in message
+    assert "First error, line 2 of the log:\ncompiling\nBOOM: no such" in message
+    assert step_of(operation, "build").exit_code == 3
     log = step_of(operation, "build").log_path.read_text()
-    assert log == "compiling\nboom: no such thing\n"
+    assert log.startswith("compiling\nBOOM: no such thing\ngoing on 1\n")
     assert default_snapshot(template) == good
     assert ontap_snapshots(template) == [good.name]
 

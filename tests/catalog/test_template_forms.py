@@ -54,6 +54,7 @@ def test_the_only_site_is_chosen_already(as_admin: Client, site: Site) -> None:
         ({"volume_size_bytes": "plenty"}, "Write a size such as"),
         ({"build_environment": "not an assignment"}, "is not NAME=value"),
         ({"build_timeout_seconds": "0"}, "greater than or equal to 1"),
+        ({"error_patterns": "(open"}, "is no pattern"),
         ({"site": ""}, "This field is required"),
     ],
 )

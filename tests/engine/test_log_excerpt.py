@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from provisioner.engine.logs.excerpt import LONGEST_LINE, Excerpt, excerpt_of
+from provisioner.engine.logs.error_lines import PatternInvalid, check_patterns
+from provisioner.engine.logs.excerpt import LONGEST_LINE, Excerpt, excerpt_of_log
 
 ERRORS = {
     "gcc": "src/a.c:12:5: error: 'x' undeclared (first use in this function)",
@@ -20,8 +23,13 @@ ERRORS = {
     "maven": "[ERROR] Failed to execute goal org.apache.maven.plugins",
     "gradle": "FAILURE: Build failed with an exception.",
     "ninja": "FAILED: obj/a.o",
+    "maven, with a time": "[2026-11-24 10:00:00] [ERROR] COMPILATION ERROR :",
+    "msbuild": r"3>C:\src\a.cpp(12,5): error C2065: 'x': undeclared identifier",
+    "ant": "    [javac] /src/A.java:3: error: ';' expected",
     "bazel": "ERROR: /src/BUILD:3:10: Compiling a.cc failed",
+    "bazel, with times": "(12:00:01) ERROR: /src/BUILD:3:10: Compiling a.cc failed",
     "unreal": "LogShaderCompilers: Error: Failed to compile shader",
+    "unreal, with times": "[2026.11.24-10.00.00:123][ 12]LogInit: Error: No module",
     "cmake": "CMake Error at CMakeLists.txt:3 (find_package):",
     "python": "Traceback (most recent call last):",
     "npm": "npm ERR! code ELIFECYCLE",
@@ -46,7 +54,7 @@ def test_the_first_error_of_a_tool_is_found(tool: str, tmp_path: Path) -> None:
     noise = [f"compiling {number}" for number in range(50)]
     log = log_of(tmp_path, *noise, ERRORS[tool], *noise, "make: *** [all] Error 2")
 
-    found = excerpt_of(log)
+    found = excerpt_of_log(log)
 
     assert found.line_number == 51
     assert found.lines[:2] == ("compiling 48", "compiling 49")
@@ -58,35 +66,79 @@ def test_the_first_error_of_a_tool_is_found(tool: str, tmp_path: Path) -> None:
 def test_what_only_has_the_word_is_no_error(line: str, tmp_path: Path) -> None:
     log = log_of(tmp_path, line, "a", "src/a.c:12:5: error: here", "b")
 
-    assert excerpt_of(log).line_number == 3
+    assert excerpt_of_log(log).line_number == 3
 
 
 def test_a_hint_counts_where_no_tool_says_error(tmp_path: Path) -> None:
     log = log_of(tmp_path, "one", "/bin/sh: 1: cmake: not found", "two")
 
-    assert excerpt_of(log).line_number == 2
+    assert excerpt_of_log(log).line_number == 2
 
 
 def test_without_an_error_the_last_lines_are_quoted(tmp_path: Path) -> None:
     log = log_of(tmp_path, *(f"line {number}" for number in range(100)))
 
-    found = excerpt_of(log)
+    found = excerpt_of_log(log)
 
     assert found.lines == tuple(f"line {number}" for number in range(95, 100))
     assert str(found).startswith("End of the log:\n")
 
 
 def test_a_log_that_is_empty_or_gone_quotes_nothing(tmp_path: Path) -> None:
-    assert excerpt_of(tmp_path / "gone.log") == Excerpt(lines=())
-    assert str(excerpt_of(log_of(tmp_path))) == ""
+    assert excerpt_of_log(tmp_path / "gone.log") == Excerpt(lines=())
+    assert str(excerpt_of_log(log_of(tmp_path))) == ""
 
 
 def test_bytes_of_any_kind_become_text_that_is_safe(tmp_path: Path) -> None:
     log = tmp_path / "build.log"
     log.write_bytes(b"\xff\x00\x1b]0;title\x07\nerror: \xff" + b"x" * 1000 + b"\n")
 
-    found = excerpt_of(log)
+    found = excerpt_of_log(log)
 
     assert found.line_number == 2
     assert all(len(line) <= LONGEST_LINE for line in found.lines)
     assert "\0" not in "".join(found.lines)
+
+
+def test_a_pattern_of_the_template_comes_before_what_tools_say(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "a.c:1:1: error: ignored", "one", "PANIC 12: here", "two")
+
+    assert excerpt_of_log(log, own=[r"panic \d+"]).line_number == 3
+    assert excerpt_of_log(log, own=["not there"]).line_number == 1
+
+
+def test_an_error_far_behind_a_hint_counts_more(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "sh: x: not found", *["fine"] * 5000, "error: here")
+
+    assert excerpt_of_log(log).line_number == 5002
+    assert excerpt_of_log(log).lines == ("fine", "fine", "error: here")
+
+
+@pytest.mark.parametrize("pattern", ["(", "a(?=b)", "x{1000}{1000}", "[z-a]", "\\1"])
+def test_a_pattern_that_cannot_be_searched_for_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternInvalid, match="is no pattern"):
+        check_patterns(["fine", pattern])
+
+
+def test_a_pattern_that_would_take_for_ever_elsewhere_takes_no_time(
+    tmp_path: Path,
+) -> None:
+    log = log_of(tmp_path, "a" * 30_000, "error: here")
+
+    began = time.monotonic()
+    assert excerpt_of_log(log, own=["(a+)+$X", "(a|a)*b"]).line_number == 2
+    assert time.monotonic() - began < 2
+
+
+def test_a_line_without_an_end_takes_little_memory(tmp_path: Path) -> None:
+    log = tmp_path / "build.log"
+    log.write_bytes(b"x" * 20_000_000 + b"\nerror: here\n")
+
+    tracemalloc.start()
+    found = excerpt_of_log(log)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found.line_number == 2
+    assert found.lines[-1] == "error: here"
+    assert peak < 2_000_000

@@ -353,7 +353,6 @@ def test_a_host_says_what_holds_commands_and_what_does_not(
             seconds=0,
             timed_out=False,
             log_bytes=0,
-            last_lines="",
             missing=without,
         ),
     )

@@ -21,6 +21,7 @@ def definition(**fields: Any) -> dict[str, Any]:
         "test_timeout_seconds": "300",
         "wanted_quality": "built",
         "ignore_patterns": "",
+        "error_patterns": "",
         "volume_size_bytes": "1.5 GiB",
         "snapshots_to_keep": "3",
         **fields,

@@ -65,6 +65,7 @@ DEFINITION = frozenset(
         "test_timeout_seconds",
         "wanted_quality",
         "ignore_patterns",
+        "error_patterns",
         "volume_size_bytes",
         "snapshots_to_keep",
     }

@@ -45,6 +45,7 @@ _TEMPLATE: dict[str, Any] = {
     "test_timeout_seconds": 3600,
     "wanted_quality": "tested",
     "ignore_patterns": "*.o",
+    "error_patterns": "",
     "volume_size_bytes": 107374182400,
     "actual_size_bytes": 107374182400,
     "used_bytes": 53687091200,

@@ -150,6 +150,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "test_timeout_seconds",
             "wanted_quality",
             "ignore_patterns",
+            "error_patterns",
             "volume_size_bytes",
             "actual_size_bytes",
             "used_bytes",
@@ -241,6 +242,7 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
             "test_timeout_seconds",
             "wanted_quality",
             "ignore_patterns",
+            "error_patterns",
             "volume_size_bytes",
             "snapshots_to_keep",
         )

@@ -8,6 +8,7 @@ from django import forms
 from django.core.validators import MinValueValidator
 
 from provisioner.catalog.models import LineEnd, Template
+from provisioner.catalog.models.templates import check_error_patterns
 from provisioner.lib.sizes import exact_size_text
 from provisioner.sites.models import Site
 from provisioner.web.forms import AskingForm, LinesField, NameField, SizeField
@@ -98,6 +99,14 @@ class TemplateDefinitionForm(AskingForm):
         label="Ignored files",
         help_text="What the build makes, as in P4IGNORE, one pattern a line. These "
         "files are not reported as untracked.",
+    )
+    error_patterns = LinesField(
+        rows=3,
+        required=False,
+        label="Error lines",
+        validators=[check_error_patterns],
+        help_text="Regular expressions (RE2), one a line. The first line of a log that "
+        "matches one is shown as its first error. Usual tools need none.",
     )
     volume_size_bytes = SizeField(
         label="Volume size",

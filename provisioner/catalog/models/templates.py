@@ -7,12 +7,14 @@ from functools import reduce
 from operator import or_
 from pathlib import Path
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.accounts.names import check_one_line
+from provisioner.engine.logs.error_lines import PatternInvalid, check_patterns
 from provisioner.engine.models import HasOperations
 from provisioner.lib.fields import EvidenceField
 from provisioner.lib.names import (
@@ -52,6 +54,21 @@ AT_LEAST: dict[str, tuple[Quality, ...]] = {
 
 class TemplateOperation(models.TextChoices):
     BUILD = "template_build", "Build template"
+
+
+def check_error_patterns(text: str) -> None:
+    """Refuse lines that cannot be searched for. For fields of models and forms.
+
+    Raises: ValidationError.
+    """
+    try:
+        check_patterns(_lines(text))
+    except PatternInvalid as error:
+        raise ValidationError(str(error)) from error
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 @few
@@ -131,6 +148,15 @@ class Template(HasOperations):
     )
     ignore_patterns = models.TextField(
         blank=True, help_text="What the build makes, as in P4IGNORE, one a line."
+    )
+    error_patterns = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        validators=[check_error_patterns],
+        help_text="Regular expressions (RE2), one a line, of any case: the first line "
+        "of a log that matches one is its first error. The usual compilers and build "
+        "tools need none.",
     )
     volume_size_bytes = models.BigIntegerField(
         default=100 * 2**30, validators=[MinValueValidator(20 * 2**20)]
@@ -213,12 +239,16 @@ class Template(HasOperations):
 
     @property
     def view_lines(self) -> tuple[str, ...]:
-        return tuple(line.strip() for line in self.view.splitlines() if line.strip())
+        return _lines(self.view)
 
     @property
     def ignore_lines(self) -> tuple[str, ...]:
-        lines = (line.strip() for line in self.ignore_patterns.splitlines())
-        return tuple(line for line in lines if line and not line.startswith("#"))
+        lines = _lines(self.ignore_patterns)
+        return tuple(line for line in lines if not line.startswith("#"))
+
+    @property
+    def error_pattern_lines(self) -> tuple[str, ...]:
+        return _lines(self.error_patterns)
 
 
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):

@@ -40,7 +40,7 @@ def ensure_built(run: TemplateRun) -> dict[str, Any]:
     if result.exit_code != 0:
         how = (
             f"The build ended with exit code {result.exit_code}. Nothing was "
-            f"published; the log is kept.\n{excerpt_of(run.step.log_path)}"
+            f"published; the log is kept.\n{excerpt_of(run.step)}"
         )
         require_room(run, after=how)
         raise StepRefused(how, code="build_failed")
@@ -65,8 +65,7 @@ def ensure_tested(run: TemplateRun) -> dict[str, Any]:
         reason = f"The test took too much. {excess}"
     elif result.exit_code != 0:
         reason = (
-            f"The test ended with exit code {result.exit_code}.\n"
-            f"{excerpt_of(run.step.log_path)}"
+            f"The test ended with exit code {result.exit_code}.\n{excerpt_of(run.step)}"
         )
     return {
         "seconds": result.seconds,
@@ -94,7 +93,7 @@ def _run_command(
 ) -> BuildResult:
     template = run.template
     root = run.visible_root(template.junction_path)
-    return build.run_build(
+    result = build.run_build(
         command=command,
         cwd=root,
         environment={
@@ -110,3 +109,5 @@ def _run_command(
         ),
         bounds=bounds_of(run, junction_path=template.junction_path, root=root),
     )
+    run.note_exit_code(result.exit_code)
+    return result

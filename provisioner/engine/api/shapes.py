@@ -63,6 +63,7 @@ class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
             "seconds",
             "progress",
             "wait",
+            "exit_code",
             "error_code",
             "error_message",
         )

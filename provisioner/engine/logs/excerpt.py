@@ -6,50 +6,21 @@ level says once more that the one below it has failed.
 
 from __future__ import annotations
 
-import re
-import time
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from provisioner.lib.terminal import ESCAPE_BYTES, shown_text
+from provisioner.engine.logs.error_lines import ErrorLine, find_error
+from provisioner.engine.models import Step
+from provisioner.engine.subjects import error_patterns_of
+from provisioner.lib.terminal import shown_text
 
 LINES_BEFORE = 2
 LINES_AFTER = 4
 LONGEST_LINE = 300
 LAST_LINES = 5
 LAST_BYTES = 16 * 1024
-SEARCH_SECONDS = 5.0
-
-# How compilers, linkers, build tools and interpreters begin or mark an error.
-_ERROR = re.compile(
-    rb"""(?xi)
-      ^\S.*?:\d+(?::\d+)?:\s(?:fatal\s|internal\scompiler\s)?error\b  # gcc, clang, go
-    | ^(?:fatal\s|internal\scompiler\s)?error(?:\[\w+\])?:\s          # rustc, git, npm
-    | (?:^|\s|:)(?:fatal\s)?error\s[a-z]{1,6}\d{3,5}\s*:              # msvc, csc, link
-    | ^\[error\]\s                                                    # maven
-    | ^e:\s                                                           # kotlin
-    | :\serror:\s                                                     # unreal, clang-cl
-    | undefined\sreference\sto\s | :\sundefined\ssymbol               # ld, lld
-    | ^(?:\S*/)?(?:ld|collect2)(?:\.\w+)?:\serror
-    | ^traceback\s\(most\srecent\scall\slast\)                        # Python
-    | ^exception\sin\sthread\s                                        # Java
-    | ^(?:npm|yarn|pnpm)\serr!?\s | ^cmake\serror\b
-    | ^(?:failure|failed):\s                                          # gradle, ninja
-    """
-)
-# They often stand for something that a build copes with, or for an error further up.
-_HINT = re.compile(
-    rb"""(?xi)
-      ^g?n?make(?:\[\d+\])?:\s\*\*\*\s
-    | :\s(?:command\s)?not\sfound$ | :\spermission\sdenied$
-    | \bno\sspace\sleft\son\sdevice\b | \bsegmentation\sfault\b | ^killed$
-    """
-)
-# Where an error is only counted or named: "0 error(s)", "-Werror", "error.cpp".
-_NO_ERROR = re.compile(rb"(?i)\b(?:0|no)\serrors?\b|\bwarning\b[^:]*:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,43 +38,38 @@ class Excerpt:
         return f"{name} of the log:\n" + "\n".join(self.lines)
 
 
-def excerpt_of(log: Path, *, last_lines: int = LAST_LINES) -> Excerpt:
-    """Return the first error in a log with lines around it, else the last lines.
+def excerpt_of(step: Step, *, last_lines: int = LAST_LINES) -> Excerpt:
+    """Return the first error that a step printed with lines around it, else its last.
 
-    A log that is long is searched for five seconds. Without a log there are no lines.
+    Where it printed nothing there are no lines.
     """
+    patterns = error_patterns_of(step.operation)
+    return excerpt_of_log(step.log_path, own=patterns, last_lines=last_lines)
+
+
+def excerpt_of_log(
+    log: Path, *, own: Iterable[str] = (), last_lines: int = LAST_LINES
+) -> Excerpt:
+    """Return the first error in a log with lines around it, else the last lines."""
     try:
-        with log.open("rb") as lines:
-            found = _first_error(lines) or _hint(log)
-            return found or _end_of(log, last_lines=last_lines)
+        error = find_error(log, own=own)
+        return _end_of(log, last_lines) if error is None else _around(log, error)
     except FileNotFoundError:
         return Excerpt(lines=())
 
 
-def _first_error(lines: Iterator[bytes]) -> Excerpt | None:
-    return _first(_ERROR, lines)
+def _around(log: Path, error: ErrorLine) -> Excerpt:
+    with log.open("rb") as opened:
+        begin = max(error.offset - LAST_BYTES, 0)
+        opened.seek(begin)
+        before = opened.read(error.offset - begin).splitlines()[-LINES_BEFORE:]
+        lines = iter(lambda: opened.readline(LAST_BYTES), b"")
+        after = islice(lines, 1 + LINES_AFTER)
+        quoted = tuple(map(_shown, (*before, *after)))
+    return Excerpt(lines=quoted, line_number=error.number)
 
 
-def _hint(log: Path) -> Excerpt | None:
-    with log.open("rb") as lines:
-        return _first(_HINT, lines)
-
-
-def _first(pattern: re.Pattern[bytes], lines: Iterator[bytes]) -> Excerpt | None:
-    before: deque[bytes] = deque(maxlen=LINES_BEFORE)
-    ends_at = time.monotonic() + SEARCH_SECONDS
-    for number, raw in enumerate(lines, start=1):
-        line = ESCAPE_BYTES.sub(b"", raw) if b"\x1b" in raw else raw
-        if pattern.search(line.rstrip()) and not _NO_ERROR.search(line):
-            around = (*before, raw, *islice(lines, LINES_AFTER))
-            return Excerpt(lines=tuple(map(_shown, around)), line_number=number)
-        if number % 1000 == 0 and time.monotonic() > ends_at:
-            break
-        before.append(raw)
-    return None
-
-
-def _end_of(log: Path, *, last_lines: int) -> Excerpt:
+def _end_of(log: Path, last_lines: int) -> Excerpt:
     with log.open("rb") as end:
         end.seek(max(end.seek(0, 2) - LAST_BYTES, 0))
         lines = end.read().rstrip().splitlines()[-last_lines:]

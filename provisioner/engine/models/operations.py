@@ -152,6 +152,10 @@ class Step(models.Model):
     progress = EvidenceField(default=dict)
     remote = EvidenceField(default=dict)
     result = EvidenceField(default=dict)
+    exit_code = models.IntegerField(
+        null=True,
+        help_text="How its command ended, minus the signal where one ended it.",
+    )
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
 

@@ -27,8 +27,6 @@ POLL_EVERY_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 0.5
 # On top of the time that it gives to processes that ignore SIGTERM.
 SANDBOX_ENDS_WITHIN_SECONDS = 3.0
-LAST_LINES = 5
-LAST_BYTES = 4000
 UMASK = 0o022
 SANDBOX = "provisioner.gateways.hosts.sandbox"
 DEFAULT_BOUNDS = Bounds()
@@ -44,15 +42,14 @@ class BuildProgress:
 class BuildResult:
     """`exit_code` is negative if a signal ended the build.
 
-    `last_lines` is valid database text; the log has the raw bytes. `in_force` names the
-    sandbox features that this host supports, `missing` why it lacks the others.
+    `in_force` names the sandbox features that this host supports, `missing` why it
+    lacks the others.
     """
 
     exit_code: int
     seconds: float
     timed_out: bool
     log_bytes: int
-    last_lines: str
     log_is_full: bool = False
     ran_out_of_memory: bool = False
     in_force: tuple[str, ...] = ()
@@ -120,7 +117,6 @@ def run_build(
         seconds=time.monotonic() - began,
         timed_out=timed_out,
         log_bytes=log_path.stat().st_size,
-        last_lines=_last_lines(log_path),
         log_is_full=any("log_is_full" in line for line in told),
         ran_out_of_memory=any("ran_out_of_memory" in line for line in told),
         in_force=tuple(line["in_force"] for line in told if "in_force" in line),
@@ -314,10 +310,3 @@ def _started_at(pid: int) -> str:
     """Return when a process started, in clock ticks since boot (proc(5), field 22)."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     return stat.rpartition(")")[2].split()[19]
-
-
-def _last_lines(log_path: Path) -> str:
-    with log_path.open("rb") as log:
-        log.seek(max(0, log_path.stat().st_size - LAST_BYTES))
-        text = log.read().decode(errors="replace").replace("\0", "\ufffd")
-    return "\n".join(text.strip().splitlines()[-LAST_LINES:])
