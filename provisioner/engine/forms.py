@@ -16,17 +16,23 @@ def _offset() -> forms.IntegerField:
 
 
 class LogForm(forms.Form):
-    """`q` is what to look for, `start` where; all others are offsets in bytes.
+    """`q` is what to look for, and `start` the byte where to begin.
 
-    `offset` is where a piece begins, `before` where it ends, `line` where the line
-    begins that is to be seen among others; `attempt` is the one whose log was read.
+    `offset` is the byte where a piece begins, `before` where it ends; `line` is the
+    number of the line that is to be seen among others. Who follows says which
+    `attempt` was read, and the `number` of the line that comes next. `wrap` is how
+    long lines are shown from now on.
     """
 
     q = forms.CharField(required=False, max_length=200, label="Search the log")
     start = _offset()
     offset = _offset()
     before = _offset()
-    line = _offset()
+    line = forms.IntegerField(
+        required=False, min_value=1, max_value=_LARGEST_OFFSET, label="Go to line"
+    )
+    number = _offset()
+    wrap = forms.ChoiceField(required=False, choices=[("on", "On"), ("off", "Off")])
     attempt = forms.IntegerField(required=False, min_value=0, max_value=2**31)
 
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 from provisioner.engine import slots, workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.subjects import crumbs_of
+from provisioner.lib.times import duration_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,19 @@ class StepLine:
         if self.step.state != Step.State.RUNNING or self.step.started_at is None:
             return None
         return (timezone.now() - self.step.started_at).total_seconds()
+
+    @property
+    def ending(self) -> str:
+        """Say how it ended and after how long, "" before that."""
+        if self.step.ended_at is None or self.seconds is None:
+            return ""
+        after = f"after {duration_text(self.seconds)}."
+        code = self.step.exit_code
+        if code is None:
+            return f"Ended {after}"
+        if code < 0:
+            return f"Ended by signal {-code} {after}"
+        return f"Ended with exit code {code} {after}"
 
     @property
     def done(self) -> int:

@@ -29,6 +29,11 @@ urlpatterns: list[URLPattern] = [
         name="operation-step-log",
     ),
     path(
+        "operations/<int:pk>/<step>/log/error/",
+        logs.operation_step_log_error,
+        name="operation-step-log-error",
+    ),
+    path(
         "operations/<int:pk>/<step>/log.txt",
         logs.operation_step_log_download,
         name="operation-step-log-download",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 # CSI (colours, cursor), OSC (titles, links), other strings, and escapes of two or three
 # characters. Source: ECMA-48, sections 5.3 to 5.6.
@@ -55,3 +58,119 @@ def shown_text(printed: str) -> str:
 
 def _last_written(line: str) -> str:
     return line.rstrip("\r").rpartition("\r")[2]
+
+
+class Span(NamedTuple):
+    """Text of a line, and its colour and looks as names of classes, "" for none."""
+
+    text: str
+    looks: str
+
+
+_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_SGR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
+_STEEPEST = 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Looks:
+    """What is in force. Backgrounds are left out: few pairs could be read."""
+
+    colour: str = ""
+    is_bold: bool = False
+    is_dim: bool = False
+    is_italic: bool = False
+    is_underlined: bool = False
+
+    def __str__(self) -> str:
+        names = (
+            f"ansi-{self.colour}" if self.colour else "",
+            "ansi-bold" if self.is_bold else "",
+            "ansi-dim" if self.is_dim and not self.colour else "",
+            "ansi-italic" if self.is_italic else "",
+            "ansi-underline" if self.is_underlined else "",
+        )
+        return " ".join(name for name in names if name)
+
+    def after(self, printed: str) -> _Looks:
+        """Return what is in force after all escapes of a text."""
+        looks = self
+        for found in _SGR.finditer(printed):
+            looks = looks.changed(found[1])
+        return looks
+
+    def changed(self, parameters: str) -> _Looks:
+        """Return what is in force after one Select Graphic Rendition.
+
+        Source: ECMA-48, section 8.3.117; ITU-T T.416, section 13.1.8, for 38.
+        """
+        codes = [int(code or 0) for code in parameters.replace(":", ";").split(";")]
+        looks = self
+        while codes:
+            code = codes.pop(0)
+            if code in (38, 48):
+                colour = _extended(codes)
+                looks = replace(looks, colour=colour) if code == 38 else looks
+            else:
+                looks = looks._with(code)
+        return looks
+
+    def _with(self, code: int) -> _Looks:
+        if code == 0:
+            return _Looks()
+        if 30 <= code <= 37 or 90 <= code <= 97:
+            return replace(self, colour=_COLOURS[code % 10])
+        changes: dict[int, dict[str, bool | str]] = {
+            1: {"is_bold": True},
+            2: {"is_dim": True},
+            3: {"is_italic": True},
+            4: {"is_underlined": True},
+            22: {"is_bold": False, "is_dim": False},
+            23: {"is_italic": False},
+            24: {"is_underlined": False},
+            39: {"colour": ""},
+        }
+        return replace(self, **changes.get(code, {}))  # type: ignore[arg-type]
+
+
+def _extended(codes: list[int]) -> str:
+    """Take a colour of many from the codes; return the nearest of the eight."""
+    kind = codes.pop(0) if codes else 0
+    if kind == 5 and codes:
+        number = codes.pop(0)
+        if number < 16:
+            return _COLOURS[number % 8]
+        if number >= 232:
+            return ""  # greys
+        steps = number - 16
+        return _nearest(steps // 36, steps // 6 % 6, steps % 6, most=5)
+    if kind == 2 and len(codes) >= 3:
+        red, green, blue = codes[:3]
+        del codes[:3]
+        return _nearest(red, green, blue, most=_STEEPEST)
+    return ""
+
+
+def _nearest(red: int, green: int, blue: int, *, most: int) -> str:
+    strongest = max(red, green, blue)
+    if strongest * 4 < most or min(red, green, blue) * 4 > strongest * 3:
+        return ""  # next to black, or grey
+    bits = ((red, 1), (green, 2), (blue, 4))
+    return _COLOURS[sum(bit for value, bit in bits if value * 2 > strongest)]
+
+
+def painted_lines(printed: str) -> Iterator[list[Span]]:
+    """Yield the lines that a terminal would show, each with its colours.
+
+    As in `shown_text`, what was written over and what could steer is gone.
+    """
+    looks = _Looks()
+    for line in printed.split("\n"):
+        written_over, _, shown = line.rstrip("\r").rpartition("\r")
+        looks = looks.after(written_over)
+        spans, at = [], 0
+        for found in _SGR.finditer(shown):
+            spans.append(Span(shown_text(shown[at : found.start()]), str(looks)))
+            looks, at = looks.changed(found[1]), found.end()
+        spans.append(Span(shown_text(shown[at:]), str(looks)))
+        yield [span for span in spans if span.text]

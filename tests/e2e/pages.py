@@ -19,6 +19,7 @@ LEFT_OUT = {
     "readyz",
     "command-line",
     "operation-step-log-download",
+    "operation-step-log-error",
 }
 
 Arguments = list[tuple[object, ...]]

@@ -20,10 +20,10 @@ def there(found: Found | None) -> Found:
     return found
 
 
-def test_lines_are_found_where_they_begin(path: Path) -> None:
+def test_lines_are_found_by_their_numbers(path: Path) -> None:
     path.write_text("fine\nan Error: here\nfine\nERROR\n")
     found = there(search_log(path, text="error"))
-    assert [hit.offset for hit in found.hits] == [5, 25]
+    assert [hit.number for hit in found.hits] == [2, 4]
     first = found.hits[0]
     assert (first.before, first.found, first.after) == ("an ", "Error", ": here")
     assert found.is_all
@@ -45,14 +45,15 @@ def test_a_long_line_is_shown_around_the_text(path: Path) -> None:
 
 def test_many_hits_come_page_by_page(path: Path) -> None:
     path.write_text("".join(f"{number} x\n" for number in range(25)))
-    offsets, start = [], 0
+    numbers: list[int] = []
+    start = 0
     while True:
         found = there(search_log(path, text="x", start=start, hits_at_most=10))
-        offsets += [hit.offset for hit in found.hits]
+        numbers += [hit.number for hit in found.hits]
         if found.is_all:
             break
         start = found.searched_to
-    assert len(offsets) == len(set(offsets)) == 25
+    assert numbers == list(range(1, 26))
 
 
 def test_a_search_ends_in_time_and_goes_on_from_there(
@@ -64,7 +65,7 @@ def test_a_search_ends_in_time_and_goes_on_from_there(
     assert not found.hits
     assert 0 < found.searched_to < found.size
     rest = there(search_log(path, text="needle", start=found.searched_to))
-    assert [hit.offset for hit in rest.hits] == [800]
+    assert [hit.number for hit in rest.hits] == [101]
 
 
 def test_there_may_be_no_log_or_nothing_to_find(path: Path) -> None:

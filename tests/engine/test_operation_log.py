@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
@@ -18,6 +19,13 @@ from tests.support.factories import purge
 from tests.support.workspaces import end
 
 HTMX = {"HX-Request": "true"}
+
+
+def printed(answer: str) -> str:
+    """Return what a page or a piece shows of a log, as text."""
+    shown = answer.partition('<pre class="log')[2] or answer
+    shown = shown.partition("</pre>")[0].partition("<div hx-swap-oob")[0]
+    return html.unescape(re.sub(r"<[^>]*>", "", "<" + shown))
 
 
 @pytest.fixture
@@ -67,7 +75,8 @@ def test_everybody_reads_what_was_printed(
     as_carol: Client, build: Operation, log: Path
 ) -> None:
     page = as_carol.get(address_of(build)).text
-    assert "one\ntwo &lt;b&gt;\n" in page
+    assert printed(page).startswith("one\ntwo <b>\n")
+    assert "&lt;b&gt;" in page
     assert "Running" in page
     assert "kept for good" in page
 
@@ -77,7 +86,8 @@ def test_it_follows_a_build_under_way(
 ) -> None:
     page = as_alice.get(address_of(build)).text
     end_of_it = log.stat().st_size
-    assert f'hx-get="{address_of(build)}?offset={end_of_it}&amp;attempt=1"' in page
+    assert f'hx-get="{address_of(build)}?offset={end_of_it}&amp;number=3' in page
+    assert "&amp;attempt=1" in page
     assert '<noscript><meta http-equiv="refresh"' in page
     assert "data-follow" in page
 
@@ -89,9 +99,9 @@ def test_htmx_gets_what_came_since(
     with log.open("a") as more:
         more.write("three\nfou")
     answer = as_alice.get(f"{address_of(build)}?offset={read}", headers=HTMX)
-    assert '<span class="log-piece">three\n</span>' in answer.text
+    assert printed(answer.text) == "three\nfou"
     assert f"?offset={read + 6}&amp;" in answer.text
-    assert re.search(r'id="log-tail"[^>]*>fou</span>', answer.text)
+    assert "fou" in answer.text.partition('id="log-tail"')[2]
     assert "one" not in answer.text
     assert "HX-Request" in answer["Vary"]
 
@@ -104,7 +114,7 @@ def test_following_ends_with_the_step_and_says_how(
     finish(build)
     answer = as_alice.get(f"{address_of(build)}?offset=0", headers=HTMX)
     assert not is_polling(answer.text)
-    assert '<span class="log-piece">the end</span>' in answer.text
+    assert "the end\nEnded after" in printed(answer.text)
     assert "innerHTML:#log-state" in answer.text
     assert "Done" in answer.text
     assert build.state == Operation.State.RUNNING
@@ -150,15 +160,16 @@ def test_a_long_log_is_read_in_pieces_without_scripts(
 ) -> None:
     log.write_text("".join(f"line {n}\n" for n in range(20_000)))
     last = as_alice.get(address_of(build)).text
-    assert "line 19999\n" in last
-    assert "line 1\n" not in last
+    assert "line 19999\n" in printed(last)
+    assert "line 1\n" not in printed(last)
+    assert re.search(r'id="L20000">.*line 19999', last)
     earlier = re.search(r'href="(\?before=\d+)">Earlier lines', last)
     assert earlier is not None
     page = as_alice.get(address_of(build) + earlier[1]).text
-    assert "line 19999\n" not in page
+    assert "line 19999\n" not in printed(page)
     assert "Later lines" in page
     first = as_alice.get(f"{address_of(build)}?offset=0").text
-    assert "line 1\n" in first
+    assert "line 1\n" in printed(first)
     assert "Later lines" in first
     for elsewhere in (page, first):
         assert not is_polling(elsewhere)
@@ -173,13 +184,11 @@ def test_lines_with_a_text_are_found_and_seen_among_others(
     page = as_alice.get(f"{address_of(build)}?q=error").text
     assert "1 line with “error”" in page
     assert "a &lt;b&gt; <mark>ERROR</mark>" in page
-    link = re.search(r'href="(\?line=(\d+)#line)"', page)
-    assert link is not None
-    assert link[2] == "250"
-    there = as_alice.get(f"{address_of(build)}?line=250").text
-    assert re.search(
-        r'fine\n</span><a id="line"[^>]*></a><span class="log-piece">a ', there
-    )
+    assert 'href="?line=51#L51"' in page
+    there = as_alice.get(f"{address_of(build)}?line=51").text
+    assert "fine\na <b> ERROR\nfine\n" in printed(there)
+    assert re.search(r'id="L51">.*a &lt;b&gt; ERROR', there)
+    assert 'id="L50"' in there
 
 
 def test_a_search_without_a_result_says_so_and_one_too_long_is_refused(
@@ -188,17 +197,99 @@ def test_a_search_without_a_result_says_so_and_one_too_long_is_refused(
     assert "0 lines with" in as_alice.get(f"{address_of(build)}?q=nowhere").text
     page = as_alice.get(f"{address_of(build)}?q={'x' * 201}").text
     assert "at most 200 characters" in page
-    assert "one\ntwo" in page
+    assert "one\ntwo" in printed(page)
     log.unlink()
     assert "printed nothing" in as_alice.get(f"{address_of(build)}?q=one").text
 
 
-@pytest.mark.parametrize("name", ["offset", "before", "line", "start", "attempt"])
+@pytest.mark.parametrize(
+    "name", ["offset", "before", "line", "start", "attempt", "number", "wrap"]
+)
 @pytest.mark.parametrize("value", ["-1", "x", "999999999999999999999", ""])
 def test_an_offset_that_is_none_shows_the_last_lines(
     as_alice: Client, build: Operation, log: Path, name: str, value: str
 ) -> None:
     assert "one" in as_alice.get(f"{address_of(build)}?{name}={value}").text
+
+
+def test_a_line_that_is_not_there_is_said_to_be_missing(
+    as_alice: Client, build: Operation, log: Path
+) -> None:
+    page = as_alice.get(f"{address_of(build)}?line=4711").text
+    assert "The log has no line 4711." in page
+    assert "one\ntwo" in printed(page)
+
+
+def test_colours_of_a_terminal_are_shown(
+    as_alice: Client, build: Operation, log: Path
+) -> None:
+    page = as_alice.get(address_of(build)).text
+    assert '<span class="ansi-red">two</span> &lt;b&gt;' in page
+
+
+def test_following_says_how_long_and_how_much_by_now(
+    as_alice: Client, build: Operation, log: Path
+) -> None:
+    log.write_text("x" * 5_000_000 + "\n")
+    answer = as_alice.get(f"{address_of(build)}?offset=5000001", headers=HTMX).text
+    assert 'hx-swap-oob="innerHTML:#log-facts"' in answer
+    assert "Running for" in answer
+    assert ">4.8 MiB</data> so far" in answer
+    log.write_text("x" * 9_000_000 + "\n")
+    states = engine_states
+    step = build.steps.get(name="build")
+    states.note_exit_code(step, 2)
+    states.fail_step(step, code="build_failed", message="It failed.")
+    answer = as_alice.get(f"{address_of(build)}?offset=9000001", headers=HTMX).text
+    assert ">8.6 MiB</data>, kept for good" in answer
+    assert answer.count("Ended with exit code 2 after") == 2
+    assert "so far" not in answer
+    assert not is_polling(answer)
+
+
+def test_following_numbers_lines_as_the_whole_log_does(
+    as_alice: Client, build: Operation, log: Path
+) -> None:
+    read = log.stat().st_size
+    with log.open("a") as more:
+        more.write("three\n")
+    for number in ("&number=3", "", "&number=0"):
+        address = f"{address_of(build)}?offset={read}&attempt=1{number}"
+        answer = as_alice.get(address, headers=HTMX).text
+        assert re.search(r'id="L3">.*three', answer)
+        assert "&amp;number=4&amp;" in answer
+
+
+def test_the_first_error_is_one_click_away(
+    as_alice: Client, build: Operation, log: Path
+) -> None:
+    to_error = f"/operations/{build.pk}/build/log/error/"
+    assert f'href="{to_error}"' in as_alice.get(address_of(build)).text
+    answer = as_alice.get(to_error, follow=True)
+    assert answer.redirect_chain[0][0] == address_of(build)
+    assert "No line is an error so far." in answer.text
+    log.write_text("fine\n" * 9 + "a.c:1:2: error: here\n" + "fine\n")
+    assert as_alice.get(to_error)["Location"] == f"{address_of(build)}?line=10#L10"
+    template = build.subject.template
+    template.error_patterns = "^no such word\n\n^FINE$"
+    template.save()
+    assert as_alice.get(to_error)["Location"] == f"{address_of(build)}?line=1#L1"
+    step = build.steps.get(name="build")
+    engine_states.fail_step(step, code="x", message="It failed.")
+    assert f'href="{to_error}"' in as_alice.get(f"/operations/{build.pk}/").text
+
+
+def test_long_lines_are_wrapped_until_somebody_says_otherwise(
+    as_alice: Client, build: Operation, log: Path
+) -> None:
+    assert 'class="log"' in as_alice.get(address_of(build)).text
+    answer = as_alice.get(f"{address_of(build)}?line=2&wrap=off")
+    assert answer["Location"] == f"{address_of(build)}?line=2"
+    page = as_alice.get(address_of(build)).text
+    assert 'class="log log-unwrapped"' in page
+    assert 'href="?wrap=on"' in page
+    as_alice.get(f"{address_of(build)}?wrap=on")
+    assert 'class="log"' in as_alice.get(address_of(build)).text
 
 
 def test_before_anything_is_printed_it_waits(
@@ -284,11 +375,13 @@ def test_a_log_is_for_those_who_may_see_the_operation(
     assert answer.status_code == 200
     assert b"hers" in b"".join(answer)
     assert as_carol.get(address).status_code == 404
+    error = f"/operations/{operation.pk}/owner/log/error/"
+    assert as_carol.get(error).status_code == 404
     assert as_carol.get(f"/operations/{operation.pk}/log/").status_code == 404
     assert as_carol.get(f"/operations/{operation.pk}/").status_code == 404
 
 
-@pytest.mark.parametrize("page", ["log/", "log.txt"])
+@pytest.mark.parametrize("page", ["log/", "log.txt", "log/error/"])
 def test_what_is_no_step_is_not_found(
     as_alice: Client, build: Operation, page: str
 ) -> None:
@@ -298,7 +391,9 @@ def test_what_is_no_step_is_not_found(
     assert as_alice.get(f"/operations/999999/build/{page}").status_code == 404
 
 
-@pytest.mark.parametrize("page", ["log/", "build/log/", "build/log.txt", ""])
+@pytest.mark.parametrize(
+    "page", ["log/", "build/log/", "build/log.txt", "build/log/error/", ""]
+)
 def test_a_post_and_nobody_are_refused(
     as_alice: Client, as_nobody: Client, build: Operation, page: str
 ) -> None:

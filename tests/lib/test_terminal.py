@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.lib.terminal import harmless_page, shown_text
+from provisioner.lib.terminal import Span, harmless_page, painted_lines, shown_text
 
 ESC = "\x1b"
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -65,3 +65,48 @@ def test_a_page_has_no_control_characters_and_is_otherwise_as_it_was(page: str) 
 def test_what_steers_a_terminal_is_a_picture_on_a_page() -> None:
     page = "<p>a\x1b]0;b\x07\x9bc\u202ed\x7f</p>\r\n\té".encode()
     assert harmless_page(page).decode() == "<p>a␛]0;b␇\ufffdc\ufffdd␡</p>\r\n\té"
+
+
+@pytest.mark.parametrize(
+    ("printed", "lines"),
+    [
+        ("plain", [[("plain", "")]]),
+        (
+            f"a {ESC}[1;31merror{ESC}[0m b",
+            [[("a ", ""), ("error", "ansi-red ansi-bold"), (" b", "")]],
+        ),
+        (
+            f"{ESC}[33mone\ntwo{ESC}[m three\n",
+            [[("one", "ansi-yellow")], [("two", "ansi-yellow"), (" three", "")], []],
+        ),
+        (f"{ESC}[91mbright", [[("bright", "ansi-red")]]),
+        (f"{ESC}[38;5;196mof many", [[("of many", "ansi-red")]]),
+        (f"{ESC}[38;5;244mgrey", [[("grey", "")]]),
+        (f"{ESC}[38;2;0;200;40;4mtrue", [[("true", "ansi-green ansi-underline")]]),
+        (f"{ESC}[38:2:10:10:250mtrue", [[("true", "ansi-blue")]]),
+        (f"{ESC}[41;97mon red", [[("on red", "ansi-white")]]),
+        (f"{ESC}[32m10%\r20%{ESC}[0m\r\n", [[("20%", "ansi-green")], []]),
+        (
+            f"{ESC}[2mdim{ESC}[22;3mslanted",
+            [[("dim", "ansi-dim"), ("slanted", "ansi-italic")]],
+        ),
+        (f"{ESC}[38;5mcut {ESC}[38mcut", [[("cut ", ""), ("cut", "")]]),
+        (f"{ESC}[{'9' * 5000}mtoo long", [[("too long", "")]]),
+        (f"{ESC}]0;a title\x07x<b>\x07", [[("x<b>␇", "")]]),
+    ],
+)
+def test_a_terminal_s_colours_become_names(
+    printed: str, lines: list[list[tuple[str, str]]]
+) -> None:
+    assert list(painted_lines(printed)) == [
+        [Span(*span) for span in line] for line in lines
+    ]
+
+
+@given(PRINTED)
+def test_colours_let_nothing_out_either(printed: str) -> None:
+    lines = list(painted_lines(printed))
+    shown = "".join(span.text for line in lines for span in line)
+    kinds = {unicodedata.category(letter) for letter in shown if letter != "\t"}
+    assert kinds.isdisjoint({"Cc", "Cs", "Zl", "Zp"})
+    assert len(lines) == printed.count("\n") + 1

@@ -44,6 +44,14 @@ class StepLog:
         return is_moving and self.step.state in _UNSETTLED
 
     @property
+    def size_bytes(self) -> int | None:
+        """How long its log is by now, None where there is none."""
+        try:
+            return self.step.log_path.stat().st_size
+        except FileNotFoundError:
+            return None
+
+    @property
     def file_name(self) -> str:
         """What a download of it is called."""
         return f"{self.operation.subject}-{self.step.name}-{self.operation.pk}.log.txt"

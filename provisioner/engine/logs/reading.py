@@ -6,11 +6,15 @@ A log may have hundreds of megabytes: no more than two pieces of it are ever in 
 from __future__ import annotations
 
 import codecs
+import contextlib
+import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 PIECE_BYTES = 64 * 1024
+BLOCK_BYTES = 1024 * 1024
 CONTEXT_BYTES = 2000
 # Who follows and is further behind than this is taken to the end.
 FOLLOWED_BYTES = 16 * PIECE_BYTES
@@ -22,6 +26,7 @@ class LogPiece:
 
     `rest` is the line that the step has not ended yet; it comes after `end`, and is
     read again with what will follow it. `skipped` bytes before `start` were left out.
+    `number` is that of its first line, where it was counted.
     """
 
     text: str
@@ -30,6 +35,12 @@ class LogPiece:
     size: int
     rest: str = ""
     skipped: int = 0
+    number: int = 1
+
+    @property
+    def next_number(self) -> int:
+        """The number of the line that comes after it."""
+        return self.number + self.text.count("\n")
 
     @property
     def is_last(self) -> bool:
@@ -77,14 +88,46 @@ def read_on(path: Path, *, offset: int) -> LogPiece | None:
     tail = read_log(path)
     if tail is None:
         return None
-    return LogPiece(
-        text=tail.text,
-        start=tail.start,
-        end=tail.end,
-        size=tail.size,
-        rest=tail.rest,
-        skipped=max(tail.start - piece.start, 0),
-    )
+    return dataclasses.replace(tail, skipped=max(tail.start - piece.start, 0))
+
+
+def numbered(path: Path, piece: LogPiece, *, number: int | None = None) -> LogPiece:
+    """Give a piece the number of its first line, which is counted if not known."""
+    if number is None:
+        number = line_number_at(path, offset=piece.start)
+    return dataclasses.replace(piece, number=number)
+
+
+def offset_of_line(path: Path, *, number: int) -> int | None:
+    """Return where a line begins, counted from 1. None: the log has not so many."""
+    missing, offset = number - 1, 0
+    for block in _blocks(path):
+        here = block.count(b"\n")
+        if here >= missing:
+            at = 0
+            for _ in range(missing):
+                at = block.index(b"\n", at) + 1
+            return offset + at
+        missing -= here
+        offset += len(block)
+    return None
+
+
+def line_number_at(path: Path, *, offset: int) -> int:
+    """Return the number, from 1, of the line that has the byte at an offset."""
+    number = 1
+    for block in _blocks(path):
+        number += block[:offset].count(b"\n")
+        offset -= len(block)
+        if offset <= 0:
+            break
+    return number
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as log:
+        while block := log.read(BLOCK_BYTES):
+            yield block
 
 
 def _size_of(path: Path) -> int | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from provisioner.engine.logs.reading import line_number_at
 from provisioner.lib.terminal import ESCAPE_BYTES, shown_text
 
 HITS_SHOWN = 100
@@ -18,9 +19,9 @@ _AROUND = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A line that has the text, and where in the log the line begins."""
+    """A line that has the text, and its number."""
 
-    offset: int
+    number: int
     before: str
     found: str
     after: str
@@ -61,8 +62,9 @@ def search_log(
     try:
         with path.open("rb") as log:
             size = log.seek(0, 2)
-            log.seek(min(start, size))
             searched_to = min(start, size)
+            number = line_number_at(path, offset=searched_to)
+            log.seek(searched_to)
             for block in _blocks(iter(lambda: log.read(BLOCK_BYTES), b"")):
                 for offset, line in _lines_with(needle, block):
                     if len(hits) == hits_at_most:
@@ -72,8 +74,10 @@ def search_log(
                             searched_to=searched_to + offset,
                             size=size,
                         )
-                    hits.append(_hit(searched_to + offset, line, pattern=pattern))
+                    at = number + block[:offset].count(b"\n")
+                    hits.append(_hit(at, line, pattern=pattern))
                 searched_to += len(block)
+                number += block.count(b"\n")
                 if time.monotonic() > ends_at:
                     break
     except FileNotFoundError:
@@ -113,7 +117,7 @@ def _plain(data: bytes) -> bytes:
     return (ESCAPE_BYTES.sub(b"", data) if b"\x1b" in data else data).lower()
 
 
-def _hit(offset: int, line: bytes, *, pattern: re.Pattern[str]) -> Hit:
+def _hit(number: int, line: bytes, *, pattern: re.Pattern[str]) -> Hit:
     plain = ESCAPE_BYTES.sub(b"", line).decode(errors="replace")
     match = pattern.search(plain)
     begin, end = match.span() if match else (0, 0)
@@ -123,7 +127,7 @@ def _hit(offset: int, line: bytes, *, pattern: re.Pattern[str]) -> Hit:
     if len(after) > _AROUND:
         after = after[:_AROUND] + "…"
     return Hit(
-        offset=offset,
+        number=number,
         before=_on_one_line(before),
         found=_on_one_line(plain[begin:end]),
         after=_on_one_line(after),

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
 from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.engine.forms import LogForm
 from provisioner.engine.logs import of_steps, reading, search
+from provisioner.engine.logs.error_lines import find_error
 from provisioner.engine.logs.of_steps import StepLog
+from provisioner.engine.subjects import error_patterns_of
 from provisioner.web.http import WebRequest
+
+WRAP_COOKIE = "log_wrap"
+A_YEAR_SECONDS = 365 * 86400
 
 
 @require_safe
@@ -37,19 +47,10 @@ def operation_step_log(request: WebRequest, pk: int, step: str) -> HttpResponse:
     asked = form.cleaned_data
     path = log.step.log_path
     if request.htmx:
-        offset = asked.get("offset") or 0
-        # A new attempt begins a new log.
-        is_other = asked.get("attempt") not in (None, log.step.attempt)
-        piece = reading.read_on(path, offset=0 if is_other else offset)
-        is_anew = piece is not None and piece.start < offset
-        context = {
-            "log": log,
-            "piece": piece,
-            "is_anew": is_anew,
-            "is_followed": _is_followed(log, piece),
-        }
-        return render(request, "engine/_log.html", context)
-    page = {"log": log, "form": form}
+        return render(request, "engine/_log.html", _what_came(log, asked))
+    if asked.get("wrap"):
+        return _wrapped(request, asked["wrap"])
+    page = {"log": log, "form": form, "is_wrapped": _wraps(request)}
     if asked.get("q"):
         start = asked.get("start") or 0
         found = search.search_log(path, text=asked["q"], start=start)
@@ -57,25 +58,97 @@ def operation_step_log(request: WebRequest, pk: int, step: str) -> HttpResponse:
     return render(request, "engine/log.html", {**page, **_shown(log, asked)})
 
 
-def _shown(log: StepLog, asked: dict[str, int | None]) -> dict[str, object]:
+def _wraps(request: WebRequest) -> bool:
+    return request.COOKIES.get(WRAP_COOKIE) != "off"
+
+
+def _wrapped(request: WebRequest, wrap: str) -> HttpResponse:
+    """Keep how long lines are shown, and show the page that was asked for."""
+    rest = request.GET.copy()
+    rest.pop("wrap")
+    answer = redirect(f"{request.path}?{rest.urlencode()}".rstrip("?"))
+    answer.set_cookie(
+        WRAP_COOKIE,
+        wrap,
+        max_age=A_YEAR_SECONDS,
+        secure=request.is_secure(),
+        httponly=True,
+        samesite="Lax",
+    )
+    return answer
+
+
+def _what_came(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
+    """Return what a page that follows a log has not shown yet."""
+    path, offset = log.step.log_path, asked.get("offset") or 0
+    # A new attempt begins a new log.
+    is_other = asked.get("attempt") not in (None, log.step.attempt)
+    piece = reading.read_on(path, offset=0 if is_other else offset)
+    is_anew = piece is not None and piece.start < offset
+    if piece is not None:
+        goes_on = piece.start == offset and not is_other
+        number = (asked.get("number") or None) if goes_on else None
+        piece = reading.numbered(path, piece, number=number)
+    return {
+        "log": log,
+        "piece": piece,
+        "is_anew": is_anew,
+        "is_followed": _is_followed(log, piece),
+    }
+
+
+def _shown(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
     """Return the piece that is asked for; `context` are the lines before it."""
     path = log.step.log_path
     offset, before, line = (asked.get(name) for name in ("offset", "before", "line"))
     if line is not None:
-        context = reading.read_before(path, offset=line, at_most=reading.CONTEXT_BYTES)
-        return {"piece": reading.read_from(path, offset=line), "context": context}
+        return _shown_line(path, line)
+    is_tail = False
     if before is not None:
-        return {"piece": reading.read_before(path, offset=before)}
-    if offset is not None:
-        return {"piece": reading.read_from(path, offset=offset)}
-    piece = reading.read_log(path)
-    is_followed = _is_followed(log, piece)
-    return {"piece": piece, "is_tail": True, "is_followed": is_followed}
+        piece = reading.read_before(path, offset=before)
+    elif offset is not None:
+        piece = reading.read_from(path, offset=offset)
+    else:
+        is_tail, piece = True, reading.read_log(path)
+    if piece is not None:
+        piece = reading.numbered(path, piece)
+    is_followed = is_tail and _is_followed(log, piece)
+    return {"piece": piece, "is_tail": is_tail, "is_followed": is_followed}
+
+
+def _shown_line(path: Path, line: int) -> dict[str, object]:
+    """Return the piece that begins with a line, and some lines before it."""
+    offset = reading.offset_of_line(path, number=line)
+    piece = None if offset is None else reading.read_from(path, offset=offset)
+    if offset is None or piece is None:
+        last = reading.read_log(path)
+        return {
+            "piece": None if last is None else reading.numbered(path, last),
+            "missing_line": line,
+        }
+    context = reading.read_before(path, offset=offset, at_most=reading.CONTEXT_BYTES)
+    return {
+        "piece": reading.numbered(path, piece, number=line),
+        "context": None if context is None else reading.numbered(path, context),
+    }
 
 
 def _is_followed(log: StepLog, piece: reading.LogPiece | None) -> bool:
     """Say whether there is or will be more of it."""
     return log.is_running or (piece is not None and not piece.is_last)
+
+
+@require_safe
+def operation_step_log_error(request: WebRequest, pk: int, step: str) -> HttpResponse:
+    """Go to the first line of a step's log that is an error."""
+    log = _log_or_404(request, pk=pk, step=step)
+    error = find_error(log.step.log_path, own=error_patterns_of(log.operation))
+    address = reverse("operation-step-log", args=[pk, step])
+    if error is None:
+        said = "No line is an error so far." if log.is_running else "No line is one."
+        messages.info(request, f"{said} These are the last lines of the log.")
+        return redirect(address)
+    return redirect(f"{address}?line={error.number}#L{error.number}")
 
 
 @require_safe
