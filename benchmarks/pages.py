@@ -313,7 +313,7 @@ class Rows:
                 build_command="make -j32 all",
                 state="ready",
                 volume_uuid=str(uuid.uuid4()),
-                created_by=self.admin,
+                owner=self.admin,
             )
             for n, subject in enumerate(subjects("template", TEMPLATES))
         )

@@ -47,7 +47,11 @@ __all__ = ["people", "shared_workspace", "world", "written", "written_once"]
 SEE, CHANGE = Verb.SEE_WORKSPACE, Verb.CHANGE_WORKSPACE
 VISIT, GET, KNOCK = Verb.VISIT, Verb.GET_WORKSPACE, Verb.KNOCK
 ADMINISTER, HOOK = Verb.ADMINISTER, Verb.CHANGE_WEBHOOK
+TEMPLATE = Verb.CHANGE_TEMPLATE
 SEE_BISECTION = Verb.SEE_BISECTION
+
+# That there is something to do is no secret: who may not is told so.
+SEEN_BY_ALL = (ADMINISTER, TEMPLATE)
 
 # Pages that change something only when posted to are asked for in both ways.
 PAGES: dict[str, dict[str, Verb]] = {
@@ -93,6 +97,11 @@ PAGES: dict[str, dict[str, Verb]] = {
     "template-build": {"get": ADMINISTER, "post": ADMINISTER},
     "template-build-stop": {"get": ADMINISTER, "post": ADMINISTER},
     "template-refresh": {"get": ADMINISTER, "post": ADMINISTER},
+    "template-roll-back": {"post": TEMPLATE},
+    "snapshot-hold": {"get": TEMPLATE, "post": TEMPLATE},
+    "snapshot-release": {"post": TEMPLATE},
+    "snapshot-withdraw": {"get": TEMPLATE, "post": TEMPLATE},
+    "snapshot-describe": {"get": TEMPLATE, "post": TEMPLATE},
     "template-subscribe": {"post": VISIT},
     "template-check": {"post": ADMINISTER},
     "bisection-list": {"get": VISIT, "post": VISIT},
@@ -173,7 +182,11 @@ API: dict[str, dict[str, Verb]] = {
     "webhook-delivery-detail": {"get": HOOK},
     "webhook-delivery-again": {"post": HOOK},
     "snapshot-list": {"get": VISIT},
-    "snapshot-detail": {"get": VISIT},
+    "template-roll-back": {"post": TEMPLATE},
+    "snapshot-detail": {"get": VISIT, "patch": TEMPLATE},
+    "snapshot-hold": {"post": TEMPLATE},
+    "snapshot-release": {"post": TEMPLATE},
+    "snapshot-withdraw": {"post": TEMPLATE},
     "snapshot-pins": {"get": VISIT},
     "workspace-list": {"get": VISIT, "post": GET},
     "workspace-detail": {"get": SEE, "delete": CHANGE},
@@ -222,6 +235,9 @@ API: dict[str, dict[str, Verb]] = {
 BODIES: dict[str, dict[str, Any]] = {
     "workspace-lease-keep": {"reason": "Because."},
     "template-refresh": {"mode": "manual"},
+    "snapshot-detail": {"label": "Alpha 3"},
+    "snapshot-hold": {"reason": "Because."},
+    "snapshot-withdraw": {"reason": "Because."},
     "perforce-server-pause": {"reason": "A checkpoint."},
     "abandoned-notify": {"workspaces": [1]},
     "bisection-verdict": {"change": 1, "verdict": "good"},
@@ -326,7 +342,7 @@ def test_pages_keep_to_the_table(
         elif verb == CHANGE and is_allowed(who, seen_by(name)):
             assert answer.status_code == 403, seen
         else:
-            assert answer.status_code == (403 if verb == ADMINISTER else 404), seen
+            assert answer.status_code == (403 if verb in SEEN_BY_ALL else 404), seen
 
 
 @pytest.mark.parametrize(("name", "method", "verb"), rows(API))
@@ -347,7 +363,7 @@ def test_the_api_keeps_to_the_table(
 
         answer = getattr(client, method)(
             address,
-            BODIES.get(name) if method == "post" else None,
+            BODIES.get(name) if method in ("post", "patch") else None,
             content_type="application/json",
             headers=headers,
         )
@@ -359,7 +375,7 @@ def test_the_api_keeps_to_the_table(
             ), seen
         elif user is None:
             assert answer.status_code == (302 if name == "docs" else 401), seen
-        elif verb == ADMINISTER or (verb == CHANGE and is_allowed(who, seen_by(name))):
+        elif verb in SEEN_BY_ALL or (verb == CHANGE and is_allowed(who, seen_by(name))):
             assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
         else:
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

@@ -7,6 +7,8 @@ import re
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
+from provisioner.lib.refusals import InvalidRequest
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 PERFORCE_USER = r"\A(?!-)(?!.*\.\.\.)(?!.*%%)[^\s\x00-\x20\x7f-\x9f@#*/\"'=]+\Z"
@@ -32,3 +34,18 @@ def check_one_line(text: str) -> None:
         raise ValidationError(
             "Write one line of text, without control characters.", code="not_one_line"
         )
+
+
+def one_line(text: str, *, word: str, most: int) -> str:
+    """Return a text that people wrote without space around it.
+
+    Raises: InvalidRequest where it is not one line, or too long.
+    """
+    text = text.strip()
+    if len(text) > most:
+        raise InvalidRequest(f"{word} has at most {most} characters.")
+    try:
+        check_one_line(text)
+    except ValidationError as error:
+        raise InvalidRequest(f"{word}: {error.messages[0]}") from error
+    return text

@@ -34,6 +34,12 @@ class Named(Protocol):
     name: str
 
 
+class LookedAfter(Protocol):
+    """A template, as far as its owner is concerned."""
+
+    owner_id: int
+
+
 class Role(StrEnum):
     """A part that somebody plays.
 
@@ -59,6 +65,7 @@ class Verb(StrEnum):
     SEE_WORKSPACE = "see a workspace: where it is, what it contains, what happened"
     SEE_BISECTION = "see a bisection and its trials"
     CHANGE_WORKSPACE = "extend, share, retire, restore, purge it; decide a trial"
+    CHANGE_TEMPLATE = "rename, archive, hand over a template; say which snapshot counts"
     CHANGE_WEBHOOK = "see and change a webhook, and what was sent to it"
     ADMINISTER = "define templates, see everybody's workspaces, limits and policies"
 
@@ -82,6 +89,7 @@ PERMISSIONS: dict[Verb, frozenset[Role]] = {
     Verb.SEE_WORKSPACE: _MATES | {Role.READER},
     Verb.SEE_BISECTION: _MATES,
     Verb.CHANGE_WORKSPACE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
+    Verb.CHANGE_TEMPLATE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
     Verb.CHANGE_WEBHOOK: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
     Verb.ADMINISTER: frozenset({Role.ADMINISTRATOR}),
 }
@@ -125,6 +133,14 @@ def can_be_told(user: User) -> bool:
 
 def can_manage_templates(user: User) -> bool:
     return may(user, Verb.ADMINISTER)
+
+
+def can_change_template(user: User, template: LookedAfter) -> bool:
+    """Say whether it is theirs to look after; how it is made is not the owner's."""
+    roles = roles_of(user)
+    if template.owner_id == user.pk and user.scope is None and user.is_active:
+        roles.add(Role.OWNER)
+    return may(user, Verb.CHANGE_TEMPLATE, roles)
 
 
 def can_administer(user: User) -> bool:

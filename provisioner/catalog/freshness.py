@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from provisioner.catalog import refresh_policy
 from provisioner.catalog.models import (
+    AT_LEAST,
     RefreshPolicy,
     RefreshSwitch,
     ServerWatch,
@@ -192,6 +193,7 @@ def refresh_state_of(
     server_id = template.site.perforce_server_id
     return refresh_policy.State(
         newest=freshness.newest,
+        published=_published(template),
         behind_since=freshness.seen_since,
         newest_at=freshness.seen_at,
         is_building=template.state == Template.State.BUILDING,
@@ -205,6 +207,17 @@ def refresh_state_of(
             server_id=server_id, paused_at__isnull=False
         ).exists(),
     )
+
+
+def _published(template: Template) -> int:
+    """Return the change of the newest snapshot that would do, 0 where there is none.
+
+    While an older one is held the template is built all the same, each change once.
+    """
+    enough = AT_LEAST[template.wanted_quality]
+    snapshots = Snapshot.objects.available().complete().filter(template=template)
+    newest = snapshots.filter(quality__in=enough).aggregate(change=Max("change"))
+    return int(newest["change"] or 0)
 
 
 def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:

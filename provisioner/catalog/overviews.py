@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.urls import reverse
+
 from provisioner.accounts.models import User
 from provisioner.catalog import refresh_policy
 from provisioner.catalog.freshness import (
@@ -14,11 +16,12 @@ from provisioner.catalog.freshness import (
     policy_in,
 )
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import templates_to_choose_from
+from provisioner.catalog.queries import snapshot_before, templates_to_choose_from
 from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
+from provisioner.web.notices import Action
 
 BUILDS_SHOWN = 20
 
@@ -40,6 +43,41 @@ class SnapshotLine:
     @property
     def snapshot(self) -> Snapshot:
         return self.pins.snapshot
+
+    @property
+    def actions(self) -> list[Action]:
+        """What can be done with it, for who looks after its template."""
+        snapshot = self.snapshot
+        of = f" of change {snapshot.change}"
+        describe = Action(
+            label="Label and notes",
+            url=reverse("snapshot-describe", args=[snapshot.pk]),
+            look="link",
+            about=of,
+        )
+        if snapshot.is_withdrawn:
+            return [describe]
+        withdraw = Action(
+            label="Withdraw…",
+            url=reverse("snapshot-withdraw", args=[snapshot.pk]),
+            look="link",
+            about=of,
+        )
+        if snapshot.is_held:
+            release = Action(
+                label="Release",
+                url=reverse("snapshot-release", args=[snapshot.pk]),
+                is_post=True,
+                about=of,
+            )
+            return [release, describe, withdraw]
+        use = Action(
+            label="Use this one",
+            url=reverse("snapshot-hold", args=[snapshot.pk]),
+            look="link",
+            about=of,
+        )
+        return [*([] if snapshot.parts else [use]), describe, withdraw]
 
 
 def snapshots_of(template: Template) -> list[SnapshotLine]:
@@ -65,11 +103,17 @@ class TemplateOverview:
     policy: refresh_policy.Policy
     pauses: list[str]
     watch_error: str
+    roll_back_to: Snapshot | None
 
     @property
     def has_default(self) -> bool:
         """Whether a new workspace may get one of the snapshots unasked."""
         return any(snapshot.pins.is_default for snapshot in self.snapshots)
+
+    @property
+    def has_available(self) -> bool:
+        """Whether somebody can get one of the snapshots."""
+        return any(not line.snapshot.is_withdrawn for line in self.snapshots)
 
     @property
     def announcement(self) -> str:
@@ -109,5 +153,14 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         freshness=freshness_of(template),
         policy=policy_in(getattr(template, "refresh_policy", None)),
         pauses=pauses_of(template),
+        roll_back_to=_roll_back_to(template, builds),
         watch_error="" if watch is None else watch.last_error,
     )
+
+
+def _roll_back_to(template: Template, builds: list[Operation]) -> Snapshot | None:
+    """Return what can be held instead of what the newest build, which failed, was."""
+    if not builds or builds[0].state != Operation.State.FAILED:
+        return None
+    before = snapshot_before(template, build=builds[0])
+    return None if before is None or before.is_held else before

@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import AT_LEAST, Snapshot, SnapshotQuerySet, Template
+from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
+from provisioner.engine.models import Operation
 from provisioner.gateways.perforce.specs import parse_client_spec
 
 
@@ -20,18 +21,32 @@ def in_scope(user: User, *, by: str) -> Q:
 
 
 def available_snapshots() -> SnapshotQuerySet:
-    """Return published snapshots, newest first."""
+    """Return the snapshots that somebody can get, newest first."""
     return Snapshot.objects.available()
 
 
 def default_snapshot(template: Template, *, quality: str = "") -> Snapshot | None:
     """Return the snapshot that a new workspace of the template gets, or None.
 
-    It is the newest with at least this quality, the template's where none is named.
+    It is the one that is held, else the newest with at least the quality that the
+    template asks for. Where a quality is named, it has at least that.
     """
-    enough = AT_LEAST[quality or template.wanted_quality]
-    complete = available_snapshots().complete().filter(template=template)
-    return complete.filter(quality__in=enough).first()
+    snapshots = Snapshot.objects.filter(template=template)
+    return snapshots.default_first(at_least=quality).first()
+
+
+def default_without(snapshot: Snapshot) -> Snapshot | None:
+    """Return what new workspaces would get if nobody got this one, or None."""
+    others = Snapshot.objects.filter(template=snapshot.template_id)
+    return others.exclude(pk=snapshot.pk).default_first().first()
+
+
+def snapshot_before(template: Template, *, build: Operation) -> Snapshot | None:
+    """Return the newest snapshot from before a build that is good enough, or None."""
+    earlier = Snapshot.objects.filter(
+        template=template, created_at__lt=build.created_at
+    )
+    return earlier.default_first(at_least=template.wanted_quality).first()
 
 
 def reference_snapshot(template: Template) -> Snapshot | None:
@@ -63,8 +78,10 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
 
 
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
-    """Return all published snapshots with their templates."""
-    snapshots = available_snapshots().select_related("template__site")
+    """Return all published snapshots with their templates, withdrawn ones too."""
+    snapshots = Snapshot.objects.there().select_related(
+        "template__site", "held_by", "withdrawn_by"
+    )
     return snapshots.filter(in_scope(user, by="template"))
 
 

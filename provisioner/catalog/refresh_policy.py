@@ -72,13 +72,15 @@ class Policy:
 class State:
     """What is known of a template; times are by our clock.
 
-    `newest` is the newest relevant change after the newest snapshot (None: it is not
+    `newest` is the newest relevant change after the default snapshot (None: it is not
     behind), `behind_since` when the first of these was seen, `newest_at` the last.
+    `published` is the change of the newest snapshot that is good enough.
     `tried` is the change of the last build, whatever came of it; `tried_at` its time,
     `clean_tried_at` that of the last clean one.
     """
 
     newest: int | None = None
+    published: int = 0
     behind_since: dt.datetime | None = None
     newest_at: dt.datetime | None = None
     is_building: bool = False
@@ -95,7 +97,7 @@ def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
         return None
     if state.newest is None or state.newest_at is None or state.behind_since is None:
         return None
-    if is_unused(now, policy, state):
+    if state.newest <= state.published or is_unused(now, policy, state):
         return None
     if policy.mode == Mode.ON_CHANGE:
         return _due_on_change(now, policy, state)

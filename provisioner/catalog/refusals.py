@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.catalog.models import Snapshot
 from provisioner.lib.refusals import ActionRefused
 
 
@@ -24,6 +25,26 @@ class SnapshotGone(ActionRefused):
     one."""
 
     code = "snapshot_gone"
+
+
+class SnapshotWithdrawn(ActionRefused):
+    """The snapshot “{snapshot}” was withdrawn ({reason}). Choose another one."""
+
+    code = "snapshot_withdrawn"
+
+
+class SnapshotInParts(ActionRefused):
+    """The snapshot “{snapshot}” has parts at another change. Use one of a whole build,
+    or build the template."""
+
+    code = "snapshot_in_parts"
+
+
+class NothingToRollBackTo(ActionRefused):
+    """The template “{template}” has no good snapshot from before that build. Choose one
+    on its page, or build an older change."""
+
+    code = "nothing_to_roll_back_to"
 
 
 class TemplateBusy(ActionRefused):
@@ -51,3 +72,15 @@ class NothingToRefresh(ActionRefused):
     be brought up to date. Build all of it first."""
 
     code = "nothing_to_refresh"
+
+
+def require_offered(snapshot: Snapshot) -> None:
+    """Refuse a snapshot that nobody can get.
+
+    Raises: SnapshotGone, SnapshotWithdrawn.
+    """
+    if snapshot.deleted_at is not None:
+        raise SnapshotGone(snapshot=snapshot.name)
+    if snapshot.is_withdrawn:
+        reason = snapshot.withdraw_reason
+        raise SnapshotWithdrawn(snapshot=snapshot.name, reason=reason)

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from provisioner.catalog.models import AT_LEAST, Quality, Snapshot, Template
-from provisioner.catalog.queries import available_snapshots
+from provisioner.catalog.models import Quality, Snapshot, Template
+from provisioner.catalog.queries import default_snapshot
 
 
 @dataclass(kw_only=True)
@@ -50,7 +50,9 @@ class Pins:
         """Say for people what keeps it, but for workspaces."""
         kept = self.snapshot.template.snapshots_to_keep
         said = []
-        if self.is_default:
+        if self.snapshot.is_held:
+            said.append("new workspaces are cloned from it until it is released")
+        elif self.is_default:
             said.append("new workspaces are cloned from it")
         if self.is_last_tested:
             said.append("it is the newest that was tested")
@@ -62,23 +64,28 @@ class Pins:
 
 
 def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
-    """Return what pins each published snapshot, newest first; three queries.
+    """Return what pins each published snapshot, newest first; four queries.
 
     So many workspaces of each are `named`; None: all of them.
     """
-    snapshots = list(available_snapshots().filter(template=template))
-    complete = [snapshot for snapshot in snapshots if not snapshot.parts]
-    enough = AT_LEAST[template.wanted_quality]
-    default = next((each for each in complete if each.quality in enough), None)
+    snapshots = list(
+        Snapshot.objects.there()
+        .filter(template=template)
+        .select_related("held_by", "withdrawn_by")
+    )
+    offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
+    complete = [snapshot for snapshot in offered if not snapshot.parts]
+    default = default_snapshot(template)
     tested = next((each for each in complete if each.quality == Quality.TESTED), None)
+    recent = offered[: template.snapshots_to_keep]
     pins = {
         snapshot.pk: Pins(
             snapshot=snapshot,
-            is_recent=place < template.snapshots_to_keep,
+            is_recent=snapshot in recent,
             is_default=snapshot == default,
             is_last_tested=snapshot == tested,
         )
-        for place, snapshot in enumerate(snapshots)
+        for snapshot in snapshots
     }
     for snapshot in snapshots:
         snapshot.template = template
@@ -120,24 +127,24 @@ def superfluous(template: Template) -> list[Snapshot]:
     return [pin.snapshot for pin in pins_of(template, named=0) if not pin.is_needed]
 
 
-def withdraw(snapshot: Snapshot) -> bool:
-    """Take a snapshot off the offer; False where a workspace needs it by now."""
+def mark_deleted(snapshot: Snapshot) -> bool:
+    """Take a snapshot off the offer for good; False where it is needed by now."""
     with transaction.atomic():
         # Whoever asks for a workspace of it holds this lock until its row is there.
-        Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
-        if any(need.rows([snapshot]).exists() for need in _needs):
+        row = Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
+        if row.is_held or any(need.rows([snapshot]).exists() for need in _needs):
             return False
-        Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=timezone.now())
+        Snapshot.objects.filter(pk=snapshot.pk).mark_deleted(at=timezone.now())
     return True
 
 
-def offer_again(snapshot: Snapshot) -> None:
+def mark_there(snapshot: Snapshot) -> None:
     """Put back on the offer what ONTAP did not delete."""
     Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=None)
 
 
-def withdrawn(template: Template, *, there: Sequence[str]) -> list[Snapshot]:
-    """Return what is off the offer and still among these UUIDs on ONTAP."""
+def marked_deleted(template: Template, *, there: Sequence[str]) -> list[Snapshot]:
+    """Return what is off the offer for good and still among these UUIDs on ONTAP."""
     return list(
         Snapshot.objects.filter(
             template=template, deleted_at__isnull=False, ontap_uuid__in=there

@@ -12,6 +12,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.catalog.overviews import TemplateOverview
+from provisioner.engine.models import Operation
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, count
 
@@ -41,7 +42,38 @@ class TemplatePage:
     @property
     def notices(self) -> list[Notice]:
         """What has to be said first, the most important first."""
-        return [*self._failed(), *self._no_default(), *self._not_refreshed()]
+        return [
+            *self._failed(),
+            *self._held(),
+            *self._no_default(),
+            *self._not_refreshed(),
+        ]
+
+    @property
+    def may_change(self) -> bool:
+        return permissions.can_change_template(self.user, self.template)
+
+    @property
+    def failed_build(self) -> int | None:
+        """The newest build, where it failed."""
+        last = self.overview.last
+        failed = last is not None and last.operation.state == Operation.State.FAILED
+        return last.operation.pk if last is not None and failed else None
+
+    @property
+    def roll_back(self) -> list[Action]:
+        """Keeps new workspaces at the last good snapshot, in one click."""
+        before = self.overview.roll_back_to
+        if before is None or not self.may_change:
+            return []
+        return [
+            Action(
+                label=f"Roll back to change {before.change}",
+                url=self._url("template-roll-back"),
+                is_post=True,
+                sends={"build": str(self.failed_build)},
+            )
+        ]
 
     @property
     def freshness(self) -> str:
@@ -66,7 +98,7 @@ class TemplatePage:
         return reverse(name, args=[self.template.pk])
 
     def _for_users(self) -> Iterator[Action]:
-        if not self.overview.snapshots or self.user.uid is None:
+        if not self.overview.has_available or self.user.uid is None:
             return
         yield Action(
             label="Get a workspace", url=self._url("workspace-create"), look="primary"
@@ -91,22 +123,42 @@ class TemplatePage:
         template, last = self.template, self.overview.last
         if template.state != Template.State.FAILED:
             return
-        log = []
+        actions = []
         if last is not None:
             url = reverse("operation-log", args=[last.operation.pk])
-            log.append(Action(label="Read the log", url=url))
+            actions.append(Action(label="Read the log", url=url))
+        actions += self.roll_back
         yield Notice(
             level=Level.ERROR,
             title=_FAILED.get(
                 template.status_code, "The last build failed. Nothing was published."
             ),
             texts=(template.status_message,),
-            actions=tuple(log),
+            actions=tuple(actions),
             is_urgent=True,
         )
 
+    def _held(self) -> Iterator[Notice]:
+        held = next(
+            (line for line in self.overview.snapshots if line.snapshot.is_held), None
+        )
+        if held is None:
+            return
+        snapshot = held.snapshot
+        release = Action(
+            label="Release",
+            url=reverse("snapshot-release", args=[snapshot.pk]),
+            is_post=True,
+        )
+        yield Notice(
+            level=Level.INFO,
+            title=f"New workspaces get change {snapshot.change} until it is released",
+            texts=(snapshot.hold_reason,),
+            actions=(release,) if self.may_change else (),
+        )
+
     def _no_default(self) -> Iterator[Notice]:
-        if self.overview.snapshots and not self.overview.has_default:
+        if self.overview.has_available and not self.overview.has_default:
             yield Notice(
                 level=Level.WARNING,
                 title=f"No snapshot is {self.template.wanted_quality}",

@@ -6,8 +6,9 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.catalog.api.checks import TemplateCheckViewSet
-from provisioner.catalog.api.templates import SnapshotViewSet, TemplateViewSet
-from provisioner.catalog.views import refresh, templates
+from provisioner.catalog.api.snapshots import SnapshotViewSet
+from provisioner.catalog.api.templates import TemplateViewSet
+from provisioner.catalog.views import refresh, snapshots, templates
 
 urlpatterns: list[URLPattern] = [
     path("templates/new/", templates.template_create, name="template-create"),
@@ -25,6 +26,27 @@ urlpatterns: list[URLPattern] = [
         name="template-refresh",
     ),
     path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
+    path(
+        "templates/<int:pk>/roll-back/",
+        snapshots.template_roll_back,
+        name="template-roll-back",
+    ),
+    path("snapshots/<int:pk>/hold/", snapshots.snapshot_hold, name="snapshot-hold"),
+    path(
+        "snapshots/<int:pk>/release/",
+        snapshots.snapshot_release,
+        name="snapshot-release",
+    ),
+    path(
+        "snapshots/<int:pk>/withdraw/",
+        snapshots.snapshot_withdraw,
+        name="snapshot-withdraw",
+    ),
+    path(
+        "snapshots/<int:pk>/describe/",
+        snapshots.snapshot_describe,
+        name="snapshot-describe",
+    ),
     path("refreshes/pause/", refresh.refresh_pause, name="refresh-pause"),
 ]
 

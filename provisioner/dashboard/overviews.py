@@ -29,7 +29,7 @@ from provisioner.workspaces.models import Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
     can_be_restored,
-    snapshots_to_move_to,
+    default_to_move_to,
     workspaces_of,
     workspaces_visible_to,
 )
@@ -249,7 +249,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
         commands=start_commands(workspace),
         rescue=workspace.rescues.with_work().first(),
         transferred=transfer_of(workspace),
-        has_newer=snapshots_to_move_to(workspace).default_first().exists(),
+        has_newer=default_to_move_to(workspace) is not None,
     )
 
 

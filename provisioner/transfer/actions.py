@@ -29,7 +29,7 @@ from provisioner.workspaces.actions.making import (
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
-from provisioner.workspaces.queries import snapshots_to_move_to
+from provisioner.workspaces.queries import default_to_move_to, snapshots_to_move_to
 from provisioner.workspaces.refusals import BeingTransferred, WorkspaceNotReady
 
 
@@ -73,7 +73,7 @@ def workspace_transfer(
         wanted = newer.filter(pk=snapshot.pk) if snapshot else newer
         if not wanted.exists():
             raise NothingNewer(name=source.name)
-        snapshot = snapshot or newer.default_first().first()
+        snapshot = snapshot or default_to_move_to(source)
         if snapshot is None:
             raise NothingGoodNewer(name=source.name)
         snapshot = snapshot_to_clone(template, snapshot)

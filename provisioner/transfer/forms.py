@@ -10,7 +10,7 @@ from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot
 from provisioner.web.forms import AskingForm, NameField
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import snapshots_to_move_to
+from provisioner.workspaces.queries import default_to_move_to, snapshots_to_move_to
 
 
 class TransferForm(AskingForm):
@@ -27,7 +27,7 @@ class TransferForm(AskingForm):
         field = self.fields["snapshot"]
         assert isinstance(field, SnapshotChoiceField)
         newer = snapshots_to_move_to(workspace)
-        field.offer(newer, usual=newer.default_first().first())
+        field.offer(newer, usual=default_to_move_to(workspace))
         field.error_messages["invalid_choice"] = (
             "That snapshot is not there any more, or is not newer. Choose another one."
         )

@@ -13,7 +13,8 @@ class Action:
 
     What cannot be undone is a link to a page that asks first. `sends` are the hidden
     fields of a form. `look` is "primary", "quiet-danger", "link", or "" for a plain
-    button. `help` says what the action is for, where the page has room for it. With
+    button. `about` is what screen readers hear after the label, where a page has many
+    of them. `help` says what the action is for, where the page has room for it. With
     `html_id` the focus stays on it when a part of the page is swapped.
     """
 
@@ -23,6 +24,7 @@ class Action:
     sends: Mapping[str, str] = field(default_factory=dict)
     icon: str = ""
     look: str = ""
+    about: str = ""
     help: str = ""
     html_id: str = ""
 

@@ -19,8 +19,8 @@ from provisioner.workspace_requests.claim import (
 )
 from provisioner.workspace_requests.requests import Terms, WorkspaceRequest, terms_of
 from provisioner.workspaces.actions.making import (
-    hold_snapshot,
     insert_workspace,
+    lock_snapshot,
     name_for,
     next_id,
 )
@@ -36,8 +36,8 @@ def workspace_create(request: WorkspaceRequest) -> Workspace:
     """Answer a request: again as before, from a warm pool, or with a new workspace.
 
     Raises: InvalidRequest, OutOfScope, LeaseTooLong, AccountIncomplete, NoSnapshot,
-    NoGoodSnapshot, SnapshotGone, PurposeNotSupported, NameTaken, RequestKeyReused,
-    LimitReached.
+    NoGoodSnapshot, SnapshotGone, SnapshotWithdrawn, PurposeNotSupported, NameTaken,
+    RequestKeyReused, LimitReached.
     """
     request.check()
     with transaction.atomic():
@@ -123,7 +123,7 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
         wants_reconcile=request.wants_reconcile,
         now=terms.now,
     )
-    hold_snapshot(snapshot)
+    lock_snapshot(snapshot)
     check_admission(by=by, template=template, snapshot=snapshot)
     pk = next_id()
     workspace = insert_workspace(

@@ -12,8 +12,8 @@ from django.db.models import (
 )
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import SnapshotQuerySet, Template
-from provisioner.catalog.queries import available_snapshots
+from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
+from provisioner.catalog.queries import available_snapshots, default_snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
 from provisioner.workspaces.models import Share, Workspace, WorkspaceOperation
@@ -184,6 +184,13 @@ def snapshots_to_move_to(workspace: Workspace) -> SnapshotQuerySet:
     return available_snapshots().filter(
         template=workspace.template_id, created_at__gt=workspace.snapshot.created_at
     )
+
+
+def default_to_move_to(workspace: Workspace) -> Snapshot | None:
+    """Return what new workspaces get where that is newer, None where it is not."""
+    default = default_snapshot(workspace.template)
+    is_newer = default and default.created_at > workspace.snapshot.created_at
+    return default if is_newer else None
 
 
 def can_be_restored(workspace: Workspace) -> bool:

@@ -39,7 +39,7 @@ def site(lab_site: Site) -> Site:
 
 @pytest.fixture
 def run(site: Site, lab_template: Template, jobs_emptied: None) -> TemplateRun:
-    build = template_build(by=lab_template.created_by, template=lab_template)
+    build = template_build(by=lab_template.owner, template=lab_template)
     return TemplateRun(Step.objects.filter(operation=build)[0])
 
 

@@ -59,11 +59,11 @@ def template(
         test_command="! grep WRONG all.out",
         wanted_quality="tested",
     )
-    template_build(by=template.created_by, template=template)
+    template_build(by=template.owner, template=template)
     settle(template)
     assert template.state == Template.State.READY, template.status_message
     refresh_policy_save(
-        by=template.created_by,
+        by=template.owner,
         template=template,
         mode="on_change",
         quiet_seconds=int(QUIET.total_seconds()),

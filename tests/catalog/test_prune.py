@@ -27,13 +27,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def keeps_one(built_template: Template) -> Template:
     """A built template of which one snapshot is to be kept."""
     return template_update(
-        by=built_template.created_by, template=built_template, snapshots_to_keep=1
+        by=built_template.owner, template=built_template, snapshots_to_keep=1
     )
 
 
 def build_again(template: Template) -> Operation:
     template.refresh_from_db()
-    operation = template_build(by=template.created_by, template=template)
+    operation = template_build(by=template.owner, template=template)
     run_jobs_once()
     operation.refresh_from_db()
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

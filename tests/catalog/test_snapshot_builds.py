@@ -36,7 +36,7 @@ rm -f src/b.txt; exit 3; fi
 
 
 def build(template: Template, **asked: Any) -> Operation:
-    operation = template_build(by=template.created_by, template=template, **asked)
+    operation = template_build(by=template.owner, template=template, **asked)
     settle(template)
     operation.refresh_from_db()
     return operation
@@ -106,7 +106,7 @@ def test_a_build_waits_while_its_log_cannot_be_written(
     writable, settings.LOG_DIR = settings.LOG_DIR, tmp_path / "file"
     (tmp_path / "file").touch()
 
-    operation = template_build(by=template.created_by, template=template)
+    operation = template_build(by=template.owner, template=template)
     run_jobs_once()
 
     step = operation.steps.get(state=Step.State.RETRYING)

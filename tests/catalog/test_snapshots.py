@@ -141,9 +141,7 @@ def test_what_is_tested_can_be_asked_for_only_where_there_is_a_test(
     template: Template,
 ) -> None:
     with pytest.raises(TemplateInvalid, match="no test command"):
-        template_update(
-            by=template.created_by, template=template, wanted_quality="tested"
-        )
+        template_update(by=template.owner, template=template, wanted_quality="tested")
 
 
 # --- how far behind
@@ -219,14 +217,14 @@ def test_what_a_workspace_needs_is_kept_until_it_is_gone_for_good(
     )
     for state in (Workspace.State.RETIRING, Workspace.State.TRASHED):
         assert kept(tested_template)[300] == ["mine"]
-        assert not retention.withdraw(failed)
+        assert not retention.mark_deleted(failed)
         set_workspace_state(workspace, state)
     assert kept(tested_template)[300] == ["mine"]
     for state in (Workspace.State.PURGING, Workspace.State.RETIRED):
         set_workspace_state(workspace, state)
 
     assert failed in retention.superfluous(tested_template)
-    assert retention.withdraw(failed)
+    assert retention.mark_deleted(failed)
     failed.refresh_from_db()
     assert failed.deleted_at is not None
 
@@ -238,7 +236,7 @@ def test_pins_take_few_queries(
         owner = UserFactory.create(username=f"somebody{number}")
         workspace_create(by=owner, template=tested_template)
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         pins = retention.pins_of(tested_template)
         names = [(w.owner.username, p.reasons) for p in pins for w in p.workspaces]
 
@@ -252,7 +250,7 @@ def test_pins_take_few_queries(
 
 
 def test_parts_have_to_be_depot_paths_of_the_view(template: Template) -> None:
-    admin = template.created_by
+    admin = template.owner
     with pytest.raises(NothingToRefresh):
         template_build(by=admin, template=template, paths=["//depot/main/src/..."])
     SnapshotFactory.create(template=template)
@@ -288,7 +286,7 @@ def test_a_build_of_parts_says_nothing_about_the_refresh_of_all(
     snapshot = SnapshotFactory.create(template=template)
     known_to_be_behind(snapshot, "alice")
     operation = template_build(
-        by=template.created_by,
+        by=template.owner,
         template=template,
         change=snapshot.change + 1,
         paths=["//depot/main/src/...", " //depot/main/src/... "],

@@ -88,7 +88,7 @@ def test_only_an_administrator_may(fields: dict[str, bool], template: Template) 
 def test_a_defined_template_has_its_event_and_no_build(admin: User, site: Site) -> None:
     template = template_create(by=admin, site=site, name="main", view=VIEW)
 
-    assert (template.state, template.created_by) == (Template.State.NEW, admin)
+    assert (template.state, template.owner) == (Template.State.NEW, admin)
     event = template.events.get()
     assert (event.kind, event.actor) == ("template_defined", admin)
     assert not template.operations.exists()
@@ -220,7 +220,7 @@ def test_an_update_counts_and_tells_what_it_changed(
     assert event.actor == admin
 
 
-@pytest.mark.parametrize("field", ["name", "site", "tag", "state", "created_by"])
+@pytest.mark.parametrize("field", ["name", "site", "tag", "state", "owner"])
 def test_what_a_template_is_known_by_cannot_be_changed(
     field: str, admin: User, template: Template
 ) -> None:

@@ -98,7 +98,7 @@ def test_an_administrator_defines_a_template(api_as_admin: APIClient) -> None:
     assert body["build_command"] == "make"
     template = Template.objects.get(pk=body["id"])
     assert template.build_environment == {"CC": "cc"}
-    assert template.created_by.username == "admin"
+    assert template.owner.username == "admin"
 
 
 def test_a_developer_defines_no_template(api_as_alice: APIClient) -> None:

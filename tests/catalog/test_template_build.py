@@ -174,7 +174,7 @@ def test_a_narrower_view_counts_from_the_next_build_on(
     template = make_template(project)
     build_well(template)
     template_update(
-        by=template.created_by,
+        by=template.owner,
         template=template,
         view=f"//depot/{project.name}/src/... //any/src/...",
     )
@@ -291,7 +291,7 @@ def test_a_failing_build_publishes_nothing_and_tells_its_first_error(
     template = make_template(project)
     good = build_well(template)
     template_update(
-        by=template.created_by,
+        by=template.owner,
         template=template,
         build_command="echo compiling; echo 'BOOM: no such thing' >&2; "
         "for n in 1 2 3 4 5 6 7 8 9; do echo going on $n; done; "
@@ -334,7 +334,7 @@ def test_a_template_can_be_built_again_after_a_failure(
     project.submit(file="text\n")
     template = make_template(project, build_command="false")
     build(template)
-    template_update(by=template.created_by, template=template, build_command="true")
+    template_update(by=template.owner, template=template, build_command="true")
 
     build_well(template)
 
@@ -374,7 +374,7 @@ def test_a_build_that_an_administrator_stops_ends_and_publishes_nothing(
         while not running.exclude(progress={}).exists():
             assert time.monotonic() - began < 60
             time.sleep(0.05)
-        template_build_stop(by=template.created_by, template=template)
+        template_build_stop(by=template.owner, template=template)
         connection.close()
 
     with ThreadPoolExecutor() as threads:
@@ -387,7 +387,7 @@ def test_a_build_that_an_administrator_stops_ends_and_publishes_nothing(
     template.refresh_from_db()
     assert (template.state, template.status_code) == ("failed", "cancelled")
     assert ontap_snapshots(template) == []
-    template_update(by=template.created_by, template=template, build_command="true")
+    template_update(by=template.owner, template=template, build_command="true")
     build_well(template)
 
 

@@ -30,7 +30,7 @@ def test_a_template_is_defined(as_admin: Client, site: Site) -> None:
     )
     template = Template.objects.get()
     assert answer["Location"] == f"/templates/{template.pk}/"
-    assert template.created_by.username == "admin"
+    assert template.owner.username == "admin"
     assert template.build_command == "make\nmake check"
     assert template.build_environment == {"CC": "clang", "FLAGS": "-O2 -g=3"}
     assert template.bisection_environment == {"CC": "gcc"}

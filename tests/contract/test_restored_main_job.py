@@ -131,7 +131,7 @@ def lab_workspace(lab_site: Site, real: Real, jobs_emptied: None) -> Workspace:
         ignore_patterns="",
         volume_size_bytes=200 * 2**20,
     )
-    template_build(by=template.created_by, template=template)
+    template_build(by=template.owner, template=template)
     settle(template)
     assert template.state == Template.State.READY, template.status_message
     alice = UserFactory.create(username="alice", uid=20001, gid=20000)

@@ -95,7 +95,7 @@ def test_each_step_opens_the_next(as_admin: Client, admin: User) -> None:
     assert open_step(page) == "Build the first template"
     assert "/templates/new/" in page
 
-    template = TemplateFactory.create(site=site, created_by=admin)
+    template = TemplateFactory.create(site=site, owner=admin)
     assert f"/templates/{template.pk}/build/" in as_admin.get("/setup/").text
     template_build(by=admin, template=template)
     page = as_admin.get("/setup/").text

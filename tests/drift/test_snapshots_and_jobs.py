@@ -113,7 +113,7 @@ def test_a_snapshot_that_a_clone_needs_is_no_finding(
     assert audit(lab_site) == []
 
 
-def test_a_withdrawn_snapshot_that_stayed_waits_for_a_click(
+def test_a_deleted_snapshot_that_stayed_waits_for_a_click(
     built_template: Template, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     long_ago()

@@ -255,7 +255,7 @@ class Furnished:
             description=f"All of {name}, with what its build makes.",
             view=VIEW,
             build_command="make -j32 all",
-            created_by=self.admin,
+            owner=self.admin,
             **fields,
         )
         return template

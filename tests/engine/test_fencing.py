@@ -249,7 +249,7 @@ def test_whatever_is_taken_over_goes_on_once(
             operation.refresh_from_db()
         assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
-    template_build(by=lab_template.created_by, template=lab_template)
+    template_build(by=lab_template.owner, template=lab_template)
     settled(TemplateOperation.BUILD)
     alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     workspace = workspace_create(by=alice, template=lab_template)
@@ -364,7 +364,7 @@ def test_a_command_outlives_an_absence_of_the_database(
     project.submit_paths({"src/a.txt": "one\n"})
     command = f"echo begun >> runs; sleep {STALLED_SECONDS}"
     template = make_template(project, build_command=command)
-    operation = template_build(by=template.created_by, template=template)
+    operation = template_build(by=template.owner, template=template)
     worker = start_worker()
     wait_for((template.path / "runs").exists)
 

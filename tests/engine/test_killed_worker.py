@@ -155,7 +155,7 @@ def test_workers_killed_while_building_are_a_non_event(
     )
     lab.break_ontap({"latency_seconds": LATENCY_SECONDS})
     lab.break_perforce({"latency_seconds": LATENCY_SECONDS})
-    operation = template_build(by=lab_template.created_by, template=lab_template)
+    operation = template_build(by=lab_template.owner, template=lab_template)
     names = {"sync", "build", "snapshot"}
 
     kill_in_steps(operation, names=names, start_worker=start_worker)

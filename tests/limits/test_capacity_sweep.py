@@ -237,7 +237,7 @@ def test_a_snapshot_that_ontap_refuses_fails_the_build_in_the_same_words(
 ) -> None:
     control.set_settings(max_snapshots_per_volume=1)
 
-    template_build(by=built_template.created_by, template=built_template)
+    template_build(by=built_template.owner, template=built_template)
     run_jobs()
 
     built_template.refresh_from_db()

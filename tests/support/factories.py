@@ -64,7 +64,7 @@ class TemplateFactory(DjangoModelFactory[Template]):
     site = SubFactory(SiteFactory)
     name = Sequence(lambda n: f"main{n}")
     view = "//depot/main/... //template/..."
-    created_by = SubFactory(UserFactory, is_staff=True)
+    owner = SubFactory(UserFactory, is_staff=True)
 
 
 class SnapshotFactory(DjangoModelFactory[Snapshot]):

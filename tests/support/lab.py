@@ -210,7 +210,7 @@ def built_template(lab_template: Template, run_jobs: Callable[[], None]) -> Temp
 
 def build(template: Template, run_jobs: Callable[[], None]) -> Template:
     """Have a template built and published."""
-    template_build(by=template.created_by, template=template)
+    template_build(by=template.owner, template=template)
     run_jobs()
     template.refresh_from_db()
     assert template.state == Template.State.READY, template.status_message
@@ -244,7 +244,7 @@ class Published:
             return None
         self._left -= 1
         template, snapshot = copy_of(self._template), copy_of(self._snapshot)
-        template.site, template.created_by = site, _an_admin()
+        template.site, template.owner = site, _an_admin()
         template.save(force_insert=True)
         snapshot.template, snapshot.operation = template, None
         snapshot.save(force_insert=True)

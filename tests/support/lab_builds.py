@@ -16,7 +16,7 @@ AS_ROOT = os.geteuid() == 0
 
 def build(template: Template, *, change: int | None = None) -> Operation:
     """Build, and wait until nothing moves any more."""
-    operation = template_build(by=template.created_by, template=template, change=change)
+    operation = template_build(by=template.owner, template=template, change=change)
     settle(template)
     operation.refresh_from_db()
     return operation

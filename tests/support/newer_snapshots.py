@@ -67,7 +67,7 @@ class Others:
     def publish(self, template: Template) -> None:
         """Submit, and have it built."""
         self.submit()
-        template_build(by=template.created_by, template=template)
+        template_build(by=template.owner, template=template)
         settle(template)
         assert template.state == Template.State.READY, template.status_message
 

@@ -68,7 +68,7 @@ def make_template(
 
     def make(project: Project, **fields: Any) -> Template:
         return template_create(
-            by=lab_template.created_by,
+            by=lab_template.owner,
             site=lab_template.site,
             name=f"t{uuid.uuid4().hex[:8]}",
             view=project.view,

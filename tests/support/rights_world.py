@@ -110,7 +110,9 @@ def make_people() -> People:
 def make_workspace(people: People) -> Workspace:
     alice = people["alice"]
     assert alice is not None
-    snapshot = SnapshotFactory.create(template=TemplateFactory.create(name="main"))
+    snapshot = SnapshotFactory.create(
+        template=TemplateFactory.create(name="main", owner=alice)
+    )
     workspace = workspace_create(by=alice, template=snapshot.template)
     workspace_share(by=alice, workspace=workspace, person="dave")
     operation = workspace.operations.get()

@@ -309,7 +309,7 @@ def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
     others.write("src/file4.txt", "theirs\n")
     others.submit()
     template, path = lab_workspace.template, f"{others.there}/src/..."
-    template_build(by=template.created_by, template=template, paths=[path])
+    template_build(by=template.owner, template=template, paths=[path])
     settle(template)
     newest = template.snapshots.latest("created_at")
     assert newest.parts == [{"path": path, "change": newest.part_change}]

@@ -121,7 +121,7 @@ def submit(lab: Lab, others: Others) -> None:
 
 def publish(lab: Lab, others: Others, template: Template) -> None:
     submit(lab, others)
-    template_build(by=template.created_by, template=template)
+    template_build(by=template.owner, template=template)
     settle(template)
     assert template.state == Template.State.READY, template.status_message
 

@@ -20,7 +20,7 @@ def template_preview(
     Raises: NotAllowed, InvalidRequest, TemplateInvalid.
     """
     permissions.require(permissions.can_manage_templates(by))
-    template = Template(site=site, name=name, created_by=by, **fields)
+    template = Template(site=site, name=name, owner=by, **fields)
     check_definition(template)
     return checks.look(template)
 

@@ -80,7 +80,7 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
     """
     permissions.require(permissions.can_manage_templates(by))
     check_name(name)
-    template = Template(site=site, name=name, created_by=by, **fields)
+    template = Template(site=site, name=name, owner=by, **fields)
     check_definition(template)
     try:
         with transaction.atomic():

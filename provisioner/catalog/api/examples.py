@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.api.examples import answer
+from provisioner.api.examples import answer, refusal, request_body
+from provisioner.catalog.refusals import NothingToRollBackTo, SnapshotWithdrawn
 
 _TEMPLATE: dict[str, Any] = {
     "id": 3,
@@ -55,3 +56,68 @@ _TEMPLATE: dict[str, Any] = {
     "created_at": "2026-11-01T08:00:00Z",
 }
 LIST = [answer("Templates", _TEMPLATE)]
+
+_SNAPSHOT: dict[str, Any] = {
+    "id": 88,
+    "template": 3,
+    "name": "c5023.b412",
+    "change": 5023,
+    "parts": [],
+    "quality": "tested",
+    "is_clean": False,
+    "behind": 2,
+    "have_count": 240102,
+    "have_digest": "9f2c" * 16,
+    "lint": [],
+    "sync_seconds": 41.2,
+    "build_seconds": 1310.5,
+    "test_seconds": 402.0,
+    "operation": 412,
+    "created_at": "2026-11-24T07:10:00Z",
+    "label": "",
+    "notes": "",
+    "held_at": None,
+    "held_by": None,
+    "hold_reason": "",
+    "withdrawn_at": None,
+    "withdrawn_by": None,
+    "withdraw_reason": "",
+}
+_BY_ALICE = ("2026-11-24T09:00:00Z", "alice")
+_WHY_HELD = "The trade show runs on this one until Friday."
+_WHY_WITHDRAWN = "Its shaders are those of the wrong branch."
+_WITHDRAWN = SnapshotWithdrawn(snapshot="c5023.b412", reason=_WHY_WITHDRAWN)
+
+
+def _held(reason: str) -> dict[str, Any]:
+    held_at, held_by = _BY_ALICE
+    said = {"held_at": held_at, "held_by": held_by, "hold_reason": reason}
+    return {**_SNAPSHOT, **said}
+
+
+HOLD = [
+    request_body("Until a trade show is over", {"reason": _WHY_HELD}),
+    answer("Held", _held(_WHY_HELD)),
+    refusal("Withdrawn", _WITHDRAWN),
+]
+WITHDRAW = [
+    request_body("Wrong files", {"reason": _WHY_WITHDRAWN}),
+    answer(
+        "Withdrawn",
+        {
+            **_SNAPSHOT,
+            "withdrawn_at": _BY_ALICE[0],
+            "withdrawn_by": _BY_ALICE[1],
+            "withdraw_reason": _WHY_WITHDRAWN,
+        },
+    ),
+]
+DESCRIBE = [
+    request_body("A label", {"label": "Alpha 3"}),
+    answer("Labelled", {**_SNAPSHOT, "label": "Alpha 3"}),
+]
+ROLL_BACK = [
+    request_body("The newest build", {}),
+    answer("Held", _held("The build at change 5031 failed (operation 415).")),
+    refusal("Nothing good before", NothingToRollBackTo(template="main")),
+]

@@ -9,6 +9,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import Flag, Name, Number, Text, WorkedOutOnce
+from provisioner.catalog.actions.snapshots import (
+    LONGEST_LABEL,
+    LONGEST_NOTES,
+    LONGEST_REASON,
+)
 from provisioner.catalog.actions.templates import MOST_PATHS
 from provisioner.catalog.api.refresh_shapes import (
     FreshnessSerializer,
@@ -39,6 +44,18 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
     lint = serializers.ListField(
         child=serializers.JSONField(), help_text="What a reader should know."
     )
+    held_by = serializers.CharField(
+        source="held_by.username",
+        allow_null=True,
+        default=None,
+        help_text="While it is held, new workspaces get it; null: it is not.",
+    )
+    withdrawn_by = serializers.CharField(
+        source="withdrawn_by.username",
+        allow_null=True,
+        default=None,
+        help_text="Once it is withdrawn, nobody gets it; null: it is not.",
+    )
 
     class Meta:
         model = Snapshot
@@ -59,6 +76,14 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
             "test_seconds",
             "operation",
             "created_at",
+            "label",
+            "notes",
+            "held_at",
+            "held_by",
+            "hold_reason",
+            "withdrawn_at",
+            "withdrawn_by",
+            "withdraw_reason",
         )
         read_only_fields = fields
 
@@ -95,7 +120,7 @@ class PinsSerializer(serializers.Serializer[Any]):
 class SnapshotReferenceSerializer(WorkedOutOnce, serializers.ModelSerializer[Snapshot]):
     class Meta:
         model = Snapshot
-        fields = ("id", "name", "change")
+        fields = ("id", "name", "change", "withdrawn_at", "withdraw_reason")
         read_only_fields = fields
 
 
@@ -274,6 +299,27 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
         max_length=MOST_PATHS,
         help_text="Depot paths in the view that alone are brought to the change.",
     )
+
+
+class TemplateRollBackSerializer(serializers.Serializer[Any]):
+    build = Number(
+        min_value=1,
+        max_value=2**63 - 1,
+        allow_null=True,
+        default=None,
+        help_text="The operation of a build that failed; the newest if not given.",
+    )
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    reason = Text(max_length=LONGEST_REASON, help_text="One line that everybody reads.")
+
+
+class SnapshotDescribeSerializer(serializers.Serializer[Any]):
+    label = Text(  # type: ignore[assignment]  # what is sent, not how a field is called
+        max_length=LONGEST_LABEL, allow_blank=True, required=False
+    )
+    notes = Text(max_length=LONGEST_NOTES, allow_blank=True, required=False)
 
 
 class TemplateListQuery(serializers.Serializer[Any]):

@@ -1,9 +1,8 @@
-"""/api/v1/templates and /api/v1/snapshots."""
+"""/api/v1/templates."""
 
 from __future__ import annotations
 
 from django.db.models import QuerySet
-from django.http import Http404
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,8 +10,9 @@ from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, _of_template, chosen
+from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.catalog.actions.refresh import refresh_policy_save
+from provisioner.catalog.actions.snapshots import template_roll_back
 from provisioner.catalog.actions.templates import (
     template_build,
     template_build_stop,
@@ -21,20 +21,18 @@ from provisioner.catalog.actions.templates import (
 from provisioner.catalog.api import examples
 from provisioner.catalog.api.refresh_shapes import RefreshSaveSerializer
 from provisioner.catalog.api.shapes import (
-    PinningWorkspaceSerializer,
-    PinsSerializer,
-    SnapshotListQuery,
     SnapshotSerializer,
     TemplateBuildSerializer,
     TemplateCreateSerializer,
     TemplateListQuery,
+    TemplateRollBackSerializer,
     TemplateSerializer,
 )
-from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import snapshots_visible_to, templates_visible_to
-from provisioner.catalog.retention import pins_of_snapshot
+from provisioner.catalog.models import Template, TemplateOperation
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.engine.queries import operations_visible_to
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import Site
 
 
@@ -143,51 +141,24 @@ class TemplateViewSet(ApiViewSet):
         refresh_policy_save(by=self.user, template=template, **asked)
         return Response(self.get_serializer(self.get_object()).data)
 
-
-class SnapshotViewSet(ApiViewSet):
-    """Published snapshots of templates."""
-
-    queryset = Snapshot.objects.none()
-    serializer_class = SnapshotSerializer
-
-    def get_queryset(self) -> QuerySet[Snapshot]:
-        return snapshots_visible_to(self.user)
-
     @described(
-        "List snapshots",
+        "Roll back a build that failed",
+        "For its owner and administrators. New workspaces get the newest good snapshot "
+        "from before that build until it is released. The answer is that snapshot.",
+        body=TemplateRollBackSerializer,
         ok=SnapshotSerializer,
-        refused=[400],
-        parameters=[SnapshotListQuery],
+        refused=[403, 404, 409],
+        operation_id="templates_roll_back",
+        examples=examples.ROLL_BACK,
     )
-    def list(self, request: Request) -> Response:
-        query = self.read_query(SnapshotListQuery)
-        snapshots = self.get_queryset()
-        if "template" in query:
-            snapshots = snapshots.filter(_of_template(query["template"]))
-        return self.page_of(snapshots)
-
-    @described("Look at a snapshot", ok=SnapshotSerializer, refused=[404])
-    def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
-
-    @described(
-        "Say what keeps a snapshot",
-        ok=PinsSerializer,
-        refused=[404],
-        operation_id="snapshots_pins",
-    )
-    @action(methods=["get"], detail=True)
-    def pins(self, request: Request, pk: int) -> Response:
-        pins = pins_of_snapshot(self.get_object())
-        if pins is None:
-            raise Http404
-        shown = pins.workspaces if self.user.is_administrator else None
-        return Response(
-            {
-                "is_needed": pins.is_needed,
-                "reasons": pins.reasons,
-                "workspaces_count": pins.workspaces_number,
-                "workspaces": shown
-                and PinningWorkspaceSerializer(shown, many=True).data,
-            }
-        )
+    @action(methods=["post"], detail=True, url_path="roll-back")
+    def roll_back(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        asked = self.read_body(TemplateRollBackSerializer)["build"]
+        builds = template.operations.filter(kind=TemplateOperation.BUILD)
+        named = builds if asked is None else builds.filter(pk=asked)
+        build = named.first()
+        if build is None:
+            raise InvalidRequest("This template has no such build.")
+        snapshot = template_roll_back(by=self.user, template=template, build=build)
+        return Response(SnapshotSerializer(snapshot).data)

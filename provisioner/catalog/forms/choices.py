@@ -61,6 +61,8 @@ class SnapshotChoiceField(_ChoiceOfSnapshot):
 
     def label_from_instance(self, obj: Snapshot) -> str:
         said = [f"Change {obj.change}", obj.mark.lower()]
+        if obj.label:
+            said.insert(1, f"“{obj.label}”")
         if obj.part_change is not None:
             said[0] += f", parts at change {obj.part_change}"
         behind = self.behind.get(obj.pk)

@@ -10,15 +10,13 @@ from provisioner.catalog.models.freshness import (
     SubmittedChange,
     TemplateWatch,
 )
-from provisioner.catalog.models.templates import (
+from provisioner.catalog.models.snapshots import (
     AT_LEAST,
-    LineEnd,
     Quality,
     Snapshot,
     SnapshotQuerySet,
-    Template,
-    TemplateOperation,
 )
+from provisioner.catalog.models.templates import LineEnd, Template, TemplateOperation
 
 __all__ = [
     "AT_LEAST",

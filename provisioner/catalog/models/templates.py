@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from functools import reduce
-from operator import or_
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
@@ -35,21 +33,6 @@ class LineEnd(models.TextChoices):
     MAC = "mac"
     WIN = "win"
     SHARE = "share"
-
-
-class Quality(models.TextChoices):
-    """What is known of a snapshot: its mark."""
-
-    BUILT = "built", "Built"
-    TESTED = "tested", "Tested"
-    FAILED = "failed", "Tests failed"
-
-
-AT_LEAST: dict[str, tuple[Quality, ...]] = {
-    Quality.TESTED: (Quality.TESTED,),
-    Quality.BUILT: (Quality.BUILT, Quality.TESTED),
-}
-"""What is as good as what a template, or a request, asks for."""
 
 
 class TemplateOperation(models.TextChoices):
@@ -181,7 +164,12 @@ class Template(HasOperations):
     max_inodes = models.BigIntegerField(
         null=True, blank=True, help_text="How many its volume may have."
     )
-    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    owner = models.ForeignKey(
+        User,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="Who looks after it, and may say which of its snapshots people get.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -249,96 +237,3 @@ class Template(HasOperations):
     @property
     def error_pattern_lines(self) -> tuple[str, ...]:
         return _lines(self.error_patterns)
-
-
-class SnapshotQuerySet(models.QuerySet["Snapshot"]):
-    """Which snapshots can be had, and which of them is handed out by itself."""
-
-    def available(self) -> SnapshotQuerySet:
-        """Keep those that are still there."""
-        return self.filter(deleted_at__isnull=True)
-
-    def complete(self) -> SnapshotQuerySet:
-        """Keep those whose whole view is at one change."""
-        return self.filter(parts=[])
-
-    def good_enough(self) -> SnapshotQuerySet:
-        """Keep those with at least the quality that their template asks for."""
-        fits = [
-            Q(template__wanted_quality=wanted, quality__in=enough)
-            for wanted, enough in AT_LEAST.items()
-        ]
-        return self.filter(reduce(or_, fits))
-
-    def default_first(self) -> SnapshotQuerySet:
-        """Keep what a new workspace may get unasked; the first of a template is it."""
-        return self.available().complete().good_enough().order_by("-created_at", "-id")
-
-
-class Snapshot(models.Model):
-    """A published snapshot and its pin: what exactly it contains.
-
-    Workspaces flush to `change` and compare with `have_count` and `have_digest`,
-    never with the template's client, which may have moved on. `parts` are what lies at
-    other changes: {"path", "change"} of depot paths, those refreshed last at the end;
-    with any of them nobody gets it unasked. `is_clean` says that its build began in a
-    tree of versioned files alone. `operation` made it.
-    """
-
-    template = models.ForeignKey(
-        Template, on_delete=models.PROTECT, related_name="snapshots"
-    )
-    name = models.CharField(max_length=255)
-    ontap_uuid = models.CharField(max_length=36)
-    change = models.BigIntegerField()
-    client_spec = models.TextField(help_text="The template client's form.")
-    have_count = models.BigIntegerField()
-    have_digest = models.CharField(max_length=64)
-    quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
-    is_clean = models.BooleanField(default=False)
-    parts = EvidenceField(default=list, blank=True)
-    lint = EvidenceField(default=list, help_text="What a reader should know.")
-    sync_seconds = models.FloatField(default=0)
-    build_seconds = models.FloatField(default=0)
-    test_seconds = models.FloatField(default=0)
-    operation = models.ForeignKey(
-        "engine.Operation",
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="snapshots",
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
-    deleted_at = models.DateTimeField(null=True, blank=True)
-
-    objects = SnapshotQuerySet.as_manager()
-
-    class Meta:
-        ordering = ("-created_at", "-id")
-        constraints = (
-            models.UniqueConstraint(
-                fields=("template", "name"), name="snapshot_name_unique_in_template"
-            ),
-            models.CheckConstraint(
-                name="snapshot_is_pinned",
-                condition=Q(change__gt=0)
-                & Q(have_count__gte=0)
-                & Q(have_digest__regex=r"^[0-9a-f]{64}$")
-                & ~Q(client_spec="")
-                & ~Q(ontap_uuid=""),
-            ),
-        )
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def part_change(self) -> int | None:
-        """At which change its parts are; None where all of it is at one."""
-        return int(self.parts[-1]["change"]) if self.parts else None
-
-    @property
-    def mark(self) -> str:
-        """Say in a word or two what is known of it."""
-        mark = str(Quality(self.quality).label)
-        return f"{mark}, refreshed in part" if self.parts else mark

@@ -36,7 +36,7 @@ def delete_superfluous(
     """Delete what nothing needs; return names, and what ONTAP keeps with its reasons.
 
     What a clone of somebody else needs stays on the offer; a sweep asks again later.
-    Safe to repeat: what was withdrawn by an attempt that was cut short goes as well,
+    Safe to repeat: what was marked by an attempt that was cut short goes as well,
     and so does what a build left that ended before it could publish it.
     """
     there = {found.uuid: found for found in ontap.list_snapshots(volume_uuid)}
@@ -46,7 +46,7 @@ def delete_superfluous(
         if found is not None and found.owners:
             refused[snapshot.name] = f"In use: {', '.join(found.owners)}."
         else:
-            retention.withdraw(snapshot)
+            retention.mark_deleted(snapshot)
     deleted = []
 
     def delete(name: str, uuid: str) -> bool:
@@ -60,9 +60,9 @@ def delete_superfluous(
         deleted.append(name)
         return True
 
-    for snapshot in retention.withdrawn(template, there=list(there)):
+    for snapshot in retention.marked_deleted(template, there=list(there)):
         if not delete(snapshot.name, snapshot.ontap_uuid):
-            retention.offer_again(snapshot)
+            retention.mark_there(snapshot)
     for left in _left_by_builds(template, there.values()):
         delete(left.name, left.uuid)
     return deleted, refused

@@ -316,7 +316,7 @@ def _snapshot_of_nobody(
             "adopted it can be chosen again, and goes when nothing needs it.",
         )
         return
-    why = "was never published" if row is None else "was withdrawn"
+    why = "was never published" if row is None else "is not offered any more"
     yield about(
         tree,
         kind=Kind.SNAPSHOT_WITHOUT_ROW,

@@ -205,7 +205,7 @@ def _fail_template(template: Template) -> str:
             message=f"Its volume {template.volume_name} is gone from ONTAP, and nobody "
             "asked Cloneyard for that. Build the template to make a new one.",
         )
-        template.snapshots.filter(deleted_at=None).update(deleted_at=timezone.now())
+        Snapshot.objects.filter(template=template).mark_deleted(at=timezone.now())
     return "The template was marked as failed, and its snapshots are not offered."
 
 
@@ -273,9 +273,8 @@ def finish_lost_snapshot(finding: Finding) -> str:
     there = registry.ontap(finding.site).list_snapshots(finding.details["volume_uuid"])
     if finding.external_id in {snapshot.uuid for snapshot in there}:
         return GONE
-    Snapshot.objects.filter(
-        template=row, ontap_uuid=finding.external_id, deleted_at=None
-    ).update(deleted_at=timezone.now())
+    lost = Snapshot.objects.filter(template=row, ontap_uuid=finding.external_id)
+    lost.mark_deleted(at=timezone.now())
     return f"The snapshot {finding.details['snapshot']} was taken off the offer."
 
 

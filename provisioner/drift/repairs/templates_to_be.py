@@ -86,7 +86,7 @@ def write_template(template: Template, *, by: User | None) -> str:
     client = perforce.clients.find(template.client_name)
     if client is None:
         raise CannotRepair(f"The client {template.client_name} is gone by now.")
-    template.created_by = by or system_user()
+    template.owner = by or system_user()
     template.stream = client.stream
     template.view = "" if client.stream else "\n".join(client.view)
     template.client_options = client.options

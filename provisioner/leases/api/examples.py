@@ -25,7 +25,13 @@ _WORKSPACE: dict[str, Any] = {
     "site": "munich",
     "template": "main",
     "template_id": 3,
-    "snapshot": {"id": 88, "name": "cy_88_5023", "change": 5023},
+    "snapshot": {
+        "id": 88,
+        "name": "c5023.b412",
+        "change": 5023,
+        "withdrawn_at": None,
+        "withdraw_reason": "",
+    },
     "change": 5023,
     "verification": {
         "change": 5023,

@@ -9,7 +9,11 @@ from django.db import IntegrityError, connection, transaction
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
-from provisioner.catalog.refusals import NoGoodSnapshot, NoSnapshot, SnapshotGone
+from provisioner.catalog.refusals import (
+    NoGoodSnapshot,
+    NoSnapshot,
+    require_offered,
+)
 from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.lib.refusals import InvalidRequest, NameTaken
@@ -25,10 +29,11 @@ def snapshot_to_clone(
 
     With a `quality` it is the newest of at least that.
 
-    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone.
+    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
+    SnapshotWithdrawn.
     """
     chosen = choose_snapshot(template, snapshot, quality=quality)
-    hold_snapshot(chosen)
+    lock_snapshot(chosen)
     return chosen
 
 
@@ -37,7 +42,7 @@ def choose_snapshot(
 ) -> Snapshot:
     """Return the same, but not locked: what lies ready holds its snapshot itself.
 
-    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest.
+    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotWithdrawn.
     """
     if snapshot is None:
         snapshot = default_snapshot(template, quality=quality)
@@ -48,17 +53,21 @@ def choose_snapshot(
         raise NoGoodSnapshot(template=template.name, quality=wanted)
     if snapshot.template_id != template.pk:
         raise InvalidRequest("This snapshot is not one of that template.")
+    require_offered(snapshot)
     return snapshot
 
 
-def hold_snapshot(snapshot: Snapshot) -> None:
+def lock_snapshot(snapshot: Snapshot) -> None:
     """Lock a snapshot until our row is there: pruning takes what no row refers to.
 
-    Raises: SnapshotGone.
+    Raises: SnapshotGone, SnapshotWithdrawn.
     """
-    locked = Snapshot.objects.select_for_update(no_key=True).only("deleted_at")
-    if locked.get(pk=snapshot.pk).deleted_at is not None:
-        raise SnapshotGone(snapshot=snapshot.name)
+    locked = Snapshot.objects.select_for_update(no_key=True)
+    require_offered(
+        locked.only("name", "deleted_at", "withdrawn_at", "withdraw_reason").get(
+            pk=snapshot.pk
+        )
+    )
 
 
 def next_id() -> int:

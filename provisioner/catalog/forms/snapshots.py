@@ -1,0 +1,42 @@
+"""What people say of snapshots."""
+
+from __future__ import annotations
+
+from django import forms
+
+from provisioner.catalog.actions.snapshots import (
+    LONGEST_LABEL,
+    LONGEST_NOTES,
+    LONGEST_REASON,
+)
+from provisioner.web.forms import AskingForm
+
+
+class ReasonForm(AskingForm):
+    """Why somebody decides for others."""
+
+    reason = forms.CharField(
+        max_length=LONGEST_REASON,
+        help_text="One line. Everybody who looks at the template reads it.",
+    )
+
+
+class SnapshotDescribeForm(AskingForm):
+    """What is to be known of a snapshot."""
+
+    label = forms.CharField(
+        required=False,
+        max_length=LONGEST_LABEL,
+        help_text="A short name for it, such as Alpha 3.",
+    )
+    notes = forms.CharField(
+        required=False,
+        max_length=LONGEST_NOTES,
+        widget=forms.Textarea(attrs={"rows": 6}),
+    )
+
+
+class RollBackForm(AskingForm):
+    """Which build is to be rolled back."""
+
+    build = forms.IntegerField(min_value=1, max_value=2**63 - 1)

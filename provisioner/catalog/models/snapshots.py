@@ -1,0 +1,197 @@
+"""What was published of templates: the pins, and which of them people get."""
+
+from __future__ import annotations
+
+import datetime as dt
+from functools import reduce
+from operator import or_
+
+from django.db import models
+from django.db.models import F, Q
+
+from provisioner.accounts.models import User
+from provisioner.accounts.names import check_one_line
+from provisioner.catalog.models.templates import Template
+from provisioner.lib.fields import EvidenceField
+
+
+class Quality(models.TextChoices):
+    """What is known of a snapshot: its mark."""
+
+    BUILT = "built", "Built"
+    TESTED = "tested", "Tested"
+    FAILED = "failed", "Tests failed"
+
+
+AT_LEAST: dict[str, tuple[Quality, ...]] = {
+    Quality.TESTED: (Quality.TESTED,),
+    Quality.BUILT: (Quality.BUILT, Quality.TESTED),
+}
+"""What is as good as what a template, or a request, asks for."""
+
+
+class SnapshotQuerySet(models.QuerySet["Snapshot"]):
+    """Which snapshots can be had, and which of them is handed out by itself."""
+
+    def there(self) -> SnapshotQuerySet:
+        """Keep those that were not deleted: what is withdrawn may have clones."""
+        return self.filter(deleted_at__isnull=True)
+
+    def available(self) -> SnapshotQuerySet:
+        """Keep those that somebody can get."""
+        return self.there().filter(withdrawn_at__isnull=True)
+
+    def complete(self) -> SnapshotQuerySet:
+        """Keep those whose whole view is at one change."""
+        return self.filter(parts=[])
+
+    def mark_deleted(self, *, at: dt.datetime) -> int:
+        """Note that they are gone for good: nobody is given them, held or not."""
+        return self.there().update(
+            deleted_at=at, held_at=None, held_by=None, hold_reason=""
+        )
+
+    def default_first(self, *, at_least: str = "") -> SnapshotQuerySet:
+        """Keep what a new workspace may get unasked; the first of a template is it.
+
+        One that is held comes before all others, whatever its quality. Where a quality
+        is named, all have at least that.
+        """
+        if at_least:
+            fits = Q(quality__in=AT_LEAST[at_least])
+        else:
+            fits = Q(held_at__isnull=False) | reduce(or_, _ENOUGH)
+        could_be = self.available().complete().filter(fits)
+        held_first = F("held_at").asc(nulls_last=True)
+        return could_be.order_by(held_first, "-created_at", "-id")
+
+
+_ENOUGH = [
+    Q(template__wanted_quality=wanted, quality__in=enough)
+    for wanted, enough in AT_LEAST.items()
+]
+
+
+class Snapshot(models.Model):
+    """A published snapshot and its pin: what exactly it contains.
+
+    Workspaces flush to `change` and compare with `have_count` and `have_digest`,
+    never with the template's client, which may have moved on. `parts` are what lies at
+    other changes: {"path", "change"} of depot paths, those refreshed last at the end;
+    with any of them nobody gets it unasked. `is_clean` says that its build began in a
+    tree of versioned files alone. `operation` made it.
+
+    While it is held, new workspaces get it whatever is published later. Once it is
+    withdrawn nobody gets it; it is deleted when no workspace needs it.
+    """
+
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="snapshots"
+    )
+    name = models.CharField(max_length=255)
+    ontap_uuid = models.CharField(max_length=36)
+    change = models.BigIntegerField()
+    client_spec = models.TextField(help_text="The template client's form.")
+    have_count = models.BigIntegerField()
+    have_digest = models.CharField(max_length=64)
+    quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
+    is_clean = models.BooleanField(default=False)
+    parts = EvidenceField(default=list, blank=True)
+    lint = EvidenceField(default=list, help_text="What a reader should know.")
+    sync_seconds = models.FloatField(default=0)
+    build_seconds = models.FloatField(default=0)
+    test_seconds = models.FloatField(default=0)
+    operation = models.ForeignKey(
+        "engine.Operation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="snapshots",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    label = models.CharField(max_length=60, blank=True, validators=[check_one_line])
+    notes = models.TextField(max_length=4000, blank=True)
+    held_at = models.DateTimeField(null=True, blank=True)
+    held_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    hold_reason = models.CharField(
+        max_length=500, blank=True, validators=[check_one_line]
+    )
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    withdraw_reason = models.CharField(
+        max_length=500, blank=True, validators=[check_one_line]
+    )
+
+    objects = SnapshotQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("template", "name"), name="snapshot_name_unique_in_template"
+            ),
+            models.CheckConstraint(
+                name="snapshot_is_pinned",
+                condition=Q(change__gt=0)
+                & Q(have_count__gte=0)
+                & Q(have_digest__regex=r"^[0-9a-f]{64}$")
+                & ~Q(client_spec="")
+                & ~Q(ontap_uuid=""),
+            ),
+            models.UniqueConstraint(
+                fields=("template",),
+                condition=Q(held_at__isnull=False),
+                name="snapshot_held_once_in_template",
+            ),
+            models.CheckConstraint(
+                name="snapshot_held_by_somebody_for_a_reason",
+                condition=Q(held_at__isnull=True, held_by__isnull=True, hold_reason="")
+                | (
+                    Q(held_at__isnull=False, held_by__isnull=False) & ~Q(hold_reason="")
+                ),
+            ),
+            models.CheckConstraint(
+                name="snapshot_held_can_be_had",
+                condition=Q(held_at__isnull=True)
+                | Q(deleted_at__isnull=True, withdrawn_at__isnull=True, parts=[]),
+            ),
+            models.CheckConstraint(
+                name="snapshot_withdrawn_by_somebody_for_a_reason",
+                condition=Q(
+                    withdrawn_at__isnull=True,
+                    withdrawn_by__isnull=True,
+                    withdraw_reason="",
+                )
+                | (
+                    Q(withdrawn_at__isnull=False, withdrawn_by__isnull=False)
+                    & ~Q(withdraw_reason="")
+                ),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def part_change(self) -> int | None:
+        """At which change its parts are; None where all of it is at one."""
+        return int(self.parts[-1]["change"]) if self.parts else None
+
+    @property
+    def mark(self) -> str:
+        """Say in a word or two what is known of it."""
+        mark = str(Quality(self.quality).label)
+        return f"{mark}, refreshed in part" if self.parts else mark
+
+    @property
+    def is_held(self) -> bool:
+        return self.held_at is not None
+
+    @property
+    def is_withdrawn(self) -> bool:
+        return self.withdrawn_at is not None
