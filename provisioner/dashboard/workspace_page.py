@@ -131,6 +131,7 @@ class WorkspacePage:
             self._not_retired(),
             self._in_trash(),
             self._not_restored(),
+            self._withdrawn(),
             self._newer(),
         )
         return [notice for notice in found if notice is not None]
@@ -285,6 +286,26 @@ class WorkspacePage:
             level=Level.WARNING,
             title="Not everything was restored",
             items=tuple(self.overview.not_restored),
+        )
+
+    def _withdrawn(self) -> Notice | None:
+        snapshot = self.workspace.snapshot
+        is_there = self.workspace.state != State.RETIRED
+        if not (snapshot.is_withdrawn and is_there):
+            return None
+        assert snapshot.withdrawn_by is not None
+        other = Action(
+            label="Get another workspace",
+            url=reverse("workspace-create", args=[self.workspace.template_id]),
+        )
+        return Notice(
+            level=Level.WARNING,
+            title=f"Its snapshot was withdrawn by {snapshot.withdrawn_by.username}",
+            texts=(
+                snapshot.withdraw_reason,
+                "This workspace stays as it is. Nobody else gets one of this snapshot.",
+            ),
+            actions=self._allowed(other),
         )
 
     def _newer(self) -> Notice | None:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from provisioner.audit_log.models import Event
 from provisioner.engine.models import Operation
-from provisioner.notify import templates, webhooks
+from provisioner.notify import templates, webhooks, workspaces
 
 OF_BUILDS = {
     "template_ready": (Operation.State.SUCCEEDED,),
@@ -28,6 +28,10 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
         return
     if instance.workspace is not None:
         webhooks.tell_of_workspace(instance, instance.workspace)
+    elif instance.template is not None and instance.kind == "snapshot_withdrawn":
+        now = timezone.now()
+        workspaces.say_withdrawn(instance.data["snapshot"], now=now)
+        webhooks.tell_of_withdrawal(instance, instance.template)
     elif instance.template is not None and instance.kind in OF_BUILDS:
         _build_ended(instance)
 

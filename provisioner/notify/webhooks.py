@@ -85,6 +85,23 @@ def tell_of_build(event: Event, build: Operation) -> None:
             _write(hooks, kind, at=event.at.isoformat(), said=said)
 
 
+def tell_of_withdrawal(event: Event, template: Template) -> None:
+    """Write the messages about a snapshot that nobody gets any more."""
+    kind = WebhookEvent.SNAPSHOT_WITHDRAWN
+    concerned = Q(template__isnull=True) | Q(template=template)
+    hooks = list(listening(kind).filter(concerned))
+    if hooks:
+        snapshot = Snapshot.objects.get(pk=event.data["snapshot"])
+        said = {"message": event.message, "template": _template(template)}
+        said["snapshot"] = {
+            "id": snapshot.pk,
+            "name": snapshot.name,
+            "change": snapshot.change,
+            "withdraw_reason": snapshot.withdraw_reason,
+        }
+        _write(hooks, kind, at=event.at.isoformat(), said=said)
+
+
 def webhooks_visible_to(user: User) -> QuerySet[Webhook]:
     """Return a person's own webhooks; everybody's to administrators."""
     webhooks = Webhook.objects.select_related("owner", "template")

@@ -24,6 +24,7 @@ STILL_TRUE_IN = {
     Notification.Kind.TRASHED: (Workspace.State.TRASHED,),
     Notification.Kind.RETIRE_FAILED: (Workspace.State.READY, Workspace.State.FAILED),
     Notification.Kind.ABANDONED: (Workspace.State.READY,),
+    Notification.Kind.SNAPSHOT_WITHDRAWN: LEASED,
 }
 """The states of a workspace in which a mail can be true."""
 
@@ -60,6 +61,19 @@ def say(
             retry_at=None,
         )
     return notice
+
+
+def say_withdrawn(snapshot_id: int, *, now: dt.datetime) -> None:
+    """Tell the people who have a workspace of a snapshot that it was withdrawn."""
+    theirs = Workspace.objects.filter(
+        snapshot=snapshot_id,
+        is_pooled=False,
+        state__in=STILL_TRUE_IN[Notification.Kind.SNAPSHOT_WITHDRAWN],
+        owner__is_service=False,
+    )
+    for workspace in theirs:
+        kind = Notification.Kind.SNAPSHOT_WITHDRAWN
+        say(workspace, kind, due_at=now, deadline_at=None)
 
 
 def unsent(workspace: Workspace) -> QuerySet[Notification]:

@@ -31,6 +31,7 @@ class Notification(models.Model):
         TRASHED = "trashed", "Moved to the trash"
         RETIRE_FAILED = "retire_failed", "Could not be retired"
         ABANDONED = "abandoned", "Looks abandoned"
+        SNAPSHOT_WITHDRAWN = "snapshot_withdrawn", "Its snapshot was withdrawn"
         TEMPLATE_FAILED = "template_failed", "Build or test of a template failed"
         TEMPLATE_RECOVERED = "template_recovered", "Template is good again"
 

@@ -25,6 +25,7 @@ class WebhookEvent(models.TextChoices):
     TEMPLATE_BUILT = "template.built", "A template was built"
     TEMPLATE_FAILED = "template.failed", "A template's build or test failed"
     TEMPLATE_RECOVERED = "template.recovered", "A template that had failed is good"
+    SNAPSHOT_WITHDRAWN = "snapshot.withdrawn", "A snapshot was withdrawn"
     WORKSPACE_READY = "workspace.ready", "A workspace is ready"
     WORKSPACE_FAILED = "workspace.failed", "A workspace failed"
     WORKSPACE_TRASHED = "workspace.trashed", "A workspace went into the trash"
