@@ -79,7 +79,7 @@ register(
         title="Templates",
         section=Section.TEMPLATES,
         url_name="template-list",
-        covers=("template-",),
+        covers=("template-", "snapshot-"),
         rank=10,
     ),
     Place(
