@@ -22,7 +22,7 @@ TOP_LEVEL = {
     *("tests", "docker", "README.md"),
     # what tools and readers need beside it
     *("pyproject.toml", "Makefile", "CHANGELOG.md", "docs", ".ci", "benchmarks"),
-    *("LICENSE", "CONTRIBUTING.md"),
+    *("LICENSE", "NOTICE", "CONTRIBUTING.md"),
     ".gitignore",
 }
 

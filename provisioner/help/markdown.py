@@ -41,7 +41,7 @@ def rendered(source: str, *, lead: Lead) -> Rendered:
     # Lines of code do not break: whoever has no mouse scrolls them, too.
     markdown.add_render_rule("fence", _code)
     markdown.add_render_rule("code_block", _code)
-    tokens = markdown.parse(source)
+    tokens = _without_empty_headings(markdown.parse(source))
     _lead_links(tokens, lead)
     sections = _sections(tokens)
     words = _words(tokens)
@@ -63,6 +63,19 @@ def _code(
     _renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Any
 ) -> str:
     return f'<pre tabindex="0"><code>{escape(tokens[at].content)}</code></pre>\n'
+
+
+def _without_empty_headings(tokens: Sequence[Token]) -> list[Token]:
+    """Leave out the headings of tables that have none: Markdown asks for a row."""
+    kept: list[Token] = []
+    begin = 0
+    for token in tokens:
+        if token.type == "thead_open":
+            begin = len(kept)
+        kept.append(token)
+        if token.type == "thead_close" and not any(t.content for t in kept[begin:]):
+            del kept[begin:]
+    return kept
 
 
 def _lead_links(tokens: Sequence[Token], lead: Lead) -> None:

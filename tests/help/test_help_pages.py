@@ -57,6 +57,12 @@ def test_what_no_page_shows_is_no_link() -> None:
     assert '<a href="/b/">b</a>' in page.html
 
 
+def test_a_table_without_headings_has_no_empty_ones() -> None:
+    page = rendered("# A\n\n| | |\n| --- | --- |\n| x | y |\n", lead=_only_b)
+    assert "<th" not in page.html
+    assert "<td>x</td>" in page.html
+
+
 def _only_b(address: str) -> str | None:
     return "/b/" if address.startswith("b.md") else None
 
