@@ -157,9 +157,9 @@ PAGES: dict[str, dict[str, Verb]] = {
     "admin-workspace-list": {"get": ADMINISTER, "post": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
     "audit-log": {"get": ADMINISTER},
-    "audit": {"get": ADMINISTER, "post": ADMINISTER},
-    "audit-run": {"post": ADMINISTER},
-    "audit-adopt": {"post": ADMINISTER},
+    "drift": {"get": ADMINISTER, "post": ADMINISTER},
+    "drift-check": {"post": ADMINISTER},
+    "drift-adopt": {"post": ADMINISTER},
     "finding-detail": {"get": ADMINISTER, "post": ADMINISTER},
 }
 API: dict[str, dict[str, Verb]] = {
@@ -226,7 +226,7 @@ API: dict[str, dict[str, Verb]] = {
     "finding-list": {"get": ADMINISTER},
     "finding-detail": {"get": ADMINISTER},
     "finding-resolve": {"post": ADMINISTER},
-    "finding-audit": {"post": ADMINISTER},
+    "finding-check": {"post": ADMINISTER},
     "finding-adopt": {"post": ADMINISTER},
     "schema": {"get": KNOCK},
     "docs": {"get": VISIT},

@@ -299,7 +299,7 @@ BY_ACTIONS = {
 
 OURS = {
     "ApiToken": "digest token_key",
-    "AuditRun": "system status_message",
+    "DriftCheck": "system status_message",
     "Bisection": "state status_code status_message changes",
     "Transfer": "plan shelves changes conflicts counts outcome",
     "ConnectionTest": "place host checks",

@@ -95,7 +95,7 @@ def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
         owner=run.perforce_account.user,
         host="",
         root=str(workspace.path),
-        # The audit reads whose it is from this.
+        # The drift check reads its owner from this.
         description=f"Maps files for a trial in the Cloneyard workspace "
         f"{workspace.name} ({workspace.tag}).\n",
         options=" ".join(others.get(word, word) for word in words),

@@ -1,4 +1,4 @@
-"""Asking for an audit, and for what is to be done about what it found."""
+"""Request drift checks and the repairs of their findings."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from procrastinate.contrib.django import app
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.refusals import FindingNotOurs, FindingResolved
 from provisioner.engine.queueing import defer, defer_once
 from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.sites.models import Site
 
-# The tasks are in sweeps/audit.py, which comes after actions: jobs name them.
-AUDIT_TASK = "audit_site"
+# The tasks are in sweeps/checks.py, which comes after actions: jobs name them.
+CHECK_TASK = "check_site"
 RESOLVE_TASK = "resolve_finding"
 
-QUEUES = {AuditedSystem.ONTAP: STORAGE, AuditedSystem.PERFORCE: PERFORCE}
+QUEUES = {FarSide.ONTAP: STORAGE, FarSide.PERFORCE: PERFORCE}
 
 
-def audit_start(*, by: User) -> int:
-    """Ask for an audit of every site now; return how many jobs look.
+def drift_check_start(*, by: User) -> int:
+    """Queue a drift check of every site; return the number of jobs.
 
     Raises: NotAllowed.
     """
@@ -35,22 +35,27 @@ def audit_start(*, by: User) -> int:
     with transaction.atomic():
         sites = list(Site.objects.all())
         for site in sites:
-            for system in AuditedSystem:
-                AuditRun.objects.update_or_create(
+            for system in FarSide:
+                DriftCheck.objects.update_or_create(
                     site=site, system=system, defaults={"asked_at": timezone.now()}
                 )
-        record_event(None, kind="audit_asked", message="Asked for an audit.", actor=by)
-        queue_audits(sites)
-    return len(sites) * len(AuditedSystem)
+        record_event(
+            None,
+            kind="drift_check_requested",
+            message="Asked for a drift check.",
+            actor=by,
+        )
+        queue_drift_checks(sites)
+    return len(sites) * len(FarSide)
 
 
-def queue_audits(sites: Iterable[Site]) -> None:
+def queue_drift_checks(sites: Iterable[Site]) -> None:
     """Queue a check at both far sides of each site, unless it is queued already."""
     for site in sites:
-        for system in AuditedSystem:
-            name = f"audit.{site.pk}.{system}"
+        for system in FarSide:
+            name = f"drift.{site.pk}.{system}"
             job = app.configure_task(
-                AUDIT_TASK, queue=QUEUES[system], lock=name, queueing_lock=name
+                CHECK_TASK, queue=QUEUES[system], lock=name, queueing_lock=name
             )
             defer_once(job, site_id=site.pk, system=str(system))
 
@@ -79,7 +84,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
         system = Finding.Kind(finding.kind).system
         record_event(
             finding.workspace or finding.template or finding.site,
-            kind="audit_repair_asked",
+            kind="drift_repair_requested",
             message=f"{finding}: asked to {finding.action_title.lower()}.",
             actor=by,
             data={"kind": finding.kind, "subject": finding.subject},
@@ -87,7 +92,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
         resolve = app.configure_task(
             RESOLVE_TASK,
             queue=QUEUES[system],
-            lock=f"audit.{finding.site_id}.{system}",
+            lock=f"drift.{finding.site_id}.{system}",
         )
         defer(resolve, finding_id=finding.pk)
     return finding

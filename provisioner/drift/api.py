@@ -14,7 +14,7 @@ from rest_framework.reverse import reverse
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
-from provisioner.drift.actions import audit_start, finding_resolve, findings_adopt
+from provisioner.drift.actions import drift_check_start, finding_resolve, findings_adopt
 from provisioner.drift.comparison import preview
 from provisioner.drift.models import Finding
 
@@ -73,7 +73,7 @@ class FindingListQuery(serializers.Serializer[Any]):
     )
 
 
-class AuditStartedSerializer(serializers.Serializer[Any]):
+class DriftCheckStartedSerializer(serializers.Serializer[Any]):
     queued = serializers.IntegerField(help_text="How many far sides will be checked.")
 
 
@@ -92,7 +92,7 @@ class FindingViewSet(ApiViewSet):
         return Finding.objects.select_related("site", "asked_by", "resolved_by")
 
     @described(
-        "List findings of the audit",
+        "List drift findings",
         ok=FindingSerializer,
         refused=[400, 403],
         parameters=[FindingListQuery],
@@ -138,14 +138,14 @@ class FindingViewSet(ApiViewSet):
         return Response({"asked_for": asked_for}, status=202)
 
     @described(
-        "Audit every site now",
+        "Check every site for drift now",
         "Look at the findings again once the jobs have run.",
-        ok=AuditStartedSerializer,
+        ok=DriftCheckStartedSerializer,
         status=202,
         refused=[403],
     )
     @action(methods=["post"], detail=False)
-    def audit(self, request: Request) -> Response:
-        queued = audit_start(by=self.user)
+    def check(self, request: Request) -> Response:
+        queued = drift_check_start(by=self.user)
         where = reverse("api:finding-list", request=request)
         return Response({"queued": queued}, status=202, headers={"Location": where})

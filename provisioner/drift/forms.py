@@ -9,7 +9,7 @@ from provisioner.web.filters import FilterForm
 
 
 class FindingFilterForm(FilterForm):
-    """Filters of what an audit found."""
+    """Filters of findings."""
 
     q = forms.CharField(required=False, max_length=100, label="Words")
     kind = forms.ChoiceField(

@@ -12,22 +12,24 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
 
-class AuditedSystem(models.TextChoices):
-    """The far side that an audit looks at."""
+class FarSide(models.TextChoices):
+    """The far side that a drift check reads."""
 
     ONTAP = "ontap", "ONTAP"
     PERFORCE = "perforce", "Perforce"
 
 
-class AuditRun(models.Model):
-    """The last audit of one far side of a site: when, and whether it could look.
+class DriftCheck(models.Model):
+    """The last drift check of one far side of a site: when, and whether it succeeded.
 
     `checked_at` is when it last saw all of it; `status_message` says why the newest
     attempt did not, "" where it did. `asked_at` is when somebody last wanted one.
     """
 
-    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="audit_runs")
-    system = models.CharField(max_length=10, choices=AuditedSystem)
+    site = models.ForeignKey(
+        Site, on_delete=models.CASCADE, related_name="drift_checks"
+    )
+    system = models.CharField(max_length=10, choices=FarSide)
     checked_at = models.DateTimeField(null=True, blank=True)
     seconds = models.FloatField(default=0)
     objects_seen = models.PositiveIntegerField(default=0)
@@ -47,7 +49,7 @@ class AuditRun(models.Model):
 
 
 class Finding(models.Model):
-    """One difference that an audit found, until it is resolved.
+    """One difference that a drift check found, until it is resolved.
 
     `subject` is the name of the volume, client, snapshot or job on the far side;
     `external_id` its uuid there. `details` is for people who look closer.
@@ -70,8 +72,8 @@ class Finding(models.Model):
         JOB_UNATTENDED = "job_unattended", "ONTAP job that nobody waits for"
 
         @property
-        def system(self) -> AuditedSystem:
-            """The far side that an audit sees it on."""
+        def system(self) -> FarSide:
+            """The far side that it was found on."""
             of_perforce = (
                 Finding.Kind.CLIENT_WITHOUT_ROW,
                 Finding.Kind.ROW_WITHOUT_CLIENT,
@@ -79,9 +81,7 @@ class Finding(models.Model):
                 Finding.Kind.CLIENT_DIFFERS,
                 Finding.Kind.CLIENT_VIEW_DIFFERS,
             )
-            return (
-                AuditedSystem.PERFORCE if self in of_perforce else AuditedSystem.ONTAP
-            )
+            return FarSide.PERFORCE if self in of_perforce else FarSide.ONTAP
 
     class Action(models.TextChoices):
         NONE = "none", "Look into it"

@@ -1,4 +1,4 @@
-"""Finding what an audit found."""
+"""Queries of findings."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ register(
     Place(
         title="Drift",
         section=Section.ACTIVITY,
-        url_name="audit",
-        covers=("audit-", "finding-"),
+        url_name="drift",
+        covers=("drift-", "finding-"),
         rank=30,
         is_for=administrators,
         waits=open_findings_number,
@@ -23,10 +23,10 @@ register(
 )
 
 urlpatterns: list[URLPattern] = [
-    path("audit/", views.audit, name="audit"),
-    path("audit/run/", views.audit_run, name="audit-run"),
-    path("audit/adopt/", views.audit_adopt, name="audit-adopt"),
-    path("audit/<int:pk>/", views.finding_detail, name="finding-detail"),
+    path("drift/", views.drift, name="drift"),
+    path("drift/check/", views.drift_check, name="drift-check"),
+    path("drift/adopt/", views.drift_adopt, name="drift-adopt"),
+    path("drift/<int:pk>/", views.finding_detail, name="finding-detail"),
 ]
 
 api_routes = [Route("v1/findings", FindingViewSet, "finding")]

@@ -15,13 +15,13 @@ from django.views.decorators.http import (
 from provisioner.drift import evidence
 from provisioner.drift.actions import (
     adoptable,
-    audit_start,
+    drift_check_start,
     finding_resolve,
     findings_adopt,
 )
 from provisioner.drift.comparison import preview
 from provisioner.drift.lists import FINDINGS
-from provisioner.drift.models import AuditRun, Finding
+from provisioner.drift.models import DriftCheck, Finding
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
@@ -31,31 +31,31 @@ from provisioner.web.templatetags.cloneyard import ago
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
-def audit(request: WebRequest) -> HttpResponseBase:
-    """Show what audits found, and when each side was checked; resolve many."""
-    runs = AuditRun.objects.select_related("site")
+def drift(request: WebRequest) -> HttpResponseBase:
+    """List findings and the last check of each far side; resolve many."""
+    runs = DriftCheck.objects.select_related("site")
     context = {"runs": runs, "adoptable": adoptable().count()}
     return list_answer(request, FINDINGS, "drift/list.html", context)
 
 
 @require_POST
 @administrators_only
-def audit_adopt(request: WebRequest) -> HttpResponse:
+def drift_adopt(request: WebRequest) -> HttpResponse:
     """Ask for the adoption of every workspace that the database does not know."""
     count = findings_adopt(by=request.user)
     messages.success(
         request, f"Asked for the adoption of {count:,}. Reload this page in a moment."
     )
-    return redirect("audit")
+    return redirect("drift")
 
 
 @require_POST
 @administrators_only
-def audit_run(request: WebRequest) -> HttpResponse:
-    """Ask for an audit now."""
-    audit_start(by=request.user)
-    messages.success(request, "The audit was queued. Reload this page in a moment.")
-    return redirect("audit")
+def drift_check(request: WebRequest) -> HttpResponse:
+    """Request a drift check."""
+    drift_check_start(by=request.user)
+    messages.success(request, "Drift check queued. Reload this page in a moment.")
+    return redirect("drift")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -26,7 +26,7 @@ WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
     W.RESTORING: (W.READY, W.RETIRING, W.FAILED),
     W.PURGING: (W.RETIRED, W.FAILED),
     W.FAILED: (W.PROVISIONING, W.RETIRING, W.RESTORING, W.PURGING),
-    # Only where its clone was found to be there all the same: see the audit.
+    # Only where its clone was found to be there all the same: see the drift check.
     W.RETIRED: (W.FAILED,),
 }
 

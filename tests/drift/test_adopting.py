@@ -38,7 +38,7 @@ from tests.support.drift_scene import (
     A,
     K,
     admin,
-    audit,
+    check_drift,
     emptied_lab,
     foreign,
     lab_workspace,
@@ -81,7 +81,7 @@ def forgotten(workspace: Workspace) -> None:
 
 def adopted(site: Site, by: User) -> tuple[Finding, Workspace | None]:
     """Click Adopt at the one volume without a row; return what came of it."""
-    [found] = [f for f in audit(site) if f.kind == K.VOLUME_WITHOUT_ROW]
+    [found] = [f for f in check_drift(site) if f.kind == K.VOLUME_WITHOUT_ROW]
     assert (found.action, found.is_automatic) == (A.ADOPT, False)
     found = resolve(found, by)
     newest = Workspace.objects.order_by("-pk").first()
@@ -131,7 +131,7 @@ def test_the_drill_loses_nothing(
     assert untracked.read_text() == "untracked\n"
     event = Event.objects.get(kind="workspace_adopted", workspace=found)
     assert event.actor == admin
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
     workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
     settle(found)
@@ -235,7 +235,7 @@ def test_a_published_snapshot_that_nobody_knows_is_kept_and_adopted(
     forget_build(snapshot)
 
     for _ in range(2):
-        [finding] = audit(lab_site)
+        [finding] = check_drift(lab_site)
     assert (finding.kind, finding.action) == (K.SNAPSHOT_WITHOUT_ROW, A.ADOPT)
     assert not finding.is_automatic
     assert ontap.find_snapshot(built_template.volume_uuid, name=snapshot.name)
@@ -247,7 +247,7 @@ def test_a_published_snapshot_that_nobody_knows_is_kept_and_adopted(
     assert (found.name, found.ontap_uuid) == (snapshot.name, snapshot.ontap_uuid)
     assert (found.change, found.have_digest) == (snapshot.change, snapshot.have_digest)
     assert (found.quality, found.deleted_at) == (Quality.FAILED, None)
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_build_takes_no_older_snapshot_for_its_own(
@@ -282,11 +282,11 @@ def test_the_command_adopts_all_and_says_first_what_it_would_do(
 ) -> None:
     forgotten(lab_workspace)
     said = StringIO()
-    call_command("audit", "--adopt", "--dry-run", stdout=said)
+    call_command("drift", "--adopt", "--dry-run", stdout=said)
     assert lab_workspace.volume_name in said.getvalue()
     assert not Workspace.objects.filter(tag=lab_workspace.tag).exists()
 
-    call_command("audit", "--adopt", stdout=said)
+    call_command("drift", "--adopt", stdout=said)
 
     assert f"It is the workspace {lab_workspace.name} of" in said.getvalue()
     assert Workspace.objects.filter(tag=lab_workspace.tag).exists()
@@ -296,7 +296,7 @@ def test_a_script_adopts_all_where_it_is_an_administrators(
     lab_workspace: Workspace, lab_site: Site, admin: User, client: Client
 ) -> None:
     forgotten(lab_workspace)
-    audit(lab_site)
+    check_drift(lab_site)
     address = reverse("api:finding-adopt")
     assert client.post(address).status_code in (401, 403)
     for who, status in (
@@ -397,7 +397,7 @@ def test_its_client_is_not_removed_before_it_is_adopted(
     lab_workspace: Workspace, lab_site: Site, admin: User, perforce: Any
 ) -> None:
     forgotten(lab_workspace)
-    [found] = [f for f in audit(lab_site) if f.kind == K.CLIENT_WITHOUT_ROW]
+    [found] = [f for f in check_drift(lab_site) if f.kind == K.CLIENT_WITHOUT_ROW]
 
     resolve(found, admin)
 
@@ -411,7 +411,7 @@ def test_administrators_alone_adopt(
 ) -> None:
     forgotten(lab_workspace)
     person = lab_workspace.owner if who == "owner" else UserFactory.create()
-    [found] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
+    [found] = [f for f in check_drift(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
 
     with pytest.raises(NotAllowed):
         finding_resolve(by=person, finding=found)
@@ -423,12 +423,12 @@ def test_all_are_adopted_by_one_click(
     lab_workspace: Workspace, lab_site: Site, admin: User, client: Client
 ) -> None:
     forgotten(lab_workspace)
-    audit(lab_site)
+    check_drift(lab_site)
     client.force_login(admin)
-    page = client.get(reverse("audit")).content.decode()
+    page = client.get(reverse("drift")).content.decode()
     assert "Adopt all" in page
 
-    answer = client.post(reverse("audit-adopt"))
+    answer = client.post(reverse("drift-adopt"))
 
     assert answer.status_code == 302
     run_jobs_once()
@@ -441,8 +441,8 @@ def test_a_preview_names_the_row_that_is_written(
     """Page, API and command say the row before it is; what is written is that row."""
     forgotten(lab_workspace)
     said = StringIO()
-    call_command("audit", "--adopt", "--dry-run", stdout=said)
-    [finding] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
+    call_command("drift", "--adopt", "--dry-run", stdout=said)
+    [finding] = [f for f in check_drift(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
     client.force_login(admin)
     page = client.get(reverse("finding-detail", args=[finding.pk])).content.decode()
     answer = client.get(reverse("api:finding-detail", args=[finding.pk])).json()
@@ -479,7 +479,7 @@ def test_a_preview_says_why_there_would_be_no_row(
 ) -> None:
     forgotten(lab_workspace)
     User.objects.filter(pk=lab_workspace.owner_id).update(is_active=False)
-    [finding] = [f for f in audit(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
+    [finding] = [f for f in check_drift(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
     assert "activate it, then adopt the workspace" in preview(finding)[-1]
 
 
@@ -525,7 +525,7 @@ def test_a_workspace_is_adopted_as_what_it_was_for(
     admin: User,
 ) -> None:
     lost = made(owner, published_template, purpose)
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
     forgotten(lost)
 
     _, found = adopted(lab_site, admin)
@@ -536,7 +536,7 @@ def test_a_workspace_is_adopted_as_what_it_was_for(
         lost.client_name,
         lost.client_type,
     )
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_build_only_workspace_of_before_is_still_ours(
@@ -552,7 +552,7 @@ def test_a_build_only_workspace_of_before_is_still_ours(
     assert purpose == "purpose=build"
     ontap.set_volume_comment(older.volume_uuid, comment=tag)
 
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
     workspace_retire(by=owner, workspace=older, unsaved=Unsaved.DISCARD)
     settle(older)
@@ -575,7 +575,7 @@ def test_a_build_refreshed_in_part_is_not_taken_for_complete(
     )
     name = f"c{known.change}.b999999"
     ontap.create_snapshot(built_template.volume_uuid, name=name, comment=str(mark))
-    [finding] = audit(lab_site)
+    [finding] = check_drift(lab_site)
     assert "never handed out" in preview(finding)[-1]
 
     finding = resolve(finding, admin)
@@ -595,7 +595,7 @@ def test_two_who_adopt_a_snapshot_at_a_time_write_one_row(
     """The other one is faster by as much as reading the client's spec takes."""
     long_ago()
     forget_build(built_template.snapshots.get())
-    [finding] = audit(lab_site)
+    [finding] = check_drift(lab_site)
     pin = adopting._pin
 
     def pin_slowly(snapshot: Snapshot, *, client: str) -> None:
@@ -609,7 +609,7 @@ def test_two_who_adopt_a_snapshot_at_a_time_write_one_row(
 
     assert "was written at that moment" in finding.status_message
     assert built_template.snapshots.count() == 1
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_workspace_whose_snapshot_is_adopted_meanwhile_says_so(

@@ -22,7 +22,7 @@ from tests.support.drift_scene import (
     A,
     K,
     admin,
-    audit,
+    check_drift,
     client_named,
     emptied_lab,
     foreign,
@@ -67,12 +67,12 @@ def test_the_empty_client_of_a_retired_workspace_goes_by_itself(
 ) -> None:
     leave_client(lab_workspace, ontap)
 
-    found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.CLIENT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, True)
     assert perforce.clients.find(lab_workspace.client_name) is not None
     some_time_later()
 
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
     assert perforce.clients.find(lab_workspace.client_name) is None
 
 
@@ -100,7 +100,7 @@ def test_a_client_with_work_stays_whoever_clicks(
     leave_client(lab_workspace, ontap)
 
     for _ in range(3):
-        found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+        found = only(check_drift(lab_site), K.CLIENT_WITHOUT_ROW)
         some_time_later()
     assert not found.is_automatic
     assert "work that is not submitted" in found.sentence
@@ -118,9 +118,9 @@ def test_a_client_with_work_stays_whoever_clicks(
             assert change.is_shelved
             p4.run("shelve", "-f", "-d", "-c", str(change.change))
         p4.run("change", "-d", "-f", str(change.change))
-    audit(lab_site)
+    check_drift(lab_site)
     some_time_later()
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_client_of_nobody_waits_for_a_click(
@@ -133,7 +133,7 @@ def test_a_client_of_nobody_waits_for_a_click(
     )
 
     for _ in range(3):
-        found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+        found = only(check_drift(lab_site), K.CLIENT_WITHOUT_ROW)
         some_time_later()
 
     assert (found.subject, found.is_automatic) == (name, False)
@@ -146,12 +146,12 @@ def test_a_copied_description_makes_no_client_ours(
 ) -> None:
     described = perforce.clients.find(lab_workspace.client_name).description
     perforce.clients.save(client_named("cy-copied-wabcdef", description=described))
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
     # With a name that fits, too, it is asked whose it is.
     copy = f"cy-copied-w{lab_workspace.tag.hex[:6]}"
     perforce.clients.save(client_named(copy, description=described))
-    found = only(audit(lab_site), K.CLIENT_TAG_COPIED)
+    found = only(check_drift(lab_site), K.CLIENT_TAG_COPIED)
     before = perforce.clients.find(copy)
     resolve(found, admin)
     after = perforce.clients.find(copy)
@@ -161,7 +161,7 @@ def test_a_copied_description_makes_no_client_ours(
         *(before.owner, before.root),
         before.view,
     )
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_what_stood_in_for_a_client_is_removed_on_a_click(
@@ -176,14 +176,14 @@ def test_what_stood_in_for_a_client_is_removed_on_a_click(
     stand_in = lab_workspace.stand_ins.new_name(Purpose.TRANSFER)
     description = f"Copies for the Cloneyard workspace hers ({lab_workspace.tag}).\n"
     perforce.clients.save(client_named(stand_in, description=description))
-    found = only(audit(lab_site), K.CLIENT_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.CLIENT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, False)
 
     resolve(found, admin)
 
     assert perforce.clients.find(stand_in) is None
     assert perforce.clients.find(lab_workspace.client_name) is not None
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_templates_client_is_put_right_and_defined_again(
@@ -192,24 +192,24 @@ def test_a_templates_client_is_put_right_and_defined_again(
     template = lab_workspace.template
     wanted = perforce.clients.find(template.client_name)
     p4.save_client({**p4.fetch_client(wanted.name), "Owner": "carol"}, "-f")
-    found = only(audit(lab_site), K.CLIENT_DIFFERS)
+    found = only(check_drift(lab_site), K.CLIENT_DIFFERS)
     assert found.template == template
     resolve(found, admin)
     assert perforce.clients.find(wanted.name).owner == wanted.owner
 
     p4.run("client", "-d", wanted.name)
-    resolve(only(audit(lab_site), K.ROW_WITHOUT_CLIENT), admin)
+    resolve(only(check_drift(lab_site), K.ROW_WITHOUT_CLIENT), admin)
 
     again = perforce.clients.find(wanted.name)
     assert (again.root, again.view) == (wanted.root, wanted.view)
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_lost_client_is_defined_again_on_a_click(
     lab_workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
     perforce.clients.delete(lab_workspace.client_name)
-    found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
+    found = only(check_drift(lab_site), K.ROW_WITHOUT_CLIENT)
     assert not found.is_automatic
 
     resolve(found, admin)
@@ -223,14 +223,14 @@ def test_a_lost_client_is_defined_again_on_a_click(
     )
     assert (have.count, have.digest) == (pin.have_count, pin.have_digest)
     assert f"flushed to change {pin.change}" in found.resolution
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_repair_that_was_killed_before_its_flush_is_finished(
     lab_workspace: Workspace, lab_site: Site, perforce: Any, admin: User
 ) -> None:
     perforce.clients.delete(lab_workspace.client_name)
-    found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
+    found = only(check_drift(lab_site), K.ROW_WITHOUT_CLIENT)
     perforce.clients.save(client_spec_of(lab_workspace))
 
     resolve(found, admin)
@@ -252,7 +252,7 @@ def test_a_client_that_its_owner_defined_again_keeps_what_it_has(
     admin: User,
 ) -> None:
     perforce.clients.delete(lab_workspace.client_name)
-    found = only(audit(lab_site), K.ROW_WITHOUT_CLIENT)
+    found = only(check_drift(lab_site), K.ROW_WITHOUT_CLIENT)
     perforce.clients.save(client_spec_of(lab_workspace))
     p4.client = lab_workspace.client_name
     p4.run("flush", f"//depot/{DEPOT}/src/file1.txt")
@@ -276,7 +276,7 @@ def test_a_changed_client_is_put_right_but_for_its_view(
         {**form, "Root": "/elsewhere", "Owner": "carol", "Host": "h", "View": [narrow]},
         "-f",
     )
-    [found, _] = audit(lab_site)
+    [found, _] = check_drift(lab_site)
     assert found.kind == K.CLIENT_DIFFERS
     assert set(found.details["fields"]) == {"Root", "Owner", "Host"}
 
@@ -286,7 +286,7 @@ def test_a_changed_client_is_put_right_but_for_its_view(
     wanted = client_spec_of(lab_workspace)
     assert (client.root, client.owner, client.host) == (wanted.root, wanted.owner, "")
     assert client.view == (narrow,)
-    found = only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
+    found = only(check_drift(lab_site), K.CLIENT_VIEW_DIFFERS)
     assert (found.action, found.is_automatic) == (A.FINISH, False)
     assert found.details["lines_out"] == [narrow]
     assert found.details["lines_in"] == list(wanted.view)
@@ -297,7 +297,7 @@ def test_a_changed_client_is_put_right_but_for_its_view(
     assert dataclasses.replace(again, updated_at=None, accessed_at=None) == (
         dataclasses.replace(wanted, description=client.description)
     )
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_view_with_files_opened_outside_the_one_of_before_stays(
@@ -310,7 +310,7 @@ def test_a_view_with_files_opened_outside_the_one_of_before_stays(
     p4.save_client({**form, "View": [*client_spec_of(lab_workspace).view, wide]}, "-f")
     p4.client = name
     p4.run("add", "-t", "text", f"//depot/{DEPOT}-more/new.txt")
-    found = only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
+    found = only(check_drift(lab_site), K.CLIENT_VIEW_DIFFERS)
 
     resolve(found, admin)
 
@@ -329,7 +329,7 @@ def test_a_view_is_read_once_per_change(
     # The second in which the client was made just now counts as over.
     monkeypatch.setattr(known, "SECOND_OVER_AFTER", -A_DAY)
     made_long_ago(lab_workspace)
-    audit(lab_site)
+    check_drift(lab_site)
     lab_workspace.refresh_from_db()
     seen = lab_workspace.client_seen
     assert seen["view"] == list(client_spec_of(lab_workspace).view)
@@ -339,7 +339,7 @@ def test_a_view_is_read_once_per_change(
     )
 
     # What was remembered is believed: nothing was read again.
-    only(audit(lab_site), K.CLIENT_VIEW_DIFFERS)
+    only(check_drift(lab_site), K.CLIENT_VIEW_DIFFERS)
 
 
 def test_what_was_read_in_the_second_of_a_change_is_not_believed(
@@ -347,7 +347,7 @@ def test_what_was_read_in_the_second_of_a_change_is_not_believed(
 ) -> None:
     """Another change may have come in the same second, with the same Update date."""
     made_long_ago(lab_workspace)
-    audit(lab_site)
+    check_drift(lab_site)
     lab_workspace.refresh_from_db()
     assert lab_workspace.client_seen == {}
 
@@ -360,5 +360,5 @@ def test_another_sites_clients_and_volumes_are_its_own(
     twin.pk, twin.name, twin.mount_root = None, "twin", f"{twin.mount_root}-twin"
     twin.save()
 
-    assert audit(twin) == []
-    assert audit(lab_site) == []
+    assert check_drift(twin) == []
+    assert check_drift(lab_site) == []

@@ -30,7 +30,7 @@ from tests.support import database_backup
 from tests.support.drift_scene import (
     K,
     admin,
-    audit,
+    check_drift,
     emptied_lab,
     foreign,
     long_ago,
@@ -126,11 +126,11 @@ def leave_in(workspace: Workspace, text: str) -> None:
 
 def adopt_all(site: Site, admin: User) -> None:
     """Click "Adopt all", then at what is left of the workspace that is known."""
-    audit(site)
+    check_drift(site)
     assert findings_adopt(by=admin) > 0
     run_jobs_once()
     for kind in (K.JUNCTION_DIFFERS, K.ROW_WITHOUT_CLIENT):
-        [found] = [each for each in audit(site) if each.kind == kind]
+        [found] = [each for each in check_drift(site) if each.kind == kind]
         assert resolve(found, admin).resolved_at is not None, found.status_message
 
 
@@ -182,7 +182,7 @@ def test_an_older_backup_loses_nothing(
     adopt_all(lab_site, admin)
 
     open_ones = Finding.objects.filter(resolved_at=None)
-    assert audit(lab_site) == [], [each.sentence for each in open_ones]
+    assert check_drift(lab_site) == [], [each.sentence for each in open_ones]
     for tag, held in expected.items():
         assert held_by(Workspace.objects.get(tag=tag), perforce) == held
     put_away = Workspace.objects.get(tag=put_away.tag)
@@ -225,12 +225,12 @@ def test_a_template_newer_than_the_backup_comes_back_with_its_clones(
     database_backup.restore(backup)
 
     assert not Template.objects.exists()
-    audit(lab_site)
+    check_drift(lab_site)
     said = [line for each in adoptable() for line in preview(each)]
     assert any(line.startswith("Make the template newer, with") for line in said)
     assert findings_adopt(by=admin) == 2
     run_jobs_once()
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
     assert held_by(Workspace.objects.get(tag=works.tag), perforce) == held
     found = Template.objects.get()
     assert (found.tag, found.state) == (template.tag, Template.State.FAILED)

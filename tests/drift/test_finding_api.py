@@ -78,16 +78,16 @@ def test_what_cannot_be_done_is_refused(
     assert response.json()["code"] == code
 
 
-def test_an_audit_is_queued(api_as_admin: APIClient, ready: Workspace) -> None:
-    response = api_as_admin.post(f"{FINDINGS}/audit")
+def test_a_check_is_queued(api_as_admin: APIClient, ready: Workspace) -> None:
+    response = api_as_admin.post(f"{FINDINGS}/check")
 
     assert (response.status_code, response.json()) == (202, {"queued": 2})
-    assert ProcrastinateJob.objects.filter(task_name="audit_site").count() == 2
+    assert ProcrastinateJob.objects.filter(task_name="check_site").count() == 2
 
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("get", ""), ("get", "/{pk}"), ("post", "/{pk}/resolve"), ("post", "/audit")],
+    [("get", ""), ("get", "/{pk}"), ("post", "/{pk}/resolve"), ("post", "/check")],
 )
 def test_it_is_for_administrators(
     method: str, path: str, alice: User, carol: User, finding: Finding
@@ -102,5 +102,5 @@ def test_it_is_for_administrators(
         assert response.json()["code"] == "not_allowed"
     assert getattr(api_of(None), method)(address).status_code == 401
     assert not ProcrastinateJob.objects.filter(
-        task_name__in=("resolve_finding", "audit_site")
+        task_name__in=("resolve_finding", "check_site")
     ).exists()

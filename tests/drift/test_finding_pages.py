@@ -6,14 +6,14 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import Team, User
 from provisioner.audit_log.models import Event
-from provisioner.drift.models import AuditRun, Finding
+from provisioner.drift.models import DriftCheck, Finding
 from provisioner.drift.repairs import settle
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import browser_of
 from tests.support.factories import UserFactory
 from tests.support.findings import finding_about
 
-ADDRESS = "/audit/"
+ADDRESS = "/drift/"
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_shows_findings_and_how_many(as_admin: Client, finding: Finding) -> None
 def test_the_page_shows_what_could_not_be_checked(
     as_admin: Client, finding: Finding
 ) -> None:
-    AuditRun.objects.create(
+    DriftCheck.objects.create(
         site=finding.site, system="perforce", status_message="No answer."
     )
     page = as_admin.get(ADDRESS).text
@@ -40,7 +40,7 @@ def test_the_page_shows_what_could_not_be_checked(
     assert "No answer." in page
 
 
-def test_an_empty_audit_says_so(as_admin: Client) -> None:
+def test_a_check_without_findings_says_so(as_admin: Client) -> None:
     page = as_admin.get(ADDRESS).text
     assert "No finding is open." in page
     assert "tally" in page
@@ -48,11 +48,11 @@ def test_an_empty_audit_says_so(as_admin: Client) -> None:
 
 
 def test_looking_now_queues_jobs(as_admin: Client, ready: Workspace) -> None:
-    answer = as_admin.post("/audit/run/", follow=True)
-    assert "The audit was queued" in answer.text
-    jobs = ProcrastinateJob.objects.filter(task_name="audit_site")
+    answer = as_admin.post("/drift/check/", follow=True)
+    assert "Drift check queued" in answer.text
+    jobs = ProcrastinateJob.objects.filter(task_name="check_site")
     assert sorted(jobs.values_list("queue_name", flat=True)) == ["perforce", "storage"]
-    assert as_admin.get("/audit/run/").status_code == 405
+    assert as_admin.get("/drift/check/").status_code == 405
 
 
 def test_a_finding_shows_evidence_and_what_would_be_done(
@@ -100,7 +100,7 @@ def test_confirming_asks_once(as_admin: Client, admin: User, finding: Finding) -
     assert "admin requested the repair" in answer.text
     job = ProcrastinateJob.objects.get(task_name="resolve_finding")
     assert (job.queue_name, job.args) == ("storage", {"finding_id": finding.pk})
-    event = Event.objects.get(kind="audit_repair_asked")
+    event = Event.objects.get(kind="drift_repair_requested")
     assert (event.actor, event.subject) == (admin, "hers")
 
 
@@ -131,9 +131,9 @@ def test_a_resolved_one_tells_how(
     ("method", "path"),
     [
         ("get", ADDRESS),
-        ("post", "/audit/run/"),
-        ("get", "/audit/{pk}/"),
-        ("post", "/audit/{pk}/"),
+        ("post", "/drift/check/"),
+        ("get", "/drift/{pk}/"),
+        ("post", "/drift/{pk}/"),
     ],
 )
 def test_it_is_for_administrators(
@@ -149,6 +149,6 @@ def test_it_is_for_administrators(
     assert answer["Location"].startswith("/login/")
     finding.refresh_from_db()
     assert finding.asked_at is None
-    assert not ProcrastinateJob.objects.filter(task_name="audit_site").exists()
+    assert not ProcrastinateJob.objects.filter(task_name="check_site").exists()
     # nor do others see in the menu that there is something
     assert "Drift" not in browser_of(alice).get("/").text

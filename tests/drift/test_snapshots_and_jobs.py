@@ -20,7 +20,7 @@ from tests.support.drift_scene import (
     A,
     K,
     admin,
-    audit,
+    check_drift,
     emptied_lab,
     foreign,
     lab_workspace,
@@ -69,10 +69,10 @@ def test_a_snapshot_that_was_never_published_goes_by_itself(
     ontap.create_snapshot(uuid, name="c1.b998", comment="somebody's")
     ontap.create_snapshot(uuid, name="before_upgrade", comment=comment)
 
-    found = only(audit(lab_site), K.SNAPSHOT_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.SNAPSHOT_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.REMOVE, True)
     some_time_later()
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
     left = {snapshot.name for snapshot in ontap.list_snapshots(uuid)}
     published = built_template.snapshots.get().name
@@ -87,7 +87,7 @@ def test_a_snapshot_that_does_not_say_whose_it_is_waits_for_a_click(
     comment = f"{built_template.volume_comment} change=1"
     ontap.create_snapshot(built_template.volume_uuid, name="c1.b999", comment=comment)
 
-    found = only(audit(lab_site), K.SNAPSHOT_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.SNAPSHOT_WITHOUT_ROW)
 
     assert (found.action, found.is_automatic) == (A.REMOVE, False)
 
@@ -110,7 +110,7 @@ def test_a_snapshot_that_a_clone_needs_is_no_finding(
         )
     )
 
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_deleted_snapshot_that_stayed_waits_for_a_click(
@@ -119,7 +119,7 @@ def test_a_deleted_snapshot_that_stayed_waits_for_a_click(
     long_ago()
     Snapshot.objects.filter(template=built_template).update(deleted_at=timezone.now())
 
-    found = only(audit(lab_site), K.SNAPSHOT_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.SNAPSHOT_WITHOUT_ROW)
     assert not found.is_automatic
     resolve(found, admin)
 
@@ -133,13 +133,13 @@ def test_a_published_snapshot_that_is_gone_is_taken_off_the_offer(
     snapshot = built_template.snapshots.get()
     ontap.delete_snapshot(built_template.volume_uuid, snapshot_uuid=snapshot.ontap_uuid)
 
-    found = only(audit(lab_site), K.ROW_WITHOUT_SNAPSHOT)
+    found = only(check_drift(lab_site), K.ROW_WITHOUT_SNAPSHOT)
     assert not found.is_automatic
     resolve(found, admin)
 
     snapshot.refresh_from_db()
     assert snapshot.deleted_at is not None
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
@@ -154,7 +154,7 @@ def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
     step = Step.objects.get(operation__subject__workspace=lab_workspace, name="mount")
     Step.objects.filter(pk=step.pk).update(remote={"ontap_job_uuid": uuid})
 
-    found = next(f for f in audit(lab_site) if f.kind == K.JOB_UNATTENDED)
+    found = next(f for f in check_drift(lab_site) if f.kind == K.JOB_UNATTENDED)
     assert (found.subject, found.action, found.workspace) == (
         uuid,
         A.REMOVE,

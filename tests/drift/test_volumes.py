@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.drift.repairs.storage import remove_volume
 from provisioner.engine.models import Operation
@@ -27,7 +27,7 @@ from tests.support.drift_scene import (
     A,
     K,
     admin,
-    audit,
+    check_drift,
     emptied_lab,
     finding_asked,
     foreign,
@@ -61,9 +61,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_where_all_agree_nothing_is_found(
     lab_workspace: Workspace, lab_site: Site, lab_template: Template
 ) -> None:
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
-    run = AuditRun.objects.get(site=lab_site, system=AuditedSystem.ONTAP)
+    run = DriftCheck.objects.get(site=lab_site, system=FarSide.ONTAP)
     assert run.objects_seen >= 3  # the template, its snapshot, the clone
     assert run.checked_at is not None
 
@@ -85,7 +85,7 @@ def test_a_volume_of_nobody_waits_for_a_click(
     ontap.mount_volume(stray.uuid, junction_path="/stray")
 
     for _ in range(3):
-        found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+        found = only(check_drift(lab_site), K.VOLUME_WITHOUT_ROW)
         some_time_later()
 
     assert (found.action, found.is_automatic, found.times_seen) == (A.ADOPT, False, 3)
@@ -94,7 +94,7 @@ def test_a_volume_of_nobody_waits_for_a_click(
     assert ontap.find_volume("cy_stray_w000000") is not None
     ontap.unmount_volume(stray.uuid)
     ontap.delete_volume(stray.uuid, force=True)
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_the_leftover_of_a_retirement_goes_by_itself_once_seen_twice(
@@ -102,17 +102,17 @@ def test_the_leftover_of_a_retirement_goes_by_itself_once_seen_twice(
 ) -> None:
     name = leftover_of(lab_workspace, ontap, perforce)
 
-    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.VOLUME_WITHOUT_ROW)
     assert found.is_automatic
-    assert audit(lab_site) == [found]  # twice, but at once
+    assert check_drift(lab_site) == [found]  # twice, but at once
     assert ontap.find_volume(name) is not None
     some_time_later()
 
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
     assert ontap.find_volume(name) is None
     found.refresh_from_db()
     assert found.resolution == f"The volume {name} was deleted."
-    event = lab_workspace.events.get(kind="audit_resolved")
+    event = lab_workspace.events.get(kind="drift_resolved")
     assert (event.actor, event.subject) == (None, lab_workspace.name)
 
 
@@ -149,7 +149,7 @@ def test_a_leftover_that_may_hold_work_stays(
         name = copy.name
 
     for _ in range(3):
-        findings = audit(lab_site)
+        findings = check_drift(lab_site)
         some_time_later()
 
     found = next(finding for finding in findings if finding.subject == name)
@@ -175,7 +175,7 @@ def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
     retirement = lab_workspace.operations.get(kind=WorkspaceOperation.RETIRE)
     Operation.objects.filter(pk=retirement.pk).update(state="failed")
     name = lab_workspace.name
-    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.VOLUME_WITHOUT_ROW)
     stale = Finding.objects.get(pk=found.pk)
     stale.action = A.REMOVE
     with pytest.raises(CannotRepair, match="adopt it, then retire it"):
@@ -206,7 +206,7 @@ def test_a_template_of_nobody_is_not_removed_below_its_clones(
     try:
         found = next(
             each
-            for each in audit(lab_site)
+            for each in check_drift(lab_site)
             if each.external_id == template.volume_uuid
             and each.kind == K.VOLUME_WITHOUT_ROW
         )
@@ -232,7 +232,7 @@ def test_what_came_into_use_again_is_not_removed(
     """The check before the act decides, not the finding."""
     uuid = lab_workspace.volume_uuid
     name = leftover_of(lab_workspace, ontap, perforce)
-    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.VOLUME_WITHOUT_ROW)
     ontap.mount_volume(uuid, junction_path="/in-use")
     finding_asked(found)
 
@@ -250,7 +250,7 @@ def test_a_lost_volume_fails_its_workspace_when_an_administrator_says_so(
     ontap.delete_volume(lab_workspace.volume_uuid, force=True)
 
     for _ in range(3):
-        found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+        found = only(check_drift(lab_site), K.ROW_WITHOUT_VOLUME)
         some_time_later()
     lab_workspace.refresh_from_db()
     assert lab_workspace.state == Workspace.State.READY
@@ -261,7 +261,7 @@ def test_a_lost_volume_fails_its_workspace_when_an_administrator_says_so(
     assert lab_workspace.state == Workspace.State.FAILED
     assert lab_workspace.status_code == "volume_lost"
     assert found.resolution == "The workspace was marked as failed."
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_tag_that_was_lost_is_put_back_where_all_else_proves_it_ours(
@@ -269,25 +269,25 @@ def test_a_tag_that_was_lost_is_put_back_where_all_else_proves_it_ours(
 ) -> None:
     """A comment changed by hand hides the tag, not the volume."""
     ontap.set_volume_comment(lab_workspace.volume_uuid, comment="of alice")
-    found = only(audit(lab_site), K.VOLUME_UNTAGGED)
+    found = only(check_drift(lab_site), K.VOLUME_UNTAGGED)
     assert (found.action, found.is_automatic) == (A.FINISH, False)
     assert found.details["comment"] == "of alice"
     # Somebody else's volume by now: nothing is touched.
     change(ontap, lab_workspace.volume_uuid, name="cy_theirs")
     assert resolve(found, admin).resolved_at is None
     assert "are not those of" in found.status_message
-    lost = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+    lost = only(check_drift(lab_site), K.ROW_WITHOUT_VOLUME)
     assert "somebody took it over" in lost.sentence
     assert ontap.get_volume(lab_workspace.volume_uuid).comment == "of alice"
     change(ontap, lab_workspace.volume_uuid, name=lab_workspace.volume_name)
 
-    found = only(audit(lab_site), K.VOLUME_UNTAGGED)
+    found = only(check_drift(lab_site), K.VOLUME_UNTAGGED)
     resolve(found, admin)
 
     volume = ontap.get_volume(lab_workspace.volume_uuid)
     assert volume.comment == lab_workspace.volume_comment
     assert "its comment was “of alice”" in found.resolution
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def change(ontap: OntapGateway, uuid: str, **body: str) -> None:
@@ -305,7 +305,7 @@ def test_a_volume_that_is_offline_is_brought_back_to_its_place(
     lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     change(ontap, lab_workspace.volume_uuid, state="offline")
-    found = only(audit(lab_site), K.VOLUME_OFFLINE)
+    found = only(check_drift(lab_site), K.VOLUME_OFFLINE)
     assert (found.action, found.is_automatic) == (A.FINISH, False)
 
     resolve(found, admin)
@@ -316,7 +316,7 @@ def test_a_volume_that_is_offline_is_brought_back_to_its_place(
         lab_workspace.junction_path,
     )
     assert (lab_workspace.path / "src").is_dir()
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
@@ -327,10 +327,10 @@ def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
         volume_uuid="", state=Workspace.State.FAILED, status_code="unreachable"
     )
 
-    found = only(audit(lab_site), K.VOLUME_WITHOUT_ROW)
+    found = only(check_drift(lab_site), K.VOLUME_WITHOUT_ROW)
     assert (found.action, found.is_automatic) == (A.ADOPT, True)
     some_time_later()
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
     lab_workspace.refresh_from_db()
     assert (lab_workspace.volume_uuid, lab_workspace.state) == (uuid, "failed")
@@ -352,7 +352,7 @@ def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
         )
     )
 
-    found = only(audit(lab_site), K.VOLUME_TAG_COPIED)
+    found = only(check_drift(lab_site), K.VOLUME_TAG_COPIED)
     assert (found.subject, found.action) == (copy.name, A.REMOVE)
     assert not found.is_automatic
     assert found.details["own"]["uuid"] == lab_workspace.volume_uuid
@@ -361,7 +361,7 @@ def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
 
     assert ontap.get_volume(copy.uuid) == dataclasses.replace(copy, comment="")
     assert lab_workspace.volume_comment in found.resolution
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_template_without_its_volume_fails_when_an_administrator_says_so(
@@ -371,7 +371,7 @@ def test_a_template_without_its_volume_fails_when_an_administrator_says_so(
     ontap.unmount_volume(built_template.volume_uuid)
     ontap.delete_volume(built_template.volume_uuid, force=True)
 
-    found = only(audit(lab_site), K.ROW_WITHOUT_VOLUME)
+    found = only(check_drift(lab_site), K.ROW_WITHOUT_VOLUME)
 
     assert (found.template, found.action) == (built_template, A.FINISH)
     assert built_template.snapshots.filter(deleted_at=None).exists()
@@ -382,14 +382,14 @@ def test_a_template_without_its_volume_fails_when_an_administrator_says_so(
     assert built_template.state == Template.State.FAILED
     assert built_template.status_code == "volume_lost"
     assert not built_template.snapshots.filter(deleted_at=None).exists()
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_clone_that_was_unmounted_is_mounted_on_a_click(
     lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
     ontap.unmount_volume(lab_workspace.volume_uuid)
-    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+    found = only(check_drift(lab_site), K.JUNCTION_DIFFERS)
     assert (found.action, found.is_automatic) == (A.FINISH, False)
 
     resolve(found, admin)
@@ -397,7 +397,7 @@ def test_a_clone_that_was_unmounted_is_mounted_on_a_click(
     assert (
         found.resolution == f"The volume was mounted at {lab_workspace.junction_path}."
     )
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []
 
 
 def test_a_clone_that_was_mounted_elsewhere_comes_back(
@@ -405,7 +405,7 @@ def test_a_clone_that_was_mounted_elsewhere_comes_back(
 ) -> None:
     ontap.unmount_volume(lab_workspace.volume_uuid)
     ontap.mount_volume(lab_workspace.volume_uuid, junction_path="/elsewhere")
-    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+    found = only(check_drift(lab_site), K.JUNCTION_DIFFERS)
     assert "/elsewhere" in found.sentence
 
     resolve(found, admin)
@@ -426,9 +426,9 @@ def test_what_is_in_the_trash_is_not_mounted(
     Workspace.objects.filter(pk=lab_workspace.pk).update(
         state=Workspace.State.TRASHED, trashed_at=now, purge_at=now
     )
-    found = only(audit(lab_site), K.JUNCTION_DIFFERS)
+    found = only(check_drift(lab_site), K.JUNCTION_DIFFERS)
 
     resolve(found, admin)
 
     assert ontap.get_volume(lab_workspace.volume_uuid).junction_path == ""
-    assert audit(lab_site) == []
+    assert check_drift(lab_site) == []

@@ -21,7 +21,7 @@ from provisioner.catalog.models import (
     Template,
     TemplateCheck,
 )
-from provisioner.drift.models import AuditRun, Finding
+from provisioner.drift.models import DriftCheck, Finding
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Governor, LockWait, Operation, Step
 from provisioner.leases.actions.leases import workspace_keep
@@ -103,7 +103,7 @@ class Furnished:
         self.transferring()
         self.bisections()
         self.telling()
-        self.audit()
+        self.check_drift()
 
     def people(self) -> None:
         rendering = make_team("Rendering", max_workspaces=40)
@@ -426,9 +426,9 @@ class Furnished:
             held_ms=40,
         )
 
-    def audit(self) -> None:
+    def check_drift(self) -> None:
         for system in ("ontap", "perforce"):
-            AuditRun.objects.create(
+            DriftCheck.objects.create(
                 site=self.site,
                 system=system,
                 checked_at=ago(minutes=20),

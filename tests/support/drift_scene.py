@@ -1,4 +1,4 @@
-"""The lab as an audit sees it: ours, and what is as like to ours as it can be."""
+"""The lab as a drift check sees it: ours, and what is as like to ours as it can be."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.drift.actions import finding_resolve
-from provisioner.drift.models import AuditedSystem, Finding
-from provisioner.drift.sweeps.audit import run_audit
+from provisioner.drift.models import FarSide, Finding
+from provisioner.drift.sweeps.checks import run_drift_check
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -161,10 +161,10 @@ def long_ago() -> None:
     Step.objects.exclude(ended_at=None).update(ended_at=yesterday)
 
 
-def audit(site: Site) -> list[Finding]:
+def check_drift(site: Site) -> list[Finding]:
     """Look at both sides; return what is open, by kind."""
-    for system in AuditedSystem:
-        run = run_audit(site, system=system)
+    for system in FarSide:
+        run = run_drift_check(site, system=system)
         assert not run.status_message
     return list(Finding.objects.filter(resolved_at=None).order_by("kind", "pk"))
 

@@ -1,4 +1,4 @@
-"""Findings about workspaces, without an audit."""
+"""Findings about workspaces, without a drift check."""
 
 from __future__ import annotations
 

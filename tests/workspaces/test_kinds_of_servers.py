@@ -28,7 +28,7 @@ from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.bisections_in_lab import changes_of, wait_for
-from tests.support.drift_scene import audit, long_ago, made_long_ago, resolve
+from tests.support.drift_scene import check_drift, long_ago, made_long_ago, resolve
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab, fill, running_lab
@@ -276,7 +276,7 @@ def test_a_view_is_put_back_with_files_opened_in_it(
     perforce.clients.save(replace(before, view=(*before.view, wide)))
     made_long_ago(lab_workspace)
     long_ago()
-    audit(lab_site)
+    check_drift(lab_site)
     found = Finding.objects.get(
         workspace=lab_workspace, kind=Finding.Kind.CLIENT_VIEW_DIFFERS
     )

@@ -141,7 +141,7 @@ def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoRetur
     raise StepRefused(
         f"A snapshot {name} is on the volume that is not of this build, as after an "
         "older backup of the database was restored. It was not changed, and numbers go "
-        "on after it now: build again. An audit offers to adopt it.",
+        "on after it now: build again. The drift check offers to adopt it.",
         code="snapshot_of_another_build",
     )
 

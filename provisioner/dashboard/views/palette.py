@@ -46,7 +46,7 @@ ADMINISTRATORS_PAGES = {
     "Connect a Perforce server": "perforce-server-create",
     "Refreshes of templates": "refresh-list",
     "API tokens of everybody": "token-everybody-list",
-    "Drift": "audit",
+    "Drift": "drift",
     "Audit log": "audit-log",
 }
 

@@ -1,4 +1,4 @@
-"""The two-way audit: compare what is there with what we remember. Pure: no I/O.
+"""Compare what a far side has with our rows, both ways. Pure: no I/O.
 
 What is checked is ours by its mark alone: a volume by the tag in its comment, a
 client by its name and its description together, a snapshot by its name and its comment

@@ -1,4 +1,4 @@
-"""What the audit compares: what rows say, what was seen, and a difference."""
+"""What is compared: our rows, what a far side has, and a difference."""
 
 from __future__ import annotations
 

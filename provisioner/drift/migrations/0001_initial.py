@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='AuditRun',
+            name='DriftCheck',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('system', models.CharField(choices=[('ontap', 'ONTAP'), ('perforce', 'Perforce')], max_length=10)),
@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
                 ('objects_seen', models.PositiveIntegerField(default=0)),
                 ('asked_at', models.DateTimeField(blank=True, null=True)),
                 ('status_message', models.TextField(blank=True)),
-                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='audit_runs', to='sites.site')),
+                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drift_checks', to='sites.site')),
             ],
             options={
                 'ordering': ('site__name', 'system'),

@@ -48,7 +48,7 @@ def repair(finding: Finding, *, by: User | None) -> None:
             if by is not None or finding.status_message != sentence:
                 record_event(
                     _subject(finding),
-                    kind="audit_repair_failed",
+                    kind="drift_repair_failed",
                     message=f"{finding.subject}: {sentence}",
                     actor=by,
                 )
@@ -69,7 +69,7 @@ def settle(finding: Finding, *, resolution: str, by: User | None) -> None:
     if closed:
         record_event(
             _subject(finding),
-            kind="audit_resolved",
+            kind="drift_resolved",
             message=f"{finding.get_kind_display()}, {finding.subject}: {resolution}",
             actor=by,
             data={"kind": finding.kind, "subject": finding.subject},

@@ -1,4 +1,4 @@
-"""What adoption would write, noted on what an audit found: pages ask no far side."""
+"""What adoption would write, kept with the finding: pages make no remote calls."""
 
 from __future__ import annotations
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from provisioner.drift.sweeps import audit, known
+from provisioner.drift.sweeps import checks, known
 
-__all__ = ["audit", "known"]
+__all__ = ["checks", "known"]

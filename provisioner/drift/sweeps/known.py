@@ -1,4 +1,4 @@
-"""What rows say, in the words of the audit; and the views of clients that changed."""
+"""Our rows as the drift check compares them, and views of clients that changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.models import MOVING, Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import client_spec_of
 
-# What moved less than this before an audit began is left to settle.
+# What moved less than this before a check began is left to settle.
 SETTLE = dt.timedelta(minutes=5)
 # Clocks of servers may differ by a little.
 SECOND_OVER_AFTER = dt.timedelta(seconds=5)

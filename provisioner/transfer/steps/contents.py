@@ -101,7 +101,7 @@ def _make_stand_in(run: WorkspaceRun, transfer: Transfer) -> str:
             client,
             name=name,
             host="",
-            # The audit reads whose it is from this.
+            # The drift check reads its owner from this.
             description=f"Holds copies of {source.client_name} for the Cloneyard "
             f"workspace {transfer.workspace.name} ({transfer.workspace.tag}).\n",
             options=client.options.replace(" locked", " unlocked"),

@@ -206,8 +206,8 @@ class Workspace(HasOperations):
     client_seen = NamesField(
         default=dict,
         blank=True,
-        help_text="What an audit last read of its client: {updated_at, view}. Reading "
-        "refreshes the client's Access date, so it is done once per change.",
+        help_text="What a drift check last read of its client: {updated_at, view}. "
+        "Reading refreshes the client's Access date, so it is done once per change.",
     )
 
     # Set on what an earlier request made, where one is answered with it again.

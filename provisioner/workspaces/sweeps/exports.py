@@ -77,7 +77,7 @@ def _apply_to_clones(site: Site, ontap: OntapGateway) -> None:
         mode = workspace.open_to.mode
         if workspace.root_mode == mode:
             continue
-        with suppress(PermanentGatewayError):  # its own steps and the audit say why
+        with suppress(PermanentGatewayError):  # its steps and the drift check say why
             ontap.set_volume_policies(workspace.volume_uuid, root_mode=mode)
             Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
 

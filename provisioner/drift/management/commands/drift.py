@@ -1,4 +1,4 @@
-"""Audit every site now: `python manage.py audit [--site munich] [--json]`.
+"""Check every site for drift: `python manage.py drift [--site munich] [--json]`.
 
 With `--adopt` workspaces and snapshots that an older backup does not know have rows
 again, with `--adopt --dry-run` they are listed.
@@ -16,9 +16,9 @@ from django.urls import reverse
 
 from provisioner.drift.actions import adoptable
 from provisioner.drift.comparison.previews import preview
-from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.repairs import repair
-from provisioner.drift.sweeps.audit import run_audit
+from provisioner.drift.sweeps.checks import run_drift_check
 from provisioner.sites.models import Site
 
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             if not sites:
                 raise CommandError(f"There is no site “{options['site']}”.")
         runs = [
-            run_audit(site, system=system) for site in sites for system in AuditedSystem
+            run_drift_check(site, system=system) for site in sites for system in FarSide
         ]
         findings = list(
             Finding.objects.filter(site__in=sites, resolved_at=None).order_by("pk")
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             finding.refresh_from_db()
             self.stdout.write(f"    {finding.resolution or finding.status_message}")
 
-    def _print(self, runs: list[AuditRun], findings: list[Finding]) -> None:
+    def _print(self, runs: list[DriftCheck], findings: list[Finding]) -> None:
         for run in runs:
             seen = run.status_message or f"{run.objects_seen} of ours"
             self.stdout.write(f"{run}: {seen}")
@@ -85,7 +85,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(findings)} open findings.")
 
 
-def _as_json(runs: list[AuditRun], findings: list[Finding]) -> str:
+def _as_json(runs: list[DriftCheck], findings: list[Finding]) -> str:
     return json.dumps(
         {
             "runs": [

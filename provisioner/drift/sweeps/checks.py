@@ -1,4 +1,4 @@
-"""The two-way audit of each site, every hour and when somebody asks.
+"""The drift check of each site, both ways, every hour and on request.
 
 One job looks at one far side of a site, on the queue of those who reach it. Findings
 are kept until their difference is gone. What cannot lose work is done by itself, once
@@ -20,9 +20,9 @@ from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
 from provisioner.drift import repairs
 from provisioner.drift.actions import (
-    AUDIT_TASK,
+    CHECK_TASK,
     RESOLVE_TASK,
-    queue_audits,
+    queue_drift_checks,
 )
 from provisioner.drift.comparison import (
     CLIENT_FILTER,
@@ -39,7 +39,7 @@ from provisioner.drift.comparison import (
     tag_of_client,
     tag_of_volume,
 )
-from provisioner.drift.models import AuditedSystem, AuditRun, Finding
+from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.repairs.previewing import with_rows_to_be
 from provisioner.drift.sweeps import known
 from provisioner.engine import clocks
@@ -55,24 +55,24 @@ log = structlog.get_logger(__name__)
 
 # Twice seen and this far apart: one check may have met something on its way.
 CONFIRMED_AFTER = dt.timedelta(seconds=60)
-# How many single objects an audit asks about beyond the lists.
+# How many single objects a check asks about beyond the lists.
 LOOKS_AT_MOST = 100
 
 
 @app.periodic(cron="7 * * * *")
-@app.task(name="audit_everything", queue="sweeps", queueing_lock="audit_everything")
-def audit_everything(timestamp: int) -> None:
-    """Queue an audit of every site."""
-    queue_audits(Site.objects.select_related("perforce_server"))
+@app.task(name="check_all_sites", queue="sweeps", queueing_lock="check_all_sites")
+def check_all_sites(timestamp: int) -> None:
+    """Queue a drift check of every site."""
+    queue_drift_checks(Site.objects.select_related("perforce_server"))
 
 
-@app.task(name=AUDIT_TASK)
-def audit_site(*, site_id: int, system: str) -> None:
+@app.task(name=CHECK_TASK)
+def check_site(*, site_id: int, system: str) -> None:
     """Look at one far side of a site."""
     site = Site.objects.select_related("perforce_server").filter(pk=site_id).first()
     if site is not None:
-        with origin.coming_by("audit"):
-            run_audit(site, system=AuditedSystem(system))
+        with origin.coming_by("drift check"):
+            run_drift_check(site, system=FarSide(system))
 
 
 @app.task(name=RESOLVE_TASK)
@@ -85,7 +85,7 @@ def resolve_finding(*, finding_id: int) -> None:
     )
     if finding is not None and finding.asked_at is not None:
         asked_by = finding.asked_by
-        with origin.coming_from(origin.Origin(via="audit", actor=asked_by)):
+        with origin.coming_from(origin.Origin(via="drift check", actor=asked_by)):
             repairs.repair(finding, by=asked_by)
 
 
@@ -97,7 +97,7 @@ class Look:
     objects_seen: int
 
 
-def run_audit(site: Site, *, system: AuditedSystem) -> AuditRun:
+def run_drift_check(site: Site, *, system: FarSide) -> DriftCheck:
     """Look, keep what was found, and do what cannot lose work.
 
     A far side that does not answer is said on the run; nothing is concluded from it.
@@ -106,8 +106,8 @@ def run_audit(site: Site, *, system: AuditedSystem) -> AuditRun:
     try:
         look = _LOOKS[system](site, began_at)
     except GatewayError as error:
-        log.warning("audit_failed", site=site.name, **error.log_context())
-        run, _ = AuditRun.objects.update_or_create(
+        log.warning("drift_check_failed", site=site.name, **error.log_context())
+        run, _ = DriftCheck.objects.update_or_create(
             site=site,
             system=system,
             defaults={"status_message": error.sentence, "asked_at": None},
@@ -115,7 +115,7 @@ def run_audit(site: Site, *, system: AuditedSystem) -> AuditRun:
         return run
     keep_findings(site, system=system, differences=look.differences)
     _repair_what_is_safe(site, system=system)
-    run, _ = AuditRun.objects.update_or_create(
+    run, _ = DriftCheck.objects.update_or_create(
         site=site,
         system=system,
         defaults={
@@ -199,8 +199,8 @@ def _check_perforce(site: Site, asof: dt.datetime) -> Look:
 
 
 _LOOKS = {
-    AuditedSystem.ONTAP: _check_ontap,
-    AuditedSystem.PERFORCE: _check_perforce,
+    FarSide.ONTAP: _check_ontap,
+    FarSide.PERFORCE: _check_perforce,
 }
 
 
@@ -214,7 +214,7 @@ def _clients_without_use(rows: Known, clients: tuple[ClientSpec, ...]) -> list[s
 
 
 def keep_findings(
-    site: Site, *, system: AuditedSystem, differences: list[Difference]
+    site: Site, *, system: FarSide, differences: list[Difference]
 ) -> None:
     """Have one open finding per difference, and resolve those that are gone."""
     now = clocks.database_now()
@@ -260,7 +260,7 @@ def _keep_new(site: Site, *, difference: Difference, now: dt.datetime) -> None:
     subject = _row_of(difference) or site
     record_event(
         subject,
-        kind="audit_found",
+        kind="drift_found",
         message=difference.sentence,
         data={"kind": difference.kind, "subject": difference.subject},
     )
@@ -290,7 +290,7 @@ def _see_again(finding: Finding, *, difference: Difference, now: dt.datetime) ->
     Finding.objects.filter(pk=finding.pk).update(**fields)
 
 
-def _repair_what_is_safe(site: Site, *, system: AuditedSystem) -> None:
+def _repair_what_is_safe(site: Site, *, system: FarSide) -> None:
     of_system = [kind for kind in Finding.Kind if kind.system is system]
     for finding in Finding.objects.select_related("site__perforce_server").filter(
         site=site,
