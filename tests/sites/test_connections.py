@@ -14,6 +14,7 @@ import pytest
 from provisioner.accounts.models import User
 from provisioner.engine.workers import AliveWorker
 from provisioner.gateways import registry
+from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.mounts import Mount
 from provisioner.gateways.ontap.types import ExportRule
@@ -449,6 +450,26 @@ def test_a_trial_proves_everything_and_leaves_nothing(
     assert report.failures == []
     assert "2 volumes removed" in report.lines[-1].sentence
     assert registry.ontap(lab_site).list_volumes(comment_prefix=COMMENT) == []
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_a_trial_shows_snapshots_as_the_site_does(
+    shows: bool, lab_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab_site.shows_snapshots = shows
+    ontap, appeared = registry.ontap(lab_site), mounts.wait_until_visible
+    showing: list[str] = []
+
+    def looked(path: Path, *, timeout_seconds: float) -> None:
+        appeared(path, timeout_seconds=timeout_seconds)
+        showing.extend(
+            ontap.list_showing_snapshots(comment_prefix=COMMENT, shows_snapshots=True)
+        )
+
+    monkeypatch.setattr(mounts, "wait_until_visible", looked)
+
+    assert failed(try_out(lab_site)) == []
+    assert len(showing) == (2 if shows else 0)
 
 
 def test_a_trial_names_what_it_could_not_do(

@@ -44,10 +44,17 @@ class VolumeChanges(Volumes):
         """
         wanted = (export_policy, bodies.NO_SNAPSHOT_POLICY)
 
-        def is_set(volume: Volume) -> bool:
+        def is_set(volume: Volume, shows_snapshots: bool | None) -> bool:
             seen = (volume.export_policy, volume.snapshot_policy)
             has_policies = export_policy is None or seen == wanted
-            return has_policies and root_mode in (None, volume.root_mode)
+            return (
+                has_policies
+                and root_mode in (None, volume.root_mode)
+                and (
+                    shows_snapshots is None
+                    or shows_snapshots == self._shows_snapshots(uuid)
+                )
+            )
 
         return without_unknown_setting(
             shows_snapshots,
@@ -57,10 +64,18 @@ class VolumeChanges(Volumes):
                 body=bodies.volume_policies(
                     export_policy, root_mode=root_mode, shows_snapshots=shows_snapshots
                 ),
-                is_done=is_set,
+                is_done=lambda volume: is_set(volume, shows_snapshots),
                 ontap_job_started=ontap_job_started,
             ),
         )
+
+    def _shows_snapshots(self, uuid: str) -> bool | None:
+        """Return whether clients of the volume see .snapshot."""
+        record = self._ontap.get(
+            volume_path(uuid), operation="volume get", query={"fields": bodies.SNAPDIR}
+        )
+        shows: bool | None = record.get(bodies.SNAPDIR)
+        return shows
 
     def set_volume_comment(
         self,

@@ -99,6 +99,7 @@ class _Trial:
                 export_policy=site.export_policy,
                 uid=site.template_uid,
                 gid=site.template_gid,
+                shows_snapshots=site.shows_snapshots,
             )
         )
         self.ontap.create_snapshot(made.uuid, name=SNAPSHOT, comment=COMMENT)
@@ -116,7 +117,11 @@ class _Trial:
                 gid=site.template_gid,
             )
         )
-        self.ontap.set_volume_policies(made.uuid, export_policy=site.export_policy)
+        self.ontap.set_volume_policies(
+            made.uuid,
+            export_policy=site.export_policy,
+            shows_snapshots=site.shows_snapshots,
+        )
         return "Its clone was made."
 
     def junction(self) -> str:
