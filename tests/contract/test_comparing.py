@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,12 @@ from provisioner.gateways.hosts.comparing import (
     is_same_view,
 )
 from provisioner.gateways.perforce.standins import Purpose
-from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from tests.support.owned_clients import (
     GID,
     TAG,
     UID,
+    UNKNOWN,
     compared,
     owned_client,
     stand_ins_of,
@@ -77,6 +79,39 @@ def test_a_narrowed_view_hides_nothing(perforce: PerforceScene) -> None:
         "lib/new.c": "add",
     }
     assert stand_ins_of(spec).find_all(perforce.gateway) == []
+
+
+@pytest.mark.parametrize("had_before", [True, False])
+def test_a_large_view_is_flushed_in_batches_to_compare_it(
+    had_before: bool, perforce: PerforceScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once only if that leads nowhere, as it would keep others waiting."""
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    pinned = perforce.gateway.files.have_list(spec.name)
+    narrowed(perforce, spec)
+    write(spec, "lib/c.c", "mine\n")
+    asked: list[bool] = []
+    flush = perforce.gateway.files.flush
+
+    def watched(client: str, *, in_batches: bool = False, **how: Any) -> None:
+        asked.append(in_batches)
+        flush(client, in_batches=in_batches, **how)
+
+    monkeypatch.setattr(perforce.gateway.files, "flush", watched)
+    other = HaveList(count=1, digest="")
+
+    found = compared(
+        perforce,
+        spec,
+        change=change,
+        pinned=pinned if had_before else other,
+        in_batches=True,
+    )
+
+    assert found == {"lib/c.c": "edit"}
+    assert asked == ([True] if had_before else [True, False])
 
 
 def test_what_a_narrowed_view_took_away_is_not_missed(perforce: PerforceScene) -> None:
@@ -178,6 +213,7 @@ def test_a_refusal_for_another_reason_stays_one(perforce: PerforceScene) -> None
             recorded=spec,
             stand_ins=stand_ins_of(spec),
             change=change,
+            pinned=UNKNOWN,
             seen_at=Path(spec.root),
             ignore=(),
             uid=UID,

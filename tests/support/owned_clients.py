@@ -10,7 +10,7 @@ from provisioner.gateways.hosts.comparing import (
     compare_files,
 )
 from provisioner.gateways.perforce.standins import StandIns
-from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from tests.support.perforce_scene import PerforceScene, ignore_progress
 
 IS_ROOT = os.geteuid() == 0
@@ -20,6 +20,10 @@ UID = 20123 if IS_ROOT else os.geteuid()
 
 
 GID = 20124 if IS_ROOT else os.getegid()
+
+
+UNKNOWN = HaveList(count=0, digest="")
+"""What no client has, so that what is to be flushed is."""
 
 
 def owned_client(scene: PerforceScene) -> ClientSpec:
@@ -41,7 +45,12 @@ def sync(scene: PerforceScene, spec: ClientSpec, *, change: int) -> None:
 
 
 def compared(
-    scene: PerforceScene, recorded: ClientSpec, *, change: int
+    scene: PerforceScene,
+    recorded: ClientSpec,
+    *,
+    change: int,
+    pinned: HaveList = UNKNOWN,
+    in_batches: bool = False,
 ) -> dict[str, str]:
     client = scene.gateway.clients.find(recorded.name)
     assert client is not None
@@ -52,10 +61,12 @@ def compared(
         recorded=recorded,
         stand_ins=stand_ins_of(recorded),
         change=change,
+        pinned=pinned,
         seen_at=Path(recorded.root),
         ignore=("*.o",),
         uid=UID,
         gid=GID,
+        in_batches=in_batches,
     )
     paths = [os.path.relpath(finding.path, recorded.root) for finding in found]
     assert len(set(paths)) == len(paths)

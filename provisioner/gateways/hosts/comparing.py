@@ -24,6 +24,7 @@ from provisioner.gateways.perforce.specs import (
 from provisioner.gateways.perforce.standins import Purpose, StandIns
 from provisioner.gateways.perforce.types import (
     ClientSpec,
+    HaveList,
     Part,
     PerforceAccount,
     ReconcileFinding,
@@ -39,6 +40,7 @@ def compare_files(
     stand_ins: StandIns,
     change: int,
     parts: Sequence[Part] = (),
+    pinned: HaveList,
     seen_at: Path,
     ignore: tuple[str, ...],
     uid: int,
@@ -48,8 +50,8 @@ def compare_files(
     """Return files that differ from the have list: changed, missing and untracked ones.
 
     `client` is the workspace's client as it is now, `recorded` as we created it;
-    `change` with `parts` is what it was flushed to then. `seen_at` is the root on this
-    host.
+    `change` with `parts` is what it was flushed to then, and `pinned` what it had
+    after that. `seen_at` is the root on this host.
 
     If the view has changed since, files that it no longer maps are compared with
     `change` under the recorded view, through a client of `stand_ins` that is deleted
@@ -58,8 +60,8 @@ def compare_files(
     Untracked is every file that is neither on the have list nor opened, inside the view
     or outside, whether or not the depot has such a file by now.
 
-    `in_batches` is as in PerforceGateway.files.reconcile_preview. Both accounts may be
-    ours; `account`, which reads the files, may be the owner's.
+    `in_batches` is as in PerforceGateway.files.reconcile_preview and flush. Both
+    accounts may be ours; `account`, which reads the files, may be the owner's.
 
     Raises: as client_files.reconcile_as and untracked.untracked_as; if the view has
     changed, also as PerforceGateway.clients.save, files.flush and clients.mapped_paths.
@@ -84,7 +86,13 @@ def compare_files(
         stand_in = _stand_in(client, recorded, stand_ins)
         gateway.clients.save(stand_in)
         try:
-            gateway.files.flush(stand_in.name, change=change, parts=parts)
+            gateway.files.flush_towards(
+                stand_in.name,
+                change=change,
+                parts=parts,
+                wanted=pinned,
+                in_batches=in_batches,
+            )
             under_recorded = reconciled(stand_in.name, account)
         finally:
             stand_ins.remove_all(gateway, Purpose.COMPARE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from provisioner.catalog.pins import goes_in_batches, parts_of
+from provisioner.catalog.pins import goes_in_batches, parts_of, pinned_have
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import HaveList, LockUse
 from provisioner.lib.refusals import StepRefused
@@ -17,26 +17,16 @@ def flush_towards_pin(
     *,
     on_command: Callable[[LockUse], None] | None = None,
 ) -> HaveList:
-    """Flush to the snapshot's change, and return what the have list is then.
-
-    A large one is flushed in batches, also where an earlier attempt ended half-way;
-    where that does not lead there, because a view is not made of directories or the
-    client has files that the change has not, at once.
-    """
+    """Flush to the snapshot's change, a large one in batches; return the have list."""
     pin = workspace.snapshot
-    have = perforce.files.have_list(workspace.client_name)
-    ways = [True, False] if goes_in_batches(pin.have_count) else [False]
-    for in_batches in ways:
-        if (have.count, have.digest) != (pin.have_count, pin.have_digest):
-            perforce.files.flush(
-                workspace.client_name,
-                change=pin.change,
-                parts=parts_of(pin),
-                in_batches=in_batches,
-                on_command=on_command,
-            )
-            have = perforce.files.have_list(workspace.client_name)
-    return have
+    return perforce.files.flush_towards(
+        workspace.client_name,
+        change=pin.change,
+        parts=parts_of(pin),
+        wanted=pinned_have(pin),
+        in_batches=goes_in_batches(pin.have_count),
+        on_command=on_command,
+    )
 
 
 def flush_to_pin(
@@ -51,7 +41,7 @@ def flush_to_pin(
     """
     pin = workspace.snapshot
     have = flush_towards_pin(perforce, workspace, on_command=on_command)
-    if (have.count, have.digest) != (pin.have_count, pin.have_digest):
+    if have != pinned_have(pin):
         raise StepRefused(
             f"After the flush to change {pin.change} the have list has {have.count:,} "
             f"files and is not the {pin.have_count:,} of the snapshot {pin.name}. The "

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from provisioner.catalog.pins import goes_in_batches, parts_of
+from provisioner.catalog.pins import goes_in_batches, parts_of, pinned_have
 from provisioner.gateways.hosts.comparing import compare_files
 from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
 from provisioner.gateways.ontap.types import Volume
@@ -153,6 +153,7 @@ def check_everything(run: WorkspaceRun) -> Look:
             stand_ins=workspace.stand_ins,
             change=workspace.snapshot.change,
             parts=parts_of(workspace.snapshot),
+            pinned=pinned_have(workspace.snapshot),
             seen_at=seen_at,
             ignore=ignored_in(workspace),
             uid=workspace.uid,

@@ -67,6 +67,38 @@ class HaveLists(Facet):
                 if on_command and use:
                     on_command(use)
 
+    def flush_towards(
+        self,
+        client: str,
+        *,
+        change: int,
+        parts: Sequence[Part] = (),
+        wanted: HaveList,
+        in_batches: bool = False,
+        on_command: Callable[[LockUse], None] | None = None,
+    ) -> HaveList:
+        """Flush unless the have list is the wanted one; return what it then is.
+
+        In batches first, if so asked, even if an earlier attempt ended half-way. If
+        that does not lead there, because the view is not made of directories or the
+        client has files that the change lacks, everything is flushed at once. Safe to
+        repeat. The rest is as in `flush`.
+
+        Raises: as `flush`.
+        """
+        have = self.have_list(client)
+        for as_batches in [True, False] if in_batches else [False]:
+            if have != wanted:
+                self.flush(
+                    client,
+                    change=change,
+                    parts=parts,
+                    in_batches=as_batches,
+                    on_command=on_command,
+                )
+                have = self.have_list(client)
+        return have
+
     def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
         """Set single entries of the have list: depot path and revision, 0 for none.
 
