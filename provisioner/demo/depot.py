@@ -1,7 +1,6 @@
 """Real input for the lab's depot: a source tree, submitted by a person in changes.
 
-The one place beside the gateway that speaks P4: it plays the people who had filled
-the depot before Cloneyard came.
+It plays the people who had filled the depot before Cloneyard came.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from P4 import P4
+from typing import Any
 
 from provisioner.gateways.perforce.connection import permit_files
+from provisioner.gateways.perforce.library import as_bytes, text_library
 
 CHANGES = 5
 BATCH = 500
@@ -30,10 +29,10 @@ class DepotAccount:
     password: str
 
 
-def connect(account: DepotAccount, *, client: str, scratch: Path) -> P4:
+def connect(account: DepotAccount, *, client: str, scratch: Path) -> Any:
     """Return a connection that is logged in and touches no settings of this machine."""
     permit_files()  # people of the demo work in this process, too
-    p4 = P4()
+    p4 = text_library()
     p4.port, p4.user, p4.client = account.port, account.user, client
     p4.charset = "none"
     p4.ticket_file = str(scratch / "p4tickets")
@@ -44,7 +43,7 @@ def connect(account: DepotAccount, *, client: str, scratch: Path) -> P4:
     return p4
 
 
-def create_p4_user(p4: P4, *, user: str, password: str) -> None:
+def create_p4_user(p4: Any, *, user: str, password: str) -> None:
     """Have a Perforce user with this password."""
     if any(known["User"] == user for known in p4.run("users")):
         return
@@ -55,7 +54,7 @@ def create_p4_user(p4: P4, *, user: str, password: str) -> None:
     p4.run("passwd", user)
 
 
-def fill_depot(p4: P4, *, source: Path, name: str, scratch: Path) -> int:
+def fill_depot(p4: Any, *, source: Path, name: str, scratch: Path) -> int:
     """Submit a tree as //depot/<name>/... in several changes; return the last one.
 
     A depot path that holds changes already is left as it is.
@@ -79,7 +78,7 @@ def fill_depot(p4: P4, *, source: Path, name: str, scratch: Path) -> int:
     return change
 
 
-def _use_client(p4: P4, *, name: str, root: Path) -> None:
+def _use_client(p4: Any, *, name: str, root: Path) -> None:
     spec = p4.fetch_client(f"import-{name}")
     spec["Root"], spec["Host"] = str(root), ""
     spec["View"] = [f"//depot/{name}/... //import-{name}/..."]
@@ -95,18 +94,18 @@ def _files_below(root: Path) -> Iterator[str]:
             yield str(Path(directory) / name)
 
 
-def _submit_adds(p4: P4, files: list[str], *, description: str) -> int:
+def _submit_adds(p4: Any, files: list[str], *, description: str) -> int:
     for start in range(0, len(files), BATCH):
-        p4.run("add", "-f", *files[start : start + BATCH])
+        p4.run("add", "-f", *map(as_bytes, files[start : start + BATCH]))
     return _submit(p4, description)
 
 
-def _submit(p4: P4, description: str) -> int:
+def _submit(p4: Any, description: str) -> int:
     result = p4.run("submit", "-d", description)
     return int(result[-1]["submittedChange"])
 
 
-def _submit_awkward(p4: P4, *, root: Path) -> int:
+def _submit_awkward(p4: Any, *, root: Path) -> int:
     """Submit names and types that break careless programs, an edit and a delete."""
     here = root / "awkward"
     here.mkdir()

@@ -15,7 +15,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from P4 import P4
+from provisioner.gateways.perforce.library import (
+    Record,
+    as_bytes,
+    new_library,
+    record_of,
+)
 
 
 def main() -> None:
@@ -31,7 +36,7 @@ def main() -> None:
 
 def _work(request: dict[str, Any], *, home: Path) -> dict[str, Any]:
     root = Path(request["root"])
-    p4 = P4()
+    p4 = new_library()
     p4.cwd = str(root)  # where .p4config is, as for anybody who has changed directory
     p4.ticket_file = str(home / "p4tickets")
     found = {"p4client": p4.client, "p4user": p4.user, "p4port": p4.port}
@@ -40,30 +45,40 @@ def _work(request: dict[str, Any], *, home: Path) -> dict[str, Any]:
     p4.password = request["password"]
     p4.run_login(password=request["password"])
     p4.exception_level = 1
-    differing = p4.run("reconcile", "-n", f"//{p4.client}/...")
+    differing = _differing(p4)
     edited = _edit_and_revert(p4)
-    after = p4.run("reconcile", "-n", f"//{p4.client}/...")
+    after = _differing(p4)
     return {
         **found,
-        "differing": [str(entry) for entry in differing[:20]],
+        "differing": differing,
         "edited": edited,
-        "differing_after_revert": [str(entry) for entry in after[:20]],
+        "differing_after_revert": after,
     }
 
 
-def _edit_and_revert(p4: P4) -> dict[str, Any]:
+def _differing(p4: Any) -> list[str]:
+    """Return the first files that differ from the have list."""
+    return list(map(str, _records(p4, "reconcile", "-n", f"//{p4.client}/...")[:20]))
+
+
+def _records(p4: Any, *command: str) -> list[Record]:
+    return [record_of(record) for record in p4.run(*map(as_bytes, command))]
+
+
+def _edit_and_revert(p4: Any) -> dict[str, Any]:
     """Edit a file, write to it, revert it; say what was seen at each point."""
-    texts = (have for have in p4.run("have") if have["depotFile"].endswith(".txt"))
-    have = next(texts, None) or p4.run("have")[0]
+    had = _records(p4, "have")
+    texts = (have for have in had if have["depotFile"].endswith(".txt"))
+    have = next(texts, had[0])
     path = Path(have["path"])
     before = _seen(path)
     # The depot path is escaped already, whatever is in the name.
-    p4.run("edit", have["depotFile"])
+    _records(p4, "edit", have["depotFile"])
     with path.open("ab") as file:
         file.write(b"a line by its owner\n")
-    opened = p4.run("opened")
+    opened = _records(p4, "opened")
     during = _seen(path)
-    p4.run("revert", have["depotFile"])
+    _records(p4, "revert", have["depotFile"])
     return {
         "path": str(path),
         "was_opened": len(opened) == 1,

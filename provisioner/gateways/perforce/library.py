@@ -38,6 +38,7 @@ __all__ = [
     "record_of",
     "reread",
     "settable",
+    "text_library",
 ]
 
 Record = dict[str, Any]
@@ -95,9 +96,17 @@ def settable(text: str, *, what: str, is_secret: bool = False) -> str:
 
 def new_library() -> Any:
     """Return the library's object, set to answer in bytes."""
-    library = P4()
+    library = text_library()
     library.encoding = "raw"
     return library
+
+
+def text_library() -> Any:
+    """Return the library's object, which answers in text: other bytes are lost.
+
+    For programs that pass no name from an answer back. Arguments are bytes there, too.
+    """
+    return P4()
 
 
 def record_of(answer: Mapping[str, Any]) -> Record:

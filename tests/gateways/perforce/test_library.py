@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import provisioner.gateways
+import provisioner
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.library import (
     ViewMap,
@@ -105,11 +105,11 @@ def test_a_form_gets_back_what_the_library_lost() -> None:
 
 
 def test_nothing_else_of_the_product_has_the_library() -> None:
-    root = Path(provisioner.gateways.__file__).parent
+    root = Path(provisioner.__file__).parent
     having = {
-        path.name
+        str(path.relative_to(root))
         for path in root.rglob("*.py")
         if re.search(r"^(from P4|import P4)", path.read_text(), re.MULTILINE)
     }
 
-    assert having == {"library.py"}
+    assert having == {"gateways/perforce/library.py"}
