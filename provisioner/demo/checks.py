@@ -16,6 +16,7 @@ from django.conf import settings
 from provisioner.catalog.models import Template
 from provisioner.demo.seed import PASSWORD
 from provisioner.gateways import registry
+from provisioner.gateways.hosts.descent import directories
 from provisioner.lib.names import tag_in
 from provisioner.workspaces.models import Workspace
 
@@ -73,8 +74,8 @@ def _owners(workspace: Workspace) -> tuple[int, list[str]]:
 
 def _entries(root: Path) -> list[Path]:
     found = [root]
-    for directory, names, files in os.walk(root):
-        found += [Path(directory) / name for name in names + files]
+    for directory in directories(root):
+        found += [root / directory.path_of(entry.name) for entry in directory.entries]
     return sorted(found)
 
 
@@ -130,7 +131,7 @@ def fingerprint(template: Template) -> str:
         facts = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns)
         digest.update(f"{path}{facts}".encode(errors="surrogateescape"))
         if path.is_symlink():
-            digest.update(os.readlink(path).encode())
+            digest.update(os.fsencode(os.readlink(path)))
         elif path.is_file():
             digest.update(path.read_bytes())
     have = registry.perforce(template.site.perforce_server).files.have_list(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.errors import Unreachable
+from provisioner.gateways.errors import Refused, Unreachable
+from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce import batching
+from provisioner.gateways.perforce.batching import local_batches_of
 from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.types import ReconcileFinding
+from tests.support.owned_clients import GID, UID, owned_client, sync, write
 from tests.support.perforce_scene import PerforceScene
 
 TREE: dict[str, bytes | Path | None] = {
@@ -68,6 +72,66 @@ def test_batches_find_what_one_command_does(
 
     assert told(in_batches) == told(at_once)
     assert len(at_once) == (10 if untracked else 5)
+
+
+def test_no_batch_names_what_a_file_server_shows_of_its_snapshots(
+    perforce: PerforceScene,
+) -> None:
+    """There may be hundreds of copies of the tree, and directories closed to us."""
+    change = perforce.submit({"src/deep/er/x": b"1\n", "readme": b"1\n"})
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    root = Path(spec.root)
+    for place in (root, root / "src"):
+        for copy in ("hourly.0", "hourly.1", "hourly.2", "hourly.3"):
+            (place / ".snapshot" / copy / "src").mkdir(parents=True)
+        (place / ".snapshot/closed").mkdir(mode=0)
+    write(spec, "src/new", "new\n")
+
+    with perforce.at_the_shell(spec.name) as shell:
+        named = local_batches_of(shell, client=spec.name, root=spec.root)
+    found = client_files.reconcile_as(
+        perforce.account,
+        client=spec.name,
+        untracked=True,
+        ignore=(".snapshot",),
+        uid=UID,
+        gid=GID,
+        in_batches=True,
+    )
+
+    assert [path for path in named if ".snapshot" in path] == []
+    assert any(path.endswith("/src/deep/er/...") for path in named)
+    assert [finding.path for finding in found] == [f"{spec.root}/src/new"]
+
+
+@pytest.mark.parametrize("closed", ["closed", "src/closed", "src/deep/closed"])
+def test_a_directory_that_cannot_be_listed_is_named_in_batches_as_at_once(
+    closed: str, perforce: PerforceScene
+) -> None:
+    change = perforce.submit({"src/deep/er/x": b"1\n", "readme": b"1\n"})
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    os.mkdir(f"{spec.root}/{closed}", mode=0)
+    os.chown(f"{spec.root}/{closed}", UID, GID)
+
+    def compared(*, ignore: tuple[str, ...], in_batches: bool) -> list[str]:
+        found = client_files.reconcile_as(
+            perforce.account,
+            client=spec.name,
+            untracked=True,
+            ignore=ignore,
+            uid=UID,
+            gid=GID,
+            in_batches=in_batches,
+        )
+        return [finding.path for finding in found]
+
+    for in_batches in (False, True):
+        assert compared(ignore=("closed",), in_batches=in_batches) == []
+        with pytest.raises(Refused) as refused:
+            compared(ignore=(), in_batches=in_batches)
+        assert f"{closed}: Permission denied" in refused.value.sentence
 
 
 def test_many_directories_share_commands(

@@ -20,9 +20,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from provisioner.gateways.hosts.descent import ENTER, SNAPSHOTS, reached
+from provisioner.gateways.hosts.descent import ENTER, reached
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 THREADS = 16
 FAILURES_NAMED = 10

@@ -5,8 +5,7 @@ time. The way back up is `..`, which must lead to where we came from. Symbolic l
 not followed, other filesystems are not entered, and what a file server shows as
 `.snapshot` is not part of the tree.
 
-Source: openat(2), path_resolution(7); `.snapshot` in every directory of an NFS mount:
-NetApp, "Make snapshot copies visible to clients".
+Source: openat(2), path_resolution(7).
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.gateways.errors import Busy
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
-SNAPSHOTS = ".snapshot"
 ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

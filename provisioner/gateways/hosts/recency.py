@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.gateways.errors import Unreachable
-from provisioner.gateways.hosts.descent import ENTER, SNAPSHOTS, reached
+from provisioner.gateways.hosts.descent import ENTER, reached
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 MOST_ENTRIES = 50_000
 MOST_SECONDS = 5.0

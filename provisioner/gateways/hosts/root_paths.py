@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from provisioner.gateways.hosts.descent import SNAPSHOTS
 from provisioner.gateways.hosts.lint import LintFinding, as_text
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 SECONDS = 10.0
 FILES = 2000

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioner.gateways.hosts.descent import SNAPSHOTS, directories
+from provisioner.gateways.hosts.descent import directories
 from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 PER_DIRECTORY = 8
 PER_REMOTE_DIRECTORY = 20

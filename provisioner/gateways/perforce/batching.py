@@ -14,6 +14,7 @@ from provisioner.gateways.perforce.connection import Connection
 from provisioner.gateways.perforce.facet import form_of
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.specs import split_view_line
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 T = TypeVar("T")
 
@@ -76,32 +77,47 @@ def batches_of(
 def local_batches_of(connection: Connection, *, client: str, root: str) -> list[str]:
     """Return file arguments that cover a client's root by directories on disk.
 
-    Directories whose names the server cannot be told are left out.
+    Directories whose names the server cannot be told are left out, and what a file
+    server shows of its snapshots. One that cannot be listed is not split.
     """
-    parents, files = [""], []
+    whole, listed = [""], list[str]()
     for _ in range(_DEEPEST):
-        if len(parents) >= _ENOUGH:
+        if len(whole) >= _ENOUGH:
             break
-        below = [
-            f"{parent}{name}/"
-            for parent in parents
-            for name in _directories_in(os.path.join(root, parent))
-            if connection.can_name(name)
+        below = {place: _directories_in(os.path.join(root, place)) for place in whole}
+        if not any(below.values()):
+            break
+        listed += [place for place in whole if below[place] is not None]
+        whole = [
+            inside
+            for place, names in below.items()
+            for inside in (
+                [place]
+                if names is None
+                else [f"{place}{n}/" for n in names if connection.can_name(n)]
+            )
         ]
-        if not below:
-            break
-        files += [_in_client(client, parent) + "*" for parent in parents]
-        parents = below
-    return [*(_in_client(client, parent) + "..." for parent in parents), *files]
+    return [
+        *(_in_client(client, place) + "..." for place in whole),
+        *(_in_client(client, place) + "*" for place in listed),
+    ]
 
 
 def _in_client(client: str, directory: str) -> str:
     return f"//{escape_path(client)}/{escape_path(directory)}"
 
 
-def _directories_in(directory: str) -> list[str]:
-    with os.scandir(directory) as entries:
-        return sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
+def _directories_in(directory: str) -> list[str] | None:
+    """Return the directories in a directory, None if it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and entry.name != SNAPSHOTS
+            )
+    except OSError:
+        return None
 
 
 def _batches_below(

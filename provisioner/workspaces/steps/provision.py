@@ -18,12 +18,12 @@ from provisioner.engine import slots
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
-from provisioner.gateways.hosts.descent import SNAPSHOTS
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.gateways.perforce.errors import ClientTypeMissing
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from provisioner.gateways.hosts.descent import SNAPSHOTS, Descent, reached
+from provisioner.gateways.hosts.descent import Descent, reached
 from provisioner.gateways.hosts.processes import die_with_parent
+from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 SECONDS_BETWEEN_REPORTS = 0.2
 COUNTS = ("entries", "done", "already", "privileged", "vanished", "failed", "skipped")
