@@ -36,8 +36,9 @@ def main() -> None:
     parser.add_argument("--only", default="")
     only = parser.parse_args().only
     pages.set_up("own-parts")
-    rows = pages.Rows()
-    rows.fill(WORKSPACES)
+    from shared.filled import company_of
+
+    company = company_of(WORKSPACES)
     pages.vacuum()
     from django.test import Client
 
@@ -46,11 +47,11 @@ def main() -> None:
     spare_what_is_loaded()  # including the rows that were made
 
     browser = Client()
-    browser.force_login(rows.admin)
-    for name, page, swap in parts(rows):
+    browser.force_login(company.people.admin)
+    for name, page, swap in parts(company):
         if only in name:
             figure = compared(browser, name, page, swap)
-            figure["workspaces"] = rows.made
+            figure["workspaces"] = len(company.workspaces)
             print(json.dumps(figure), flush=True)
 
 
@@ -100,7 +101,7 @@ def forget_templates() -> None:
         loader.reset()
 
 
-def parts(rows: Any) -> Iterator[tuple[str, str, Swap]]:
+def parts(company: Any) -> Iterator[tuple[str, str, Swap]]:
     """Yield each part with a page that uses it, and a swap that puts in Django's."""
     from django.core.paginator import Paginator
     from django.forms.models import ModelChoiceIterator
@@ -118,7 +119,7 @@ def parts(rows: Any) -> Iterator[tuple[str, str, Swap]]:
     names = swapped(choices, by=ModelChoiceIterator)
     yield "NamesToChoose", reverse("admin-workspace-list"), names
 
-    rows.fill(MANY_WORKSPACES)
+    company.grow(to=MANY_WORKSPACES)
     pages.vacuum()
     lists = "provisioner.web.lists.listing"
     last = "?page=99999"

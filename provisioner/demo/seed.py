@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_create
@@ -15,6 +16,8 @@ from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site
 
 SITE_NAME = "demo"
+# What the lab calls its SVM, and that of its second cluster where it has one.
+SVM, SVM_ABROAD = "svm_dev", "svm_montreal"
 # Loopback only, printed on the terminal: a lock on a doll's house.
 PASSWORD = "cloneyard"  # noqa: S105
 TEMPLATE_UID = 20000
@@ -40,10 +43,12 @@ PEOPLE = (
 
 def ensure_people() -> None:
     """Have the accounts, with the demo's password where they are new."""
+    password = make_password(PASSWORD)
     for person in PEOPLE:
-        user, is_new = User.objects.get_or_create(
+        User.objects.get_or_create(
             username=person.username,
             defaults={
+                "password": password,
                 "uid": person.uid,
                 "gid": GID,
                 "is_staff": person.is_staff,
@@ -51,9 +56,6 @@ def ensure_people() -> None:
                 "is_service": person.is_service,
             },
         )
-        if is_new:
-            user.set_password(PASSWORD)
-            user.save(update_fields=["password"])
 
 
 def ensure_site(*, lab: dict[str, Any]) -> Site:
@@ -102,6 +104,12 @@ def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Templa
         ignore_patterns=ignore,
         volume_size_bytes=10 * 2**30,
     )
+
+
+def lab_root(*, is_peer: bool = False) -> Path:
+    """Return where the lab's ONTAP keeps everything, or that of its second cluster."""
+    root = Path(settings.VAR_DIR) / "lab" / "ontap"
+    return root / "peer" if is_peer else root
 
 
 def template_name_for(source: Path) -> str:

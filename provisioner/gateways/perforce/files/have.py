@@ -216,19 +216,31 @@ class HaveLists(Facet):
 class HaveDigest:
     """Count and digest of a have list, fed one row at a time in any order.
 
-    Rows are sorted by the bytes of their names: a case-insensitive server sends them
-    in another order. Each row takes its text and about 40 bytes until the end.
+    Each row takes its text and about 40 bytes until the end.
     """
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
 
     def add(self, depot_file: str, *, revision: str) -> None:
-        line = f"{depot_file}#{revision}\n"
-        self._lines.append(line.encode("utf-8", "surrogateescape"))
+        self._lines.append(have_line(depot_file, revision=revision))
 
     def result(self) -> HaveList:
-        digest = hashlib.sha256()
-        for line in sorted(self._lines):
-            digest.update(line)
-        return HaveList(count=len(self._lines), digest=digest.hexdigest())
+        return have_list_of(self._lines)
+
+
+def have_line(depot_file: str, *, revision: str) -> bytes:
+    """Return a row of a have list as its digest has it."""
+    return f"{depot_file}#{revision}\n".encode("utf-8", "surrogateescape")
+
+
+def have_list_of(lines: Sequence[bytes]) -> HaveList:
+    """Return count and digest of rows in any order.
+
+    They are sorted by the bytes of their names: a case-insensitive server sends them in
+    another order.
+    """
+    digest = hashlib.sha256()
+    for line in sorted(lines):
+        digest.update(line)
+    return HaveList(count=len(lines), digest=digest.hexdigest())

@@ -1,0 +1,135 @@
+"""The company as a whole: founded once, and grown to so many workspaces."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from math import ceil
+
+from provisioner.accounts.models import User
+from provisioner.demo.company import people, places
+from provisioner.demo.company.bisections import Bisections
+from provisioner.demo.company.builds import Builder
+from provisioner.demo.company.changes import History, submit
+from provisioner.demo.company.drift import Differences, Drift
+from provisioner.demo.company.events import Log
+from provisioner.demo.company.fates import Fates
+from provisioner.demo.company.lives import Lives
+from provisioner.demo.company.office import Office
+from provisioner.demo.company.operations import Engine
+from provisioner.demo.company.owners import Owners
+from provisioner.demo.company.plans import plans
+from provisioner.demo.company.studio import SEED, CompanySize, Studio
+from provisioner.demo.company.telling import Telling
+from provisioner.demo.company.templates import (
+    Built,
+    define,
+    pin,
+    remember_changes,
+    withdraw_unneeded,
+)
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
+
+W = Workspace.State
+AT_ONCE = 2000
+FULL = 0.78
+TIB = 2**40
+
+
+class Company:
+    """Half a year of a studio, up to `now`; the same seed and moment give the same."""
+
+    def __init__(
+        self, size: CompanySize | None = None, *, now: dt.datetime, seed: int = SEED
+    ) -> None:
+        self.size = size or CompanySize()
+        self.studio = Studio(self.size, seed=seed, now=now)
+        self.log = Log(self.studio)
+        self.engine = Engine(self.studio)
+        self.differences = Differences()
+        self.workspaces: list[Workspace] = []
+
+    def found(self) -> None:
+        """Write everything, with the first of its workspaces."""
+        studio, log, engine = self.studio, self.log, self.engine
+        self.people = people.settle(studio)
+        self.places = places.settle(studio, admin=self.people.admin)
+        self.templates = define(
+            studio,
+            plans(self.size.templates),
+            places=self.places,
+            admin=self.people.admin,
+            owners=[self.people.bob, *self.people.administrators],
+            log=log,
+        )
+        self.history: History = submit(
+            studio,
+            [built.plan for built in self.templates],
+            people=self.people.developers,
+        )
+        Builder(
+            studio, engine=engine, log=log, people=self.people, history=self.history
+        ).build_all(self.templates)
+        self.lives = Lives(studio, people=self.people, engine=engine, log=log)
+        self.lives.pooling.open(self.templates)
+        self.fates = Fates(studio, people=self.people, templates=self.templates)
+        first = min(self.size.workspaces, AT_ONCE)
+        self.workspaces += [
+            self.lives.live(fate) for fate in self.fates.draw(first, with_alice=True)
+        ]
+        self._settle()
+        studio.write()
+        self._have_joined()
+
+    def grow(self, to: int) -> None:
+        """Have so many workspaces, beside those in pools and in trials."""
+        while len(self.workspaces) < to:
+            number = min(to - len(self.workspaces), AT_ONCE)
+            fates = self.fates.draw(number, with_alice=False)
+            self.workspaces += [self.lives.live(fate) for fate in fates]
+            self.studio.write()
+
+    def _settle(self) -> None:
+        """Have what follows from all that was made so far."""
+        studio, log = self.studio, self.log
+        searches = Bisections(studio, people=self.people, engine=self.engine, log=log)
+        searches.search(self.templates, self.history)
+        self.workspaces += [*self.lives.pooling.fill(), *searches.made]
+        there = [each for each in self.workspaces if each.state != W.RETIRED]
+        needed = {each.snapshot.pk for each in there}
+        for built in self.templates:
+            withdraw_unneeded(built, needed=needed)
+            pin(built, self.history)
+            self.lives.provisioning.settle(built.snapshots)
+        Owners(studio, leases=self.lives.leases, log=log).judge(self.templates, there)
+        remember_changes(studio, self.templates, self.history)
+        for site in self.places.all:
+            self._measure(site, [each for each in there if each.site == site])
+        drift = Drift(studio, people=self.people, places=self.places, log=log)
+        self.differences = drift.find(self.workspaces, self.templates)
+        Telling(studio, people=self.people, log=log).tell(self.templates)
+        Office(studio, people=self.people, log=log).go_on(self.places, self.templates)
+
+    def _measure(self, site: Site, there: list[Workspace]) -> None:
+        templates = [each for each in self.templates if each.template.site == site]
+        used = used_bytes(there, templates)
+        places.measure(
+            self.studio,
+            site,
+            size=max(ceil(used / FULL / TIB), 1) * TIB,
+            now_used=used,
+            clones=len(there),
+            volumes=len(there) + len(templates) + 1,
+        )
+
+    def _have_joined(self) -> None:
+        """Have the people of the demo in their team, whose rows were there before."""
+        fields = ["team", "max_workspaces", "email"]
+        User.objects.bulk_update([self.people.alice, self.people.bob], fields)
+
+
+def used_bytes(workspaces: Iterable[Workspace], templates: Iterable[Built]) -> int:
+    """Return what workspaces and templates of a site take, by what was measured."""
+    own = sum(each.unique_bytes or 0 for each in workspaces)
+    return own + sum(each.template.used_bytes or 0 for each in templates)

@@ -1,0 +1,190 @@
+"""Where the studio keeps things: two sites, their Perforce servers, their space."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from provisioner.accounts.models import User
+from provisioner.demo import seed
+from provisioner.demo.company.studio import Studio
+from provisioner.drift.models import DriftCheck, FarSide
+from provisioner.engine.models import Governor
+from provisioner.sites.models import (
+    CapacityDay,
+    ConnectionTest,
+    PerforceServer,
+    ServerAbilities,
+    Site,
+    SiteCapacity,
+)
+
+TIB = 2**40
+ABROAD = "montreal"
+CLIENT_TYPES = ["writeable", "readonly", "partitioned", "partitioned-jnl", "graph"]
+WHY_PAUSED = "Its disks are being replaced. Back on Thursday at noon."
+ONTAP = "9.16.1P4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """`home` is the site of the demo, `abroad` another, whose server is paused."""
+
+    home: Site
+    abroad: Site
+
+    @property
+    def all(self) -> tuple[Site, Site]:
+        return self.home, self.abroad
+
+
+def settle(studio: Studio, *, admin: User) -> Places:
+    """Have both sites; where the lab listens is said each time that it starts."""
+    home = _site(studio, seed.SITE_NAME, title="Munich", svm=seed.SVM)
+    abroad = _site(studio, ABROAD, title="Montreal", svm=seed.SVM_ABROAD)
+    places = Places(home=home, abroad=abroad)
+    for site in places.all:
+        _ask(studio, site, admin=admin)
+    studio.rows.add(
+        Governor(
+            server=abroad.perforce_server,
+            paused_at=studio.calendar.ago(hours=5),
+            paused_by=admin,
+            paused_reason=WHY_PAUSED,
+        )
+    )
+    return places
+
+
+def mount_root(name: str) -> str:
+    """Return where the lab shows the namespace of a site's SVM."""
+    is_home = name == seed.SITE_NAME
+    svm = seed.SVM if is_home else seed.SVM_ABROAD
+    return str(seed.lab_root(is_peer=not is_home) / "svm" / svm / "ns")
+
+
+def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
+    server = studio.rows.add(
+        PerforceServer(
+            name=name,
+            p4port="127.0.0.1:1666",
+            p4user="p4admin",
+            accepts_tickets=True,
+            flush_limit=6,
+        )
+    )
+    studio.rows.add(
+        ServerAbilities(
+            server=server, client_types=CLIENT_TYPES, checked_at=studio.calendar.now
+        )
+    )
+    return studio.rows.add(
+        Site(
+            name=name,
+            title=title,
+            perforce_server=server,
+            ontap_host="127.0.0.1",
+            ontap_port=8443,
+            ontap_user="admin",
+            svm=svm,
+            aggregate="aggr1",
+            mount_root=mount_root(name),
+            rescue_root=str(settings.VAR_DIR / "rescue"),
+            export_clients=["127.0.0.1"],
+            template_uid=seed.TEMPLATE_UID,
+            template_gid=seed.GID,
+            clones_open_to="group-reads",
+        )
+    )
+
+
+def _ask(studio: Studio, site: Site, *, admin: User) -> None:
+    """Have what was found when the ways to a site and its server were last tested."""
+    seen_at = studio.calendar.ago(days=3)
+    passed = ConnectionTest.Outcome.PASSED
+    for about, place, sentence in (
+        ({"site": site}, "web", "Its secrets are set for the web server."),
+        ({"site": site}, "worker", f"ONTAP {ONTAP} answers, and the SVM is there."),
+        ({"site": site}, "host", "The namespace is mounted with NFS 4.2."),
+        ({"server": site.perforce_server}, "web", "Its secrets are set."),
+        ({"server": site.perforce_server}, "worker", "Our account has super access."),
+    ):
+        studio.rows.add(
+            ConnectionTest(
+                **about,
+                place=place,
+                asked_at=seen_at,
+                asked_by=admin,
+                checked_at=seen_at + dt.timedelta(seconds=4),
+                host="build-host-01",
+                checks=[
+                    {
+                        "name": "reached",
+                        "outcome": passed,
+                        "sentence": sentence,
+                        "advice": "",
+                    }
+                ],
+            )
+        )
+    for system in FarSide:
+        studio.rows.add(
+            DriftCheck(
+                site=site,
+                system=system,
+                checked_at=studio.calendar.ago(minutes=31),
+                seconds=studio.chance.uniform(1.2, 6.0),
+                objects_seen=studio.chance.randrange(300, 900),
+            )
+        )
+
+
+def measure(
+    studio: Studio, site: Site, *, size: int, now_used: int, clones: int, volumes: int
+) -> None:
+    """Have what a site had left on each day, and what it has now.
+
+    Space grows with what people do, and falls back where somebody cleaned up.
+    """
+    used = float(now_used)
+    for ago in range(studio.calendar.days):
+        day = (studio.calendar.ago(days=ago)).astimezone(dt.UTC).date()
+        week = 1 + 0.02 * math.sin(ago / 7 * math.tau)
+        then = max(int(clones * (1 - ago / 300) * week), 1)
+        shared = int(then * size / 420)
+        studio.rows.add(
+            CapacityDay(
+                site=site,
+                day=day,
+                size_bytes=size,
+                used_bytes=int(used),
+                logical_bytes=int(used) + shared,
+                saved_bytes=shared,
+                clones=then,
+            )
+        )
+        used *= 1 - studio.chance.uniform(0, 0.0056)
+        if ago % 61 == 40:
+            used += size * 0.045
+    shared = int(clones * size / 420)
+    studio.rows.add(
+        SiteCapacity(
+            site=site,
+            ontap_version=ONTAP,
+            aggregate_size_bytes=size,
+            aggregate_used_bytes=now_used,
+            aggregate_available_bytes=size - now_used,
+            logical_bytes=now_used + shared,
+            saved_bytes=shared,
+            saved_within_bytes=shared // 14,
+            volumes=volumes,
+            volumes_of_others=6,
+            max_volumes=12_000,
+            provisioned_bytes=int(size * 2.6),
+            details={"clones": {}, "snapshots": {}},
+            measured_at=studio.calendar.ago(seconds=70),
+        )
+    )

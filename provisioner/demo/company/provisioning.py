@@ -1,0 +1,98 @@
+"""How making a workspace went: what its steps took and gave, or where it failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.catalog.models import Snapshot
+from provisioner.demo.company.operations import Course
+from provisioner.demo.company.studio import Studio
+from provisioner.workspaces.models import Workspace
+
+FLUSHED_A_SECOND = 2500
+OWNED_A_SECOND = 4200
+TROUBLES = (
+    (
+        "access",
+        "not_readable",
+        "{user} may not read //depot/aurora/console/Source/Platform/... in Perforce, "
+        "which is part of this template. Ask an administrator of Perforce for read "
+        "access, then try again; or choose a template without it.",
+    ),
+    (
+        "access",
+        "p4_user_unknown",
+        "Perforce does not know the user {user}. Have it created, or have the Perforce "
+        "name of the account corrected; then try again.",
+    ),
+    (
+        "clone",
+        "ontap_refused",
+        "ONTAP refused to create the clone (917536): There is not enough space in "
+        "aggregate aggr1.",
+    ),
+    (
+        "owner",
+        "ownership_incomplete",
+        "3 entries could not be given to their owner: "
+        "'Intermediate/Build/.lock': Operation not permitted.",
+    ),
+    (
+        "flush",
+        "perforce_unreachable",
+        "Perforce did not answer within 60 seconds (sync -k). It was tried for 1,800 "
+        "seconds.",
+    ),
+)
+
+
+class Provisioning:
+    """Courses of operations that make workspaces."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self.haves: dict[int, dict[str, Any]] = {}
+
+    def course(self, workspace: Workspace) -> Course:
+        """Return how it goes, by what the workspace is by now."""
+        seconds = self._seconds(workspace.snapshot)
+        results = {
+            "clone": {"volume_uuid": workspace.volume_uuid},
+            "client": {"client": workspace.client_name},
+            "flush": self._have_of(workspace.snapshot),
+        }
+        if workspace.state == Workspace.State.PROVISIONING:
+            return Course(stands_at="access", seconds=seconds)
+        if workspace.state == Workspace.State.FAILED:
+            step, code, message = self._studio.chance.choice(TROUBLES)
+            if step == "flush" and not workspace.client_name:
+                step = "owner"
+            return Course(
+                seconds=seconds,
+                results=results,
+                fails_at=step,
+                code=code,
+                message=message.format(user=workspace.p4_user),
+            )
+        return Course(seconds=seconds, results=results)
+
+    def settle(self, snapshots: list[Snapshot]) -> None:
+        """Have flushes of these snapshots lead to what they are pinned to by now."""
+        for snapshot in snapshots:
+            if snapshot.pk in self.haves:
+                self.haves[snapshot.pk] |= _have(snapshot)
+
+    def _seconds(self, snapshot: Snapshot) -> dict[str, float]:
+        return {
+            "clone": self._studio.chance.uniform(0.8, 2.6),
+            "owner": 0.4 + snapshot.have_count / OWNED_A_SECOND,
+            "flush": 0.3 + snapshot.have_count / FLUSHED_A_SECOND,
+        }
+
+    def _have_of(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Return one object for all flushes of a snapshot: its pin may come later."""
+        return self.haves.setdefault(snapshot.pk, _have(snapshot))
+
+
+def _have(snapshot: Snapshot) -> dict[str, Any]:
+    return {"have_count": snapshot.have_count, "have_digest": snapshot.have_digest}

@@ -1,0 +1,78 @@
+"""What everything of the company is made with: chance, time, and rows to be written."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db.models import Model
+
+from provisioner.audit_log.models import Event
+from provisioner.demo.company.calendar import Calendar
+from provisioner.demo.company.rows import Rows
+from provisioner.engine.models import Operation
+from provisioner.notify.models import Notification, WebhookDelivery
+
+# These are told in the order of their numbers, too.
+BY_AGE: tuple[tuple[type[Model], str], ...] = (
+    (Operation, "created_at"),
+    (Event, "at"),
+    (Notification, "created_at"),
+    (WebhookDelivery, "created_at"),
+)
+DAYS = 180
+SEED = 2026
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompanySize:
+    """How much there is; `build_share` is how many of the usual builds there are."""
+
+    people: int = 220
+    teams: int = 8
+    templates: int = 24
+    workspaces: int = 950
+    build_share: float = 1.0
+    deliveries: int = 600
+    findings: int = 30
+
+
+class Studio:
+    """The source of all that is made up: the same seed and moment give the same."""
+
+    def __init__(self, size: CompanySize, *, seed: int, now: dt.datetime) -> None:
+        self.size = size
+        self.chance = random.Random(seed)  # noqa: S311 - nothing of it is a secret
+        self.calendar = Calendar(now, days=DAYS, chance=self.chance)
+        self.rows = Rows()
+        self._finishing: list[Callable[[], object]] = []
+
+    @property
+    def now(self) -> dt.datetime:
+        return self.calendar.now
+
+    def finish(self, act: Callable[[], object]) -> None:
+        """Have something done once all rows have their numbers."""
+        self._finishing.append(act)
+
+    def write(self) -> None:
+        """Number what happened by its time, and write everything that waits."""
+        for model, by in BY_AGE:
+            self.rows.number(model, by=by)
+        for act in self._finishing:
+            act()
+        self._finishing.clear()
+        self.rows.write()
+
+    def uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self.chance.getrandbits(128), version=4)
+
+    def digest(self) -> str:
+        """Return 64 hexadecimal digits, of nothing."""
+        return f"{self.chance.getrandbits(256):064x}"
+
+    def happens(self, share: float) -> bool:
+        return self.chance.random() < share

@@ -1,0 +1,100 @@
+"""Work that people took along into workspaces of newer snapshots."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from provisioner.demo.company.events import Log
+from provisioner.demo.company.operations import Ran
+from provisioner.demo.company.studio import Studio
+from provisioner.transfer.models import Transfer
+from provisioner.workspaces.models import Workspace
+
+IS_TRANSFERRED = 0.9
+
+
+class Transfers:
+    """Knows what people have, and takes work of it along into something newer."""
+
+    def __init__(self, studio: Studio, *, log: Log) -> None:
+        self._studio, self._log = studio, log
+        self._there: dict[tuple[int, int], Workspace] = {}
+
+    def source_for(self, workspace: Workspace) -> Workspace | None:
+        """Return the older workspace whose work comes along, None for most."""
+        key = (workspace.owner.pk, workspace.template.pk)
+        source = self._there.get(key)
+        is_ready = workspace.state == Workspace.State.READY
+        if not is_ready or workspace.purpose != Workspace.Purpose.DEVELOPMENT:
+            return None
+        self._there[key] = workspace
+        if source is None or source.ready_at is None:
+            return None
+        is_newer = source.snapshot.change < workspace.snapshot.change
+        is_there = source.ready_at < workspace.created_at
+        if is_newer and is_there and self._studio.happens(IS_TRANSFERRED):
+            return source
+        return None
+
+    def take_over(self, source: Workspace, workspace: Workspace, ran: Ran) -> None:
+        """Have the work of the older one in the new one; the older one stays."""
+        chance, owner = self._studio.chance, workspace.owner
+        opened, untracked = chance.randrange(1, 14), chance.randrange(3)
+        conflicts = []
+        if self._studio.happens(0.3):
+            path = f"{workspace.template.view_lines[0].split('...')[0]}README.md"
+            conflicts.append(
+                {
+                    "kind": "merge",
+                    "path": path,
+                    "sentence": f"{path} was changed here and in the depot: it waits "
+                    "to be resolved.",
+                    "commands": [f"p4 resolve {path}"],
+                }
+            )
+        outcome = f"{source.name} stays, as you chose."
+        if conflicts:
+            outcome = (
+                f"{source.name} stays until you retire it: 1 of its files are left to "
+                "be decided."
+            )
+        self._studio.rows.add(
+            Transfer(
+                workspace=workspace,
+                source=source,
+                plan={"opened": [], "changed": [], "untracked": [], "missing": 0},
+                shelves=[],
+                changes={},
+                conflicts={"3 merge": conflicts} if conflicts else {},
+                counts={
+                    "opened": opened,
+                    "merged": opened // 2,
+                    "untracked": untracked,
+                    "changes": 1,
+                    "left": {},
+                    "left_changes": [],
+                },
+                outcome=outcome,
+                retires_source=bool(conflicts),
+                created_at=workspace.created_at,
+                transferred_at=ran.ended_at,
+            )
+        )
+        self._log.tell(
+            source,
+            "transfer_requested",
+            f"Asked to transfer its work into {workspace.name}.",
+            at=workspace.created_at,
+            by=owner,
+        )
+        left = "; 1 are left to be decided." if conflicts else "."
+        for about in (workspace, source):
+            self._log.tell(
+                about,
+                "work_transferred",
+                f"Transferred {opened:,} opened and {untracked:,} untracked files "
+                f"from {source.name}{left}",
+                at=ran.ended_at - dt.timedelta(milliseconds=20),
+                by=owner,
+                data={"from": source.pk, "to": workspace.pk},
+            )
