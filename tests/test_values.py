@@ -332,8 +332,9 @@ OURS = {
     "WebhookDelivery": "event body state response_text error",
     "WorkerQueues": "queues host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
-    "p4_user state status_code status_message volume_uuid client_spec ownership secret "
+    "p4_user state status_code status_message volume_uuid ownership secret "
     "opened_to root_mode reconcile activity client_seen",
+    "WorkspaceClient": "state spec",
 }
 """Written by our own code, or one of choices."""
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import structlog
 from django.db import connection, transaction
-from django.db.models import TextChoices
+from django.db.models import QuerySet, TextChoices
 from django.utils import timezone
 
 from provisioner.audit_log.actions import record_event as record_event
@@ -83,8 +83,13 @@ def note_findings(operation: Operation, findings: dict[str, Any]) -> None:
 
 def counts(step_id: int, *, attempt: int) -> bool:
     """Return whether this attempt at a step is the one under way, and wanted."""
-    under_way = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
-    return under_way.exclude(operation__state__in=ENDED_EARLY).exists()
+    return under_way(step_id, attempt=attempt).exists()
+
+
+def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:
+    """Return the step while this attempt at it is under way, and wanted."""
+    running = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
+    return running.exclude(operation__state__in=ENDED_EARLY)
 
 
 def _move_step(step: Step, to: Step.State, **fields: Any) -> None:

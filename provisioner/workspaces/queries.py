@@ -16,7 +16,13 @@ from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
-from provisioner.workspaces.models import Share, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    Rescue,
+    Share,
+    Workspace,
+    WorkspaceClient,
+    WorkspaceOperation,
+)
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """What its owner has put away, for now or for good: it counts for no quota."""
@@ -170,13 +176,16 @@ def operations_since_whole(workspace: Workspace) -> QuerySet[Operation]:
     They begin with the retirement that found it so, or with the last restoration.
     """
     operations = workspace.operations.order_by("pk")
-    was_whole = operations.filter(
-        Q(kind=WorkspaceOperation.RESTORE, state=Operation.State.SUCCEEDED)
-        | Q(kind=WorkspaceOperation.RETIRE, steps__remote__is_half_restored=False)
-    ).last()
-    if was_whole is None:
+    client = WorkspaceClient.objects.filter(workspace=workspace).first()
+    if client is None or client.since_id is None:
         return operations
-    return operations.filter(pk__gte=was_whole.pk)
+    return operations.filter(pk__gte=client.since_id)
+
+
+def last_rescue(workspace: Workspace) -> Rescue | None:
+    """Return what was kept of the client since it was whole, None where nothing was."""
+    since_whole = operations_since_whole(workspace)
+    return Rescue.objects.filter(operation__in=since_whole, is_complete=True).first()
 
 
 def snapshots_to_move_to(workspace: Workspace) -> SnapshotQuerySet:

@@ -1,4 +1,4 @@
-"""The one writer of a workspace's state: a table of moves, each a filtered UPDATE."""
+"""The one writer of states of workspaces and clients: tables, and filtered UPDATEs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists
 from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.engine.states import log, sources_of
-from provisioner.lib.refusals import StateChanged
-from provisioner.workspaces.models import Workspace
+from provisioner.engine.models import Step
+from provisioner.engine.states import log, sources_of, under_way
+from provisioner.gateways.fence import require_leave
+from provisioner.lib.refusals import StateChanged, StepCutShort
+from provisioner.workspaces.models import Workspace, WorkspaceClient
 
 W = Workspace.State
+C = WorkspaceClient.State
 
 
 WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
@@ -28,6 +32,17 @@ WORKSPACE_TRANSITIONS: dict[Workspace.State, tuple[Workspace.State, ...]] = {
     W.FAILED: (W.PROVISIONING, W.RETIRING, W.RESTORING, W.PURGING),
     # Only where its clone was found to be there all the same: see the drift check.
     W.RETIRED: (W.FAILED,),
+}
+
+# A retirement settles; another may go on with what was reverted, or came back in part.
+# Whatever it is in, a restore may find it gone, or flush it.
+CLIENT_TRANSITIONS: dict[WorkspaceClient.State, tuple[WorkspaceClient.State, ...]] = {
+    C.WHOLE: (C.WHOLE, C.SETTLING, C.DEFINED),
+    C.SETTLING: (C.WHOLE, C.SETTLING, C.REVERTED, C.DELETED, C.DEFINED, C.FLUSHED),
+    C.REVERTED: (C.SETTLING, C.REVERTED, C.DELETED, C.DEFINED, C.FLUSHED),
+    C.DELETED: (C.DELETED, C.REVERTED, C.DEFINED, C.FLUSHED),
+    C.DEFINED: (C.DEFINED, C.REVERTED, C.DELETED, C.FLUSHED),
+    C.FLUSHED: (C.FLUSHED, C.REVERTED, C.DELETED, C.DEFINED, C.WHOLE),
 }
 
 
@@ -85,4 +100,56 @@ def set_workspace_state(
                 state=to.value,
                 status_code=code,
             )
+        )
+
+
+def client_of(workspace: Workspace) -> WorkspaceClient:
+    """Return what is settled of a workspace's client, as it is now."""
+    return WorkspaceClient.objects.get_or_create(workspace=workspace)[0]
+
+
+def move_client(
+    client: WorkspaceClient, to: WorkspaceClient.State, *, by: Step, **fields: Any
+) -> None:
+    """Move a client on behalf of a step, while its attempt counts; with other columns.
+
+    Raises: StepCutShort where it does not, StateChanged where the table says no.
+    """
+    require_leave()
+    attempt = under_way(by.pk, attempt=by.attempt)
+    moved = WorkspaceClient.objects.filter(
+        Exists(attempt),
+        pk=client.pk,
+        state__in=sources_of(CLIENT_TRANSITIONS, to=to),
+    ).update(state=to, **fields)
+    if not moved:
+        raise StateChanged if attempt.exists() else StepCutShort
+    client.state = to
+    for field, value in fields.items():
+        setattr(client, field, value)
+
+
+def move_client_lock(client: WorkspaceClient, *, is_unlocked: bool, by: Step) -> None:
+    """Note whether the owner of a client is owed its lock."""
+    move_client(client, C(client.state), by=by, is_unlocked=is_unlocked)
+
+
+def give_back_client(client: WorkspaceClient, *, by: Step) -> None:
+    """Note that somebody may work there from now on, while not all of it is back."""
+    if not client.is_whole and client.given_back_at is None:
+        now = timezone.now()
+        move_client(client, C(client.state), by=by, given_back_at=now)
+
+
+def make_client_whole(client: WorkspaceClient, *, by: Step) -> None:
+    """Have it whole from this step's operation on: what was kept before is over."""
+    is_known = client.is_whole and client.since_id == by.operation_id
+    if not is_known:
+        move_client(
+            client,
+            C.WHOLE,
+            by=by,
+            spec="",
+            given_back_at=None,
+            since_id=by.operation_id,
         )

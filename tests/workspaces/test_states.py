@@ -13,17 +13,48 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
-from provisioner.lib.refusals import StateChanged
-from provisioner.workspaces.models import Workspace, WorkspaceOperation
-from provisioner.workspaces.states import WORKSPACE_TRANSITIONS, set_workspace_state
+from provisioner.lib.refusals import StateChanged, StepCutShort
+from provisioner.workspaces.models import (
+    Workspace,
+    WorkspaceClient,
+    WorkspaceOperation,
+)
+from provisioner.workspaces.states import (
+    CLIENT_TRANSITIONS,
+    WORKSPACE_TRANSITIONS,
+    client_of,
+    give_back_client,
+    make_client_whole,
+    move_client,
+    set_workspace_state,
+)
 from tests.support.factories import purge
 from tests.support.requests import workspace_create
 
 W = Workspace.State
+C = WorkspaceClient.State
+
+
+def begun(workspace: Workspace) -> Step:
+    """Return a step of a workspace that is at work."""
+    step = Step.objects.filter(operation__subject__workspace=workspace)[0]
+    engine_states.start_step(step)
+    return step
+
+
+def client_in(state: WorkspaceClient.State, workspace: Workspace) -> WorkspaceClient:
+    is_whole = state == C.WHOLE
+    return WorkspaceClient.objects.create(
+        workspace=workspace,
+        state=state,
+        spec="" if is_whole else "Client: mine\n",
+        given_back_at=timezone.now() if state in (C.DEFINED, C.FLUSHED) else None,
+    )
 
 
 def test_every_state_has_its_row_in_the_table() -> None:
     assert set(WORKSPACE_TRANSITIONS) == set(Workspace.State)
+    assert set(CLIENT_TRANSITIONS) == set(WorkspaceClient.State)
     assert set(TEMPLATE_TRANSITIONS) == set(Template.State)
     assert set(engine_states.STEP_TRANSITIONS) == set(Step.State)
 
@@ -53,6 +84,93 @@ def test_a_workspace_moves_only_as_the_table_says(
         workspace.refresh_from_db()
         assert workspace.state == start
         assert workspace.events.count() == events
+
+
+@pytest.mark.parametrize(("start", "to"), list(itertools.product(C, C)))
+def test_a_client_moves_only_as_the_table_says(
+    start: WorkspaceClient.State, to: WorkspaceClient.State, workspace: Workspace
+) -> None:
+    client, step = client_in(start, workspace), begun(workspace)
+    fields = {"spec": "Client: mine\n", "given_back_at": timezone.now()}
+    if to == C.WHOLE:
+        fields = {"spec": "", "given_back_at": None}
+
+    if to in CLIENT_TRANSITIONS[start]:
+        move_client(client, to, by=step, **fields)
+        assert client_of(workspace).state == to
+    else:
+        with pytest.raises(StateChanged), transaction.atomic():
+            move_client(client, to, by=step, **fields)
+        assert client_of(workspace).state == start
+
+
+def test_an_attempt_that_another_has_followed_settles_nothing_of_a_client(
+    workspace: Workspace,
+) -> None:
+    client, step = client_in(C.SETTLING, workspace), begun(workspace)
+    Step.objects.filter(pk=step.pk).update(attempt=step.attempt + 1)
+
+    with pytest.raises(StepCutShort):
+        move_client(client, C.DELETED, by=step)
+    with pytest.raises(StepCutShort):
+        make_client_whole(client, by=step)
+
+    assert client_of(workspace).state == C.SETTLING
+
+
+def test_a_step_of_an_operation_that_was_ended_settles_nothing_of_a_client(
+    workspace: Workspace,
+) -> None:
+    client, step = client_in(C.SETTLING, workspace), begun(workspace)
+    engine_states.cancel_operation(step.operation, message="Stopped.")
+
+    with pytest.raises(StepCutShort):
+        move_client(client, C.REVERTED, by=step)
+
+
+def test_a_client_is_given_back_once_and_only_where_something_is_settled(
+    workspace: Workspace,
+) -> None:
+    client, step = client_of(workspace), begun(workspace)
+
+    give_back_client(client, by=step)
+    assert client_of(workspace).given_back_at is None
+    move_client(client, C.SETTLING, by=step, spec="Client: mine\n")
+    give_back_client(client, by=step)
+    first = client_of(workspace).given_back_at
+    give_back_client(client_of(workspace), by=step)
+
+    assert first is not None
+    assert client_of(workspace).given_back_at == first
+
+
+def test_what_was_kept_before_a_client_was_whole_is_over(workspace: Workspace) -> None:
+    client, step = client_in(C.FLUSHED, workspace), begun(workspace)
+
+    make_client_whole(client, by=step)
+
+    client = client_of(workspace)
+    assert (client.state, client.spec, client.given_back_at) == (C.WHOLE, "", None)
+    assert client.since == step.operation
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": C.WHOLE, "spec": "Client: mine\n"},
+        {"state": C.SETTLING, "spec": ""},
+        {"state": C.WHOLE, "given_back_at": timezone.now()},
+        {"state": C.DEFINED, "spec": "Client: mine\n", "given_back_at": None},
+        {"state": C.FLUSHED, "spec": "Client: mine\n", "given_back_at": None},
+    ],
+)
+def test_the_database_refuses_impossible_clients(
+    fields: dict[str, object], workspace: Workspace
+) -> None:
+    client_of(workspace)
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        WorkspaceClient.objects.update(**fields)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from provisioner.workspaces.refusals import (
     NotInTrash,
     WorkspaceRetired,
 )
+from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps import retire as retiring
 from provisioner.workspaces.workflows import RESTORE
 from tests.support.jobs import settle
@@ -377,7 +378,7 @@ def came_back_in_part(
         lab.break_perforce()
         settings.STEP_GIVE_UP_SECONDS = patience
         assert lab_workspace.state == Workspace.State.FAILED
-        assert lab_workspace.client_spec
+        assert not client_of(lab_workspace).is_whole
         assert lab_workspace.path.is_dir()
 
     return bring_back

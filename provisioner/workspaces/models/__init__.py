@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.workspaces.models.clients import WorkspaceClient
 from provisioner.workspaces.models.kinds import WorkspaceOperation
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
@@ -14,5 +15,6 @@ __all__ = [
     "Share",
     "Unsaved",
     "Workspace",
+    "WorkspaceClient",
     "WorkspaceOperation",
 ]

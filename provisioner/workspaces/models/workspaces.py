@@ -131,11 +131,6 @@ class Workspace(HasOperations):
         help_text="Proves that a client which stands in for its own is ours.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
-    client_spec = models.TextField(
-        blank=True,
-        help_text="The form of the client that a retirement deleted, until it has been "
-        "restored with all that it knew.",
-    )
     opened_to = models.CharField(
         max_length=16,
         choices=OpenTo,

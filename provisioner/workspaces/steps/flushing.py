@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from provisioner.catalog.pins import goes_in_batches, parts_of, pinned_have
+from provisioner.engine import slots
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import HaveList, LockUse
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceClient
+from provisioner.workspaces.queries import last_rescue
+from provisioner.workspaces.states import client_of, move_client
+from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 def flush_towards_pin(
@@ -48,4 +52,24 @@ def flush_to_pin(
             "depot or the view changed under the pin: build the template again.",
             code="have_differs_from_pin",
         )
+    return have
+
+
+def flush_to_what_it_had(run: WorkspaceRun) -> HaveList:
+    """Have the server believe what the workspace has: the pin, and what came later."""
+    workspace = run.workspace
+    total = workspace.snapshot.have_count
+    run.progress("flushing", done=0, total=total, unit="files")
+    perforce = run.perforce_for(workspace.client_name)
+    have = flush_towards_pin(
+        perforce, workspace, on_command=lambda use: slots.observe(run.step, use)
+    )
+    rescue = last_rescue(workspace)
+    if rescue is not None and rescue.have_differences:
+        perforce.files.flush_to(
+            workspace.client_name,
+            [(path, revision) for path, revision in rescue.have_differences],
+        )
+        have = perforce.files.have_list(workspace.client_name)
+    move_client(client_of(workspace), WorkspaceClient.State.FLUSHED, by=run.step)
     return have

@@ -27,9 +27,10 @@ from provisioner.gateways.hosts.rescue_archive import (
 from provisioner.gateways.perforce.types import ShelveReport
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Rescue
+from provisioner.workspaces.queries import last_rescue
+from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.run import WorkspaceRun
-from provisioner.workspaces.steps.settled import last_rescue
 from provisioner.workspaces.steps.unsubmitted import Look
 
 PROBLEMS_NAMED = 10
@@ -59,7 +60,7 @@ def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
     rescue.inventory = look.counts
     rescue.have_differences = differences
     reports = _shelve_for_each_user(run, look.files)
-    if not run.workspace.client_spec:
+    if client_of(run.workspace).is_whole:
         # Nothing was reverted yet: what was noted and is not opened now was let go.
         rescue.reverted, rescue.descriptions, rescue.shelves = [], {}, []
     _note_shelved(rescue, look.files, reports)
@@ -103,7 +104,8 @@ def _row_of(run: WorkspaceRun) -> Rescue:
     rescue = Rescue.objects.filter(operation=run.operation).first()
     if rescue is not None:
         return rescue
-    earlier = last_rescue(run) if run.workspace.client_spec else None
+    is_whole = client_of(run.workspace).is_whole
+    earlier = None if is_whole else last_rescue(run.workspace)
     settled = {name: getattr(earlier, name) for name in ADDED_TO if earlier}
     return Rescue(workspace=run.workspace, operation=run.operation, **settled)
 

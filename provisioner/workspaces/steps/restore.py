@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.utils.timezone import now
 
 from provisioner.catalog.steps.volumes import require_online
 from provisioner.engine import states as engine_states
@@ -18,21 +19,28 @@ from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Rescue, Workspace
+from provisioner.workspaces.models import Rescue, WorkspaceClient
+from provisioner.workspaces.queries import last_rescue
+from provisioner.workspaces.states import (
+    client_of,
+    give_back_client,
+    make_client_whole,
+    move_client,
+)
 from provisioner.workspaces.steps import locks
+from provisioner.workspaces.steps.flushing import flush_to_what_it_had
 from provisioner.workspaces.steps.provision import client_spec_of
 from provisioner.workspaces.steps.run import WorkspaceRun
-from provisioner.workspaces.steps.settled import (
-    flush_to_what_it_had,
-    is_flushed,
-    last_rescue,
-    note_flushed,
-)
 from provisioner.workspaces.steps.unsubmitted import our_volume
+
+C = WorkspaceClient.State
 
 
 def ensure_clone_there(run: WorkspaceRun) -> dict[str, Any]:
-    """Have the clone: one that is gone cannot be brought back."""
+    """Have the clone: one that is gone cannot be brought back.
+
+    Its owner can reach it from the next step on.
+    """
     volume = our_volume(run)
     if volume is None:
         raise StepRefused(
@@ -41,6 +49,7 @@ def ensure_clone_there(run: WorkspaceRun) -> dict[str, Any]:
             code="clone_is_gone",
         )
     require_online(volume)
+    give_back_client(client_of(run.workspace), by=run.step)
     return {"volume_uuid": volume.uuid}
 
 
@@ -60,41 +69,38 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
             "ours; it was left alone.",
             code="client_name_taken",
         )
-    if found is None and not workspace.client_spec:
-        # Somebody else deleted it: it gets what the snapshot's clones have.
-        workspace.client_spec = render_client_spec(client_spec_of(workspace))
-        require_leave()
-        workspace.save(update_fields=["client_spec"])
     if found is None:
-        # Nobody but its owner may use a locked client: it is locked again at the end.
-        wanted = _as_it_was(workspace)
-        note_flushed(run, knows=False)
-        run.perforce.clients.save(
-            dataclasses.replace(
-                wanted, options=wanted.options.replace(" locked", " unlocked")
-            )
+        settled = client_of(workspace)
+        spec, given_back_at = settled.spec, settled.given_back_at
+        if settled.is_whole:
+            # Somebody else deleted it: it gets what the snapshot's clones have.
+            spec, given_back_at = render_client_spec(client_spec_of(workspace)), now()
+        move_client(
+            settled, C.DEFINED, by=run.step, spec=spec, given_back_at=given_back_at
         )
+        # Nobody but its owner may use a locked client: it is locked again at the end.
+        run.perforce.clients.save(locks.unlocked(_as_it_was(settled)))
     return {"client": workspace.client_name}
 
 
-def _as_it_was(workspace: Workspace) -> ClientSpec:
+def _as_it_was(settled: WorkspaceClient) -> ClientSpec:
     return dataclasses.replace(
-        parse_client_spec(workspace.client_spec), updated_at=None, accessed_at=None
+        parse_client_spec(settled.spec), updated_at=None, accessed_at=None
     )
 
 
 def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
     """Have the server believe what the workspace has: the pin, and what came later."""
-    workspace = run.workspace
-    if not workspace.client_spec:
+    client, settled = run.workspace.client_name, client_of(run.workspace)
+    if settled.is_whole:
         return {}  # Its client was never deleted: it knows.
-    knows = is_flushed(run)
-    if knows is None:
-        # It was not deleted yet, or is flushed already: nothing is opened before that.
-        knows = bool(run.perforce.changes.list_opened(workspace.client_name))
+    knows = settled.state == C.FLUSHED
+    if not knows and settled.state != C.DEFINED:
+        # It was not deleted yet. Where anything is opened, all of it is still known.
+        knows = bool(run.perforce.changes.list_opened(client))
     if knows:
-        client = workspace.client_name
         have = run.perforce_for(client).files.have_list(client)
+        move_client(settled, C.FLUSHED, by=run.step)
     else:
         have = flush_to_what_it_had(run)
     return {"have_count": have.count, "have_digest": have.digest}
@@ -105,19 +111,20 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
 
     What could not be opened again is kept on the operation, in sentences.
     """
-    workspace = run.workspace
+    settled = client_of(run.workspace)
     not_restored: list[str] = []
-    rescue = last_rescue(run) if workspace.client_spec else None
-    if rescue is not None:
-        not_restored += _reopen(run, rescue)
-    if workspace.client_spec and " locked" in workspace.client_spec:
-        run.perforce.clients.save(_as_it_was(workspace))
+    if not settled.is_whole:
+        was = _as_it_was(settled)
+        rescue = last_rescue(run.workspace)
+        if rescue is not None:
+            not_restored += _reopen(run, rescue, host=was.host)
+        if locks.is_locked(was):
+            run.perforce.clients.save(was)
     locks.give_back(run)
     require_leave()
     with transaction.atomic():
         engine_states.note_findings(run.operation, {"not_restored": not_restored})
-        workspace.client_spec = ""
-        workspace.save(update_fields=["client_spec"])
+        make_client_whole(client_of(run.workspace), by=run.step)
     return {"not_restored": len(not_restored)}
 
 
@@ -128,11 +135,10 @@ def _empty_changes(rescue: Rescue) -> list[str]:
     return [number for number in rescue.descriptions if number not in used | kept]
 
 
-def _reopen(run: WorkspaceRun, rescue: Rescue) -> list[str]:
+def _reopen(run: WorkspaceRun, rescue: Rescue, *, host: str) -> list[str]:
     files = [OpenedFile(**file) for file in rescue.reverted]
     shelves = [Shelf(**{**s, "files": tuple(s["files"])}) for s in rescue.shelves]
     not_opened: list[str] = []
-    host = parse_client_spec(run.workspace.client_spec).host
     # Whose they were is not known; most changes of a client are its owner's.
     empty = {run.workspace.p4_user: _empty_changes(rescue)}
     users = {file.user for file in files} | {who for who in empty if empty[who]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from provisioner.audit_log.actions import record_event
@@ -13,17 +12,21 @@ from provisioner.catalog.steps.volumes import (
 )
 from provisioner.engine import states as engine_states
 from provisioner.gateways.errors import Busy, InUse
-from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsaved, WorkspaceClient
+from provisioner.workspaces.states import (
+    client_of,
+    give_back_client,
+    make_client_whole,
+    move_client,
+)
 from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
 from provisioner.workspaces.steps.run import WorkspaceRun
-from provisioner.workspaces.steps.settled import note_given_back
 from provisioner.workspaces.steps.unsubmitted import (
     Look,
     check_everything,
@@ -33,6 +36,7 @@ from provisioner.workspaces.steps.unsubmitted import (
     refusal,
 )
 
+C = WorkspaceClient.State
 GONE_WITHIN_SECONDS = 30.0
 
 
@@ -81,7 +85,15 @@ def ensure_work_settled(run: WorkspaceRun) -> dict[str, Any]:
         raise refusal(look)
     else:
         _rescue(run, look)
+        _know_again(run, look)
     return {"counts": look.counts}
+
+
+def _know_again(run: WorkspaceRun, look: Look) -> None:
+    """Of what was given back after it was reverted, all that is opened is rescued."""
+    settled = client_of(run.workspace)
+    if look.files is not None and settled.state == C.REVERTED:
+        move_client(settled, C.SETTLING, by=run.step)
 
 
 def _rescue(run: WorkspaceRun, look: Look) -> None:
@@ -105,7 +117,7 @@ def _record_discarded(run: WorkspaceRun, look: Look) -> None:
 
 def _thaw(run: WorkspaceRun) -> None:
     """Give the clone back to its owner's hosts, and the client its lock."""
-    note_given_back(run)
+    give_back_client(client_of(run.workspace), by=run.step)
     volume = our_volume(run)
     if volume is not None:
         policy = ensure_export_policy(run)
@@ -119,23 +131,25 @@ def ensure_client_deleted(run: WorkspaceRun) -> dict[str, Any]:
     drop_stand_ins(run)
     if not workspace.client_name:
         return {}
-    if "is_half_restored" not in run.step.remote:
-        is_half_restored = bool(workspace.client_spec)
-        engine_states.remember_remote(run.step, {"is_half_restored": is_half_restored})
+    settled = client_of(workspace)
+    if settled.is_whole:
+        make_client_whole(settled, by=run.step)
     client = find_own_client(run)
+    if client is not None and str(workspace.tag) not in client.description:
+        raise StepRefused(
+            f"The client {client.name} exists in Perforce and is not ours; nothing "
+            "was deleted.",
+            code="client_is_not_ours",
+        )
     if client is not None:
-        if str(workspace.tag) not in client.description:
-            raise StepRefused(
-                f"The client {client.name} exists in Perforce and is not ours; nothing "
-                "was deleted.",
-                code="client_is_not_ours",
-            )
-        options = locks.options_before(run) or client.options
-        spec = render_client_spec(dataclasses.replace(client, options=options))
-        if not workspace.client_spec:
+        if settled.is_whole:
             # Before anything is reverted: from here on an undo has to bring it back.
-            _keep_client_spec(workspace, spec)
-        _delete_client(run, client)
+            was = locks.locked(client) if settled.is_unlocked else client
+            spec = render_client_spec(was)
+            move_client(settled, C.SETTLING, by=run.step, spec=spec)
+        _delete_client(run, client, settled)
+    if settled.state not in (C.WHOLE, C.DELETED):
+        move_client(settled, C.DELETED, by=run.step)
     return {}
 
 
@@ -144,24 +158,22 @@ def drop_stand_ins(run: WorkspaceRun) -> None:
     run.workspace.stand_ins.remove_all(run.perforce)
 
 
-def _keep_client_spec(workspace: Workspace, spec: str) -> None:
-    workspace.client_spec = spec
-    require_leave()
-    workspace.save(update_fields=["client_spec"])
+def _delete_client(
+    run: WorkspaceRun, client: ClientSpec, settled: WorkspaceClient
+) -> None:
+    """Delete the client; by force only past what a rescue or a choice has settled.
 
-
-def _delete_client(run: WorkspaceRun, client: ClientSpec) -> None:
-    """Delete the client; by force only past what a rescue or a choice has settled."""
+    Shelves of an earlier retirement stay, whatever this one is to do.
+    """
     choice = choice_of(run)
-    is_half_restored = run.step.remote["is_half_restored"]
-    if choice == Unsaved.DISCARD and not is_half_restored:
-        _drop_changes(run, delete_shelves=True)
-    elif choice != Unsaved.REFUSE or is_half_restored:
-        if choice != Unsaved.DISCARD:
-            _rescue_what_came_since(run)
+    goes_on = settled.since_id != run.operation.pk
+    if choice == Unsaved.DISCARD:
+        _drop_changes(run, delete_shelves=not goes_on)
+    elif choice == Unsaved.RESCUE or goes_on:
+        _rescue_what_came_since(run, settled)
         _drop_changes(run, delete_shelves=False)
-        engine_states.remember_remote(run.step, {"has_reverted": True})
-    is_settled = choice != Unsaved.REFUSE or is_half_restored
+        move_client(settled, C.REVERTED, by=run.step)
+    is_settled = choice != Unsaved.REFUSE or goes_on
     try:
         run.perforce.clients.delete(
             client.name,
@@ -172,17 +184,17 @@ def _delete_client(run: WorkspaceRun, client: ClientSpec) -> None:
     except InUse as error:
         if is_settled:
             raise Busy(error.sentence, system="perforce", operation="client") from error
-        _keep_client_spec(run.workspace, "")
+        make_client_whole(settled, by=run.step)
         look = check_for_unsaved_work(run)
         _thaw(run)
         raise refusal(look) from error
 
 
-def _rescue_what_came_since(run: WorkspaceRun) -> None:
+def _rescue_what_came_since(run: WorkspaceRun, settled: WorkspaceClient) -> None:
     """Rescue once more where something was opened after the check."""
     rescue = Rescue.objects.filter(operation=run.operation).first()
     known = set()
-    if rescue is not None and "has_reverted" not in run.step.remote:
+    if rescue is not None and settled.state != C.REVERTED:
         known = {file["depot_file"] for file in rescue.reverted}
     opened = run.perforce.changes.list_opened(run.workspace.client_name)
     if any(file.depot_file not in known for file in opened):

@@ -19,20 +19,18 @@ from provisioner.gateways.perforce.types import (
     ReconcileFinding,
 )
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceClient
 from provisioner.workspaces.refusals import UnsavedWork
+from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.clients import find_own_client
+from provisioner.workspaces.steps.flushing import flush_to_what_it_had
+from provisioner.workspaces.steps.locks import is_locked
 from provisioner.workspaces.steps.provision import (
     FINDINGS_SHOWN,
     client_spec_of,
     ignored_in,
 )
 from provisioner.workspaces.steps.run import WorkspaceRun
-from provisioner.workspaces.steps.settled import (
-    flush_to_what_it_had,
-    is_flushed,
-    was_given_back,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +108,13 @@ def check_for_unsaved_work(run: WorkspaceRun) -> Look:
     what it has: somebody may work there, and the end of a lease cannot wait until it
     has been brought back in full.
     """
-    workspace = run.workspace
-    if not workspace.client_spec:
+    workspace, settled = run.workspace, client_of(run.workspace)
+    if settled.is_whole:
         return check_everything(run)
     client = find_own_client(run)
-    if client is None or not was_given_back(run):
-        return NOTHING  # What there was is settled: see Workspace.client_spec.
-    if is_flushed(run) is False:
+    if client is None or settled.given_back_at is None:
+        return NOTHING  # What there was is settled: see WorkspaceClient.
+    if settled.state == WorkspaceClient.State.DEFINED:
         flush_to_what_it_had(run)
     volume = our_volume(run)
     if volume is None or volume.junction_path != workspace.junction_path:
@@ -162,8 +160,7 @@ def check_everything(run: WorkspaceRun) -> Look:
         )
 
     # Nobody but its owner may use a locked client.
-    is_locked = " locked" in client.options
-    whose = client.owner if is_locked else run.perforce_account.user
+    whose = client.owner if is_locked(client) else run.perforce_account.user
     findings = run.as_user(whose, compared)
     if findings is None:
         reason = (
