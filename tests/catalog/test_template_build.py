@@ -20,12 +20,17 @@ from provisioner.catalog.actions.templates import (
 )
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
+from provisioner.catalog.steps.contents import ensure_clean, ensure_synced
+from provisioner.catalog.steps.publishing import ensure_verified
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import changes_named
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.tasks import FIRST_RETRY_SECONDS
 from provisioner.gateways import registry
+from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts.build import note_of
+from provisioner.gateways.hosts.tree_lock import TreeLock
 from provisioner.gateways.hosts.writers import find_writers
 from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import parse_client_spec
@@ -38,6 +43,7 @@ from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
 from tests.support.projects import Project
 from tests.support.requests import workspace_create
+from tests.support.tree_locks import beating
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -734,3 +740,27 @@ def test_a_strangers_client_of_our_name_is_left_alone(
     assert found is not None
     assert (found.root, found.description) == (stranger.root, stranger.description)
     perforce.clients.delete(stranger.name)
+
+
+@pytest.mark.parametrize("ensure", [ensure_clean, ensure_synced, ensure_verified])
+def test_a_tree_is_left_alone_while_another_host_runs_a_command_in_it(
+    ensure: Callable[[TemplateRun], object], lab_template: Template
+) -> None:
+    """A host that is cut off from the database goes on with its build."""
+    run = TemplateRun(step_of(build(lab_template), "sync"))
+    template = run.template
+    (template.path / "object").write_text("being written")
+    versioned = template.path / "Makefile"
+    versioned.chmod(0o644)
+    versioned.write_text("being written")
+    there = TreeLock(template.path, place="h2", stale_seconds=9)
+
+    with (
+        there.held() as lock,
+        beating(lock),
+        pytest.raises(Busy, match="A command still runs in"),
+    ):
+        ensure(run)
+
+    assert versioned.read_text() == "being written"
+    assert (template.path / "object").exists()

@@ -7,10 +7,11 @@ from typing import Any
 from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.catalog.steps.room import telling_lack_of_room
 from provisioner.catalog.steps.run import TemplateRun
+from provisioner.catalog.steps.settled_tree import require_no_command
 from provisioner.catalog.steps.syncing import show_sync
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
-from provisioner.gateways.hosts import build, client_files
+from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import StepRefused
 
@@ -18,7 +19,7 @@ from provisioner.lib.refusals import StepRefused
 def ensure_clean(run: TemplateRun) -> dict[str, Any]:
     """Have nothing in the volume but what Perforce says is there."""
     template = run.template
-    _stop_old_build(run)
+    require_no_command(run)
     report = client_files.clear_as(
         run.perforce_account,
         client=template.client_name,
@@ -38,19 +39,13 @@ def ensure_clean(run: TemplateRun) -> dict[str, Any]:
     return {"removed": report.removed}
 
 
-def _stop_old_build(run: TemplateRun) -> None:
-    """Have nobody else write: a killed worker's build, maybe of another operation."""
-    root = run.visible_root(run.template.junction_path)
-    build.stop_leftover(root, notes=run.step.log_path.parent)
-
-
 def ensure_synced(run: TemplateRun) -> dict[str, Any]:
     """Have the files of exactly the chosen change in the volume, parts at theirs.
 
     What a broken build or a killed sync did to versioned files is undone first.
     """
     template, pin = run.template, run.result_of("client")
-    _stop_old_build(run)
+    require_no_command(run)
     restored: list[str] = []
     if _may_be_broken(run):
         run.progress("Looking for versioned files that were changed")

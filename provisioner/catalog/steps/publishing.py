@@ -10,7 +10,11 @@ from provisioner.catalog.models import Quality, Snapshot
 from provisioner.catalog.pins import goes_in_batches, parts_of
 from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text, go_on_after
 from provisioner.catalog.steps.run import TemplateRun
-from provisioner.catalog.steps.settled_tree import changes_named, require_no_writers
+from provisioner.catalog.steps.settled_tree import (
+    changes_named,
+    require_no_command,
+    require_no_writers,
+)
 from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_words
 from provisioner.engine.models import Operation
 from provisioner.gateways.errors import AlreadyExists
@@ -22,6 +26,7 @@ from provisioner.lib.refusals import StepRefused
 def ensure_verified(run: TemplateRun) -> dict[str, Any]:
     """Have proof that the tree is its pin: nothing opened, missing or modified."""
     template, pin = run.template, run.result_of("client")
+    require_no_command(run)
     require_no_writers(run.visible_root(template.junction_path))
     change = int(pin["change"])
     opened = run.perforce.changes.list_opened(template.client_name)

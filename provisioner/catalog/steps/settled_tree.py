@@ -9,13 +9,28 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
+from provisioner.catalog.steps.run import TemplateRun
+from provisioner.gateways.hosts import build
 from provisioner.gateways.hosts.lint import as_text
 from provisioner.gateways.hosts.writers import find_writers
 from provisioner.lib.refusals import StepRefused
+from provisioner.sites.sandbox import bounds_of_host
 
 STILL_WRITTEN = "template_still_written"
 MOST_NAMED = 3
 _VANISHED = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+
+
+def require_no_command(run: TemplateRun) -> None:
+    """Have no build or test of ours in the tree, maybe of another operation or host.
+
+    Raises: Busy.
+    """
+    build.require_nobody_else(
+        run.visible_root(run.template.junction_path),
+        notes=run.step.log_path.parent,
+        bounds=bounds_of_host(),
+    )
 
 
 def require_no_writers(root: Path) -> None:

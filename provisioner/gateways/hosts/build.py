@@ -226,6 +226,19 @@ def _not_run(sentence: str) -> TransientGatewayError:
     return TransientGatewayError(sentence, system="host", operation="run command")
 
 
+def require_nobody_else(cwd: Path, *, notes: Path, bounds: Bounds) -> None:
+    """Return once no command runs in a directory, so that it may be written to.
+
+    One that a killed worker of this host left is stopped, as by `stop_leftover`; one of
+    another host, which may be cut off from the database, is waited for.
+
+    Raises: Busy (another host is running a command there).
+    """
+    stop_leftover(cwd, notes=notes)
+    place = note_of(cwd, notes=notes).stem
+    _lock_of(cwd, place=place, bounds=bounds).wait()
+
+
 def stop_leftover(cwd: Path, *, notes: Path) -> None:
     """Stop the sandbox that a killed worker of this host left running in a directory.
 

@@ -45,8 +45,7 @@ class TreeLock:
         """
         try:
             while not self._make():
-                if self._holder()[1] != self._place:
-                    self._wait_for_its_end()
+                self._wait_for_others()
                 self._path.unlink(missing_ok=True)
         except OSError as error:
             raise TransientGatewayError(
@@ -59,6 +58,18 @@ class TreeLock:
             yield self
         finally:
             with contextlib.suppress(OSError):
+                self._path.unlink()
+
+    def wait(self) -> None:
+        """Return once no other host runs a command; remove what that one left.
+
+        Writes nothing, so that a full volume can be cleaned.
+
+        Raises: Busy (another host is running a command).
+        """
+        if self._moment() is not None:
+            self._wait_for_others()
+            with contextlib.suppress(OSError):  # a command put something else there
                 self._path.unlink()
 
     def beat(self) -> None:
@@ -90,7 +101,9 @@ class TreeLock:
             return host, place
         return "", ""
 
-    def _wait_for_its_end(self) -> None:
+    def _wait_for_others(self) -> None:
+        if self._holder()[1] == self._place:
+            return
         seen, ends_at = self._moment(), time.monotonic() + self._stale_seconds
         while time.monotonic() < ends_at:
             time.sleep(POLL_EVERY_SECONDS)

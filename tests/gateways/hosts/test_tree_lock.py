@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from provisioner.gateways.errors import Busy, TransientGatewayError
 from provisioner.gateways.hosts.tree_lock import NAME, TreeLock
+from tests.support.tree_locks import beating
 
 STALE_SECONDS = 1.0
 
 
 def lock_of(tree: Path, place: str) -> TreeLock:
     return TreeLock(tree, place=place, stale_seconds=STALE_SECONDS)
-
-
-@contextmanager
-def beating(lock: TreeLock) -> Iterator[None]:
-    is_over = threading.Event()
-
-    def beat() -> None:
-        while not is_over.wait(0.05):
-            lock.beat()
-
-    thread = threading.Thread(target=beat)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def test_who_comes_second_waits_for_who_is_alive(tmp_path: Path) -> None:
@@ -105,3 +86,30 @@ def test_what_cannot_be_locked_says_so(tmp_path: Path) -> None:
         lock_of(tmp_path, "h1").held(),
     ):
         pytest.fail("it was not taken")
+
+
+def test_waiting_leaves_no_lock_and_writes_none(tmp_path: Path) -> None:
+    """A full volume is cleaned, too."""
+    lock_of(tmp_path, "h2").wait()
+    with (
+        lock_of(tmp_path, "h1").held() as first,
+        beating(first),
+        pytest.raises(Busy, match="A command still runs in"),
+    ):
+        lock_of(tmp_path, "h2").wait()
+    killed = lock_of(tmp_path, "h1").held()
+    killed.__enter__()
+    began = time.monotonic()
+
+    lock_of(tmp_path, "h2").wait()
+
+    assert time.monotonic() - began >= STALE_SECONDS
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_directory_in_its_place_is_waited_for_and_left(tmp_path: Path) -> None:
+    (tmp_path / NAME / "file").mkdir(parents=True)
+
+    lock_of(tmp_path, "h1").wait()
+
+    assert (tmp_path / NAME / "file").exists()
