@@ -22,7 +22,12 @@ from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.lib.moments import recorded
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.transfer.models import TransferOperation
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    Unsaved,
+    Workspace,
+    WorkspaceClient,
+    WorkspaceOperation,
+)
 from provisioner.workspaces.purposes import CLIENT_TYPES
 from provisioner.workspaces.steps.provision import client_spec_of
 
@@ -224,7 +229,15 @@ class Lives:
         if rescued:
             self._work.rescue(workspace, ran, by=by)
         if workspace.client_name:
-            workspace.client_spec = render_client_spec(client_spec_of(workspace))
+            self._studio.rows.add(
+                WorkspaceClient(
+                    workspace=workspace,
+                    state=WorkspaceClient.State.DELETED,
+                    spec=render_client_spec(client_spec_of(workspace)),
+                    since=ran.operation,
+                    given_back_at=None,
+                )
+            )
         self._trash(workspace, ran, by=by)
 
     def _why_retired(
@@ -270,13 +283,15 @@ class Lives:
             at=at,
             by=workspace.owner,
         )
-        self._engine.run(
+        ran = self._engine.run(
             WorkspaceOperation.RESTORE,
             workspace,
             by=workspace.owner,
             at=at,
             course=Course(stands_at="client"),
         )
+        if workspace.client_name:
+            workspace.client.given_back_at = ran.steps["clone"].ended_at
 
     def _purge(self, workspace: Workspace, *, by: User, is_kept: bool) -> None:
         assert workspace.purge_at is not None
