@@ -153,6 +153,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "operation-log": {"get": VISIT},
     "operation-step-log": {"get": VISIT},
     "operation-step-log-download": {"get": VISIT},
+    "operation-step-log-error": {"get": VISIT},
     "palette": {"get": VISIT},
     "admin-workspace-list": {"get": ADMINISTER, "post": ADMINISTER},
     "limit-list": {"get": ADMINISTER},
