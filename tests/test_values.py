@@ -339,6 +339,7 @@ OURS = {
 """Written by our own code, or one of choices."""
 
 ASKED = "asked for: compared with columns, as a parameter of SQL"
+HASHED = "hashed by Django"
 CHOSEN = "one of rows or of choices"
 TYPED = {
     # forms
@@ -354,7 +355,14 @@ TYPED = {
     "TemplateBuildForm": {"paths": "arguments of p4: templates._checked_paths"},
     "ZoneForm": {"time_zone": "User.time_zone"},
     "QuotaForm": {"max_unique_bytes": "a number: lib/sizes.py"},
-    "AccountForm": {"team": CHOSEN, "standing": CHOSEN},
+    "AccountForm": {
+        **dict.fromkeys(("team", "standing"), CHOSEN),
+        **{"email": "User.email", "p4_user": "User.p4_user"},
+    },
+    "NewAccountForm": {"username": "User.username", "password": HASHED},
+    "GivenPasswordForm": {"password": HASHED},
+    "ChosenPasswordForm": dict.fromkeys(("new_password1", "new_password2"), HASHED),
+    "ForgottenForm": {"email": ASKED},
     "TeamChoiceForm": {"team": CHOSEN},
     "TeamForm": {"name": "Team.name"},
     "BisectionCreateForm": {"command": "Bisection.command"},
@@ -652,15 +660,22 @@ def test_the_api_of_templates_refuses(name: str, nasty: Any, api: APIClient) -> 
 
 
 @pytest.mark.parametrize(("name", "nasty"), nasty_of(User))
-def test_the_admin_of_accounts_refuses(name: str, nasty: str, pages: Client) -> None:
+def test_pages_of_accounts_refuse(name: str, nasty: str, pages: Client) -> None:
     account = UserFactory.create()
     sent = {"username": account.username, "email": "a@b.example", "uid": 1, "gid": 1}
+    named = {**sent, name.split(".")[1]: nasty}
     page = f"/admin/accounts/user/{account.pk}/change/"
     joined = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
-    pages.post(page, {**sent, **joined, name.split(".")[1]: nasty})
+    pages.post(page, {**named, **joined})
+    pages.post(f"/people/{account.pk}/edit/", {**named, "standing": "developer"})
     before = (account.username, account.email, account.p4_user)
     account.refresh_from_db()
-    assert (account.username, account.email, account.p4_user) == before
+    assert (account.username, account.p4_user) == (before[0], before[2])
+    assert account.email in (before[1], "a@b.example")
+    number = User.objects.count()
+    made = {**sent, "username": "erin", name.split(".")[1]: nasty}
+    pages.post("/people/new/", {**made, "standing": "developer"})
+    assert User.objects.count() == number
 
 
 ACTIONS: dict[str, dict[str, tuple[Any, ...]]] = {

@@ -40,6 +40,19 @@ class NotYourself(ActionRefused):
     code = "not_yourself"
 
 
+class AccountExists(ActionRefused):
+    """There is an account “{name}” already."""
+
+    code = "account_exists"
+
+
+class NoMailGoesThere(ActionRefused):
+    """No mail can be sent to {name}: it has no address, is closed, or there is no mail
+    server."""
+
+    code = "no_mail"
+
+
 class TeamExists(ActionRefused):
     """There is a team “{name}” already."""
 

@@ -54,6 +54,12 @@ register(
 
 urlpatterns: list[URLPattern] = [
     path("login/", sign_in.SignInView.as_view(), name="login"),
+    path("password/forgotten/", sign_in.password_forgotten, name="password-forgotten"),
+    path(
+        "password/new/<uidb64>/<token>/",
+        sign_in.PasswordNewView.as_view(),
+        name="password-new",
+    ),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", theme, name="theme"),
     path("me/", sign_in.my_account, name="my-account"),
@@ -62,6 +68,10 @@ urlpatterns: list[URLPattern] = [
     path("tokens/everybody/", tokens.token_everybody_list, name="token-everybody-list"),
     path("tokens/<prefix>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("people/", people.person_list, name="person-list"),
+    path("people/new/", people.person_create, name="person-create"),
+    path("people/<int:pk>/password/", people.person_password, name="person-password"),
+    path("people/<int:pk>/close/", people.person_close, name="person-close"),
+    path("people/<int:pk>/reopen/", people.person_reopen, name="person-reopen"),
     path("people/<int:pk>/", people.person_detail, name="person-detail"),
     path("people/<int:pk>/edit/", people.person_edit, name="person-edit"),
     path("teams/", people.team_list, name="team-list"),

@@ -14,6 +14,8 @@ from tests.e2e.furnished import Furnished
 LEFT_OUT = {
     "logout",
     "login",
+    "password-forgotten",
+    "password-new",
     "workspace-check",
     "healthz",
     "readyz",
@@ -69,6 +71,8 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "lease-policy-remove": [(rows.lease_policy.pk,)],
         "person-detail": [(rows.alice.pk,)],
         "person-edit": [(rows.alice.pk,)],
+        "person-password": [(rows.alice.pk,)],
+        "person-close": [(rows.alice.pk,)],
         "team-edit": [(rows.alice.team_id,)],
         "finding-detail": [(rows.finding.pk,), (rows.differs.pk,)],
     }

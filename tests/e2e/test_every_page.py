@@ -166,4 +166,6 @@ def test_pages_of_who_is_nobody_yet(
     nobody.page.get_by_role("button", name="Sign in").click()
     expect(nobody.page.get_by_role("alert")).to_be_visible()
     nobody.look()
+    nobody.go("/password/forgotten/")
+    nobody.go("/password/new/MQ/x/")
     assert newcomer.found + nobody.found == []

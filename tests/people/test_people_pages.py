@@ -98,7 +98,8 @@ def test_team_quota_and_role_are_given_with_an_event(
     edit = f"{PEOPLE}{alice.pk}/edit/"
     assert '<option value="developer" selected>' in as_admin.get(edit).text
 
-    sent = {"standing": "administrator", "team": audio.pk, "max_workspaces": 4}
+    same = {"uid": alice.uid, "gid": alice.gid, "email": alice.email}
+    sent = {**same, "standing": "administrator", "team": audio.pk, "max_workspaces": 4}
     answer = as_admin.post(edit, {**sent, "max_unique_bytes": "2 GiB"})
 
     assert answer.status_code == 302

@@ -154,6 +154,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "operation-step": {"pk": build.pk, "step": "build"},
         "operation": {"pk": workspace.operations.get().pk},
         "help-page": {"name": "glossary"},
+        "password-new": {"uidb64": "MQ", "token": "x"},
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},
         "token": {"prefix": "0123456789"},

@@ -15,7 +15,10 @@ from tests.support.findings import finding_about
 from tests.support.rights_world import patterns, resolver_at
 
 # Before anybody has signed in there is no sidebar, nor for programs.
-FOR_NOBODY = {"login", "theme", "healthz", "readyz", "command-line"}
+FOR_NOBODY = {
+    *("login", "theme", "healthz", "readyz", "command-line"),
+    *("password-forgotten", "password-new"),
+}
 
 
 def sidebar(page: str) -> list[tuple[str, str]]:

@@ -6,7 +6,11 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.forms import AdminAuthenticationForm
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.contrib.auth.forms import (
+    AuthenticationForm,
+    PasswordChangeForm,
+    SetPasswordForm,
+)
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
@@ -33,8 +37,8 @@ class SignInForm(AuthenticationForm):
         return cleaned
 
 
-class NewPasswordForm(PasswordChangeForm):
-    """One's own password. Guessing at the old one is slowed as it is at signing in."""
+class RevokingForm(forms.Form):
+    """A new password is often wanted because somebody else knows the old one."""
 
     revokes_tokens = forms.BooleanField(
         required=False,
@@ -43,6 +47,38 @@ class NewPasswordForm(PasswordChangeForm):
         help_text="Whoever knew the password may have made one. Scripts and CI then "
         "need new ones.",
     )
+
+
+class ForgottenForm(forms.Form):
+    """Asks for a mail. Asking again and again is slowed as guessing is."""
+
+    email = forms.EmailField(
+        max_length=254,
+        label="Mail address",
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+
+    def __init__(self, request: HttpRequest, data: Any = None) -> None:
+        super().__init__(data)
+        self.request = request
+
+    def clean_email(self) -> str:
+        """Raises: ValidationError."""
+        address = str(self.cleaned_data["email"])
+        try:
+            begin_attempt(self.request, name=address)
+        except TooManyAttempts as refusal:
+            raise ValidationError(str(refusal), code="throttled") from None
+        return address
+
+
+# Not generic at run time.
+class ChosenPasswordForm(RevokingForm, SetPasswordForm):  # type: ignore[type-arg]
+    """A password that somebody chooses who came by a mail."""
+
+
+class NewPasswordForm(RevokingForm, PasswordChangeForm):
+    """One's own password. Guessing at the old one is slowed as it is at signing in."""
 
     def __init__(self, request: HttpRequest, data: Any = None) -> None:
         assert isinstance(request.user, User)

@@ -13,7 +13,6 @@ import smtplib
 from dataclasses import dataclass
 
 import structlog
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
@@ -21,6 +20,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from procrastinate.contrib.django import app
 
+from provisioner.accounts.mails import mails_are_sent
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.engine import clocks
@@ -45,7 +45,6 @@ MOST_ATTEMPTS = 30
 # For how long a build is told of to those who turn out to be concerned.
 NOTIFIED_WITHIN = dt.timedelta(days=1)
 NOT_TAKEN = "The mail server did not take it."
-NO_MAIL_SERVER = "django.core.mail.backends.dummy.EmailBackend"
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ def _locked_subject(notice: Notification) -> tuple[Workspace | None, Template | 
 
 
 def _why_not_deliverable(notice: Notification) -> str:
-    if settings.EMAIL_BACKEND == NO_MAIL_SERVER:
+    if not mails_are_sent():
         return "No mail server is configured (EMAIL_URL)."
     owner = notice.workspace.owner if notice.workspace else notice.recipient
     if notice.template is not None and owner is not None and not owner.is_active:

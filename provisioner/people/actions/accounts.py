@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.crypto import get_random_string
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.zones import find_zone
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
 from provisioner.people.queries import Standing, standing_of
-from provisioner.people.refusals import NotYourself, TeamExists
+from provisioner.people.refusals import AccountExists, NotYourself, TeamExists
 
 # What a quota of bytes or of workspaces may be at most: what the columns hold.
 MOST_WORKSPACES = 2**31 - 1
 MOST_BYTES = 2**63 - 1
+# Who sets these of an account can be it: by mail, in Perforce, or on the file system.
+IDENTITY = frozenset({"email", "p4_user", "uid", "gid"})
 
 
 def account_choose_zone(*, by: User, time_zone: str) -> None:
@@ -34,10 +38,12 @@ def account_choose_zone(*, by: User, time_zone: str) -> None:
 
 
 def account_update(*, by: User, account: User, **changes: Any) -> User:
-    """Change what is given of team, max_workspaces, max_unique_bytes and standing.
+    """Change what is given of email, p4_user, uid, gid, team, max_workspaces,
+    max_unique_bytes and standing.
 
     Nobody changes what they are themselves, so an administrator always remains. One
     who may keep rows by hand gives that with the standing of an administrator, too.
+    Workspaces that are there keep the uid that they were made with.
 
     Raises: NotAllowed, NotYourself, InvalidRequest.
     """
@@ -45,13 +51,101 @@ def account_update(*, by: User, account: User, **changes: Any) -> User:
     _check_quota(changes)
     with transaction.atomic():
         row = User.objects.select_for_update(no_key=True).get(pk=account.pk)
+        if any(
+            getattr(row, name) != changes.get(name) for name in IDENTITY & {*changes}
+        ):
+            _require_reach(row, by=by)
         standing = changes.pop("standing", None)
         if standing is not None and standing != standing_of(row):
             _give_standing(row, Standing(standing), by=by)
-        for name, value in changes.items():
-            setattr(row, name, value)
-        row.save()
+        _write(row, changes)
     return row
+
+
+def account_create(*, by: User, username: str, password: str, **given: Any) -> User:
+    """Make an account, with what `account_update` changes.
+
+    Without a password nobody can sign in with one until it is set.
+
+    Raises: NotAllowed, InvalidRequest, AccountExists.
+    """
+    permissions.require(permissions.can_administer(by))
+    _check_quota(given)
+    username = User.normalize_username(username.strip())
+    if User.objects.filter(username__iexact=username).exists():
+        raise AccountExists(name=username)
+    row = User(username=username)
+    with transaction.atomic():
+        _give_standing(row, Standing(given.pop("standing")), by=by)
+        if password:
+            check_password(password, row)
+        row.set_password(password or get_random_string(50))
+        _write(row, given)
+    return row
+
+
+def account_close(*, by: User, account: User) -> None:
+    """Let an account in no more, nor its tokens; its workspaces stay until they end.
+
+    Raises: NotAllowed, NotYourself.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        row = locked_account(account, by=by)
+        if row.pk == by.pk:
+            raise NotYourself
+        row.is_active = False
+        row.save(update_fields=["is_active"])
+
+
+def account_reopen(*, by: User, account: User) -> None:
+    """Let an account in again.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        row = locked_account(account, by=by)
+        row.is_active = True
+        row.save(update_fields=["is_active"])
+
+
+def locked_account(account: User, *, by: User) -> User:
+    """Return the account, locked, where its administrator may act for it.
+
+    Raises: NotAllowed.
+    """
+    row = User.objects.select_for_update(no_key=True).get(pk=account.pk)
+    _require_reach(row, by=by)
+    return row
+
+
+def check_password(password: str, account: User) -> None:
+    """Refuse a password that is easily guessed.
+
+    Raises: InvalidRequest.
+    """
+    try:
+        password_validation.validate_password(password, account)
+    except ValidationError as error:
+        raise InvalidRequest(" ".join(error.messages)) from error
+
+
+def _write(row: User, values: dict[str, Any]) -> None:
+    """Save what the model lets through.
+
+    Raises: InvalidRequest.
+    """
+    for name, value in values.items():
+        setattr(row, name, value)
+    if (row.uid is None) != (row.gid is None):
+        raise InvalidRequest("Give both uid and gid, or neither.")
+    try:
+        row.full_clean(validate_constraints=False)
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidRequest(f"{field}: {messages[0]}") from error
+    row.save()
 
 
 def team_create(*, by: User, name: str, **quota: int | None) -> Team:
@@ -94,15 +188,23 @@ def _saved_team(team: Team, changes: dict[str, Any]) -> Team:
 def _give_standing(row: User, standing: Standing, *, by: User) -> None:
     if row.pk == by.pk:
         raise NotYourself
+    _require_reach(row, by=by)
+    is_administrator = standing == Standing.ADMINISTRATOR
+    row.is_staff = is_administrator
+    row.is_superuser = is_administrator and by.is_superuser
+    row.is_service = standing == Standing.MACHINE
+
+
+def _require_reach(row: User, *, by: User) -> None:
+    """Refuse who could get at more than they may themselves.
+
+    Raises: NotAllowed.
+    """
     if row.is_superuser and not by.is_superuser:
         raise NotAllowed(
             f"{row.get_username()} keeps rows by hand, which you may not: ask one who "
             "may."
         )
-    is_administrator = standing == Standing.ADMINISTRATOR
-    row.is_staff = is_administrator
-    row.is_superuser = is_administrator and by.is_superuser
-    row.is_service = standing == Standing.MACHINE
 
 
 def _check_quota(changes: dict[str, Any]) -> None:

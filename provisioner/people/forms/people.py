@@ -14,6 +14,9 @@ from provisioner.people.queries import Standing
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, SizeField
 
+LONGEST_PASSWORD = 4096
+MOST_UID = 2**31 - 1
+
 
 class ZoneForm(AskingForm):
     time_zone = forms.ChoiceField(required=False, label="Time zone")
@@ -94,11 +97,66 @@ class TeamChoiceForm(forms.Form):
 
 
 class AccountForm(TeamChoiceForm, QuotaForm):
-    """What an administrator gives a person."""
+    """What an administrator gives a person, and who they are elsewhere."""
 
+    email = forms.EmailField(required=False, max_length=254, label="Mail address")
     standing = forms.ChoiceField(label="Role", choices=Standing.choices)
+    p4_user = forms.CharField(
+        required=False,
+        max_length=128,
+        label="Perforce user",
+        help_text="Empty: the username.",
+    )
+    uid = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_UID,
+        help_text="As in your directory. Without uid and gid an account gets no "
+        "workspace.",
+    )
+    gid = forms.IntegerField(required=False, min_value=1, max_value=MOST_UID)
 
-    field_order = ("standing", "team", "max_workspaces", "max_unique_bytes")
+    field_order = (
+        *("username", "password", "standing", "team", "email"),
+        *("p4_user", "uid", "gid", "max_workspaces", "max_unique_bytes"),
+    )
+
+
+class NewAccountForm(AccountForm):
+    username = forms.CharField(
+        max_length=150, help_text="What they sign in with; it stays."
+    )
+    password = forms.CharField(
+        required=False,
+        max_length=LONGEST_PASSWORD,
+        strip=False,
+        label="First password",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Empty: choose one later, or let them choose by mail.",
+    )
+    sends_mail = forms.BooleanField(
+        required=False,
+        label="Send a mail to choose a password",
+        help_text="It goes to the address above and works for some days.",
+    )
+
+
+class GivenPasswordForm(AskingForm):
+    """Another person's password."""
+
+    password = forms.CharField(
+        max_length=LONGEST_PASSWORD,
+        strip=False,
+        label="New password",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Tell it to them yourself. They can change it afterwards.",
+    )
+    revokes_tokens = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Revoke their API tokens, too",
+        help_text="Scripts and CI then need new ones.",
+    )
 
 
 class TeamForm(QuotaForm):

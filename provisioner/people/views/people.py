@@ -1,22 +1,37 @@
-"""Users, teams and quotas, for those who run the place."""
+"""People and teams, for those who run the place."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
+from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import Team, User
+from provisioner.accounts.tokens import tokens_of
 from provisioner.dashboard.lists.workspaces import workspaces_of_person
 from provisioner.lib.refusals import ActionRefused
-from provisioner.people.actions import accounts
+from provisioner.people.actions import accounts, passwords
 from provisioner.people.actions.accounts import account_update, team_update
-from provisioner.people.forms.people import AccountForm, QuotaForm, TeamForm
+from provisioner.people.forms.people import (
+    AccountForm,
+    GivenPasswordForm,
+    NewAccountForm,
+    QuotaForm,
+    TeamForm,
+)
 from provisioner.people.lists.people import PEOPLE, TEAMS
 from provisioner.people.lists.tokens import shown_tokens
-from provisioner.people.queries import find_person, standing_of
+from provisioner.people.queries import Standing, find_person, standing_of
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 
@@ -51,6 +66,7 @@ def person_edit(request: WebRequest, pk: int) -> HttpResponse:
     initial = {
         "standing": standing_of(account),
         "team": account.team_id,
+        **{name: getattr(account, name) for name in accounts.IDENTITY},
         **QuotaForm.initial_of(account),
     }
     form = AccountForm(posted(request), initial=initial)
@@ -68,6 +84,95 @@ def person_edit(request: WebRequest, pk: int) -> HttpResponse:
         {"form": form, "account": account},
         status=form.http_code,
     )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def person_create(request: WebRequest) -> HttpResponse:
+    """Make an account in one form."""
+    form = NewAccountForm(posted(request), initial={"standing": Standing.DEVELOPER})
+    if form.is_valid():
+        given = dict(form.cleaned_data)
+        sends_mail = given.pop("sends_mail")
+        try:
+            with transaction.atomic():
+                account = accounts.account_create(by=request.user, **given)
+                if sends_mail:
+                    passwords.password_mail_to(by=request.user, account=account)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, f"Made the account {account}.")
+            return redirect("person-detail", account.pk)
+    context = {"form": form, "mails_are_sent": mails_are_sent()}
+    return render(request, "people/create.html", context, status=form.http_code)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def person_password(request: WebRequest, pk: int) -> HttpResponse:
+    """Set somebody's password, or send a mail that lets them choose one."""
+    account = get_object_or_404(User, pk=pk)
+    is_mail = "mail" in request.POST
+    form = GivenPasswordForm(None if is_mail else posted(request))
+    try:
+        if is_mail:
+            passwords.password_mail_to(by=request.user, account=account)
+            messages.success(request, f"A mail is on its way to {account.email}.")
+            return redirect("person-detail", pk)
+        if form.is_valid():
+            number = passwords.account_set_password(
+                by=request.user, account=account, **form.cleaned_data
+            )
+            said = f"{account} has a new password; their sessions have ended."
+            messages.success(request, f"{said} Tokens revoked: {number}.")
+            return redirect("person-detail", pk)
+    except ActionRefused as refusal:
+        if not form.is_bound:
+            messages.error(request, refusal.sentence)
+            return redirect("person-password", pk)
+        form.refuse(refusal)
+    context = {
+        "form": form,
+        "account": account,
+        "tokens": tokens_of(account).count(),
+        "can_mail": mails_are_sent() and account.email and account.is_active,
+    }
+    return render(request, "people/password.html", context, status=form.http_code)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def person_close(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask, then close an account."""
+    person = find_person(request.user, pk=pk)
+    if person is None:
+        raise Http404
+    if request.method != "POST":
+        return render(request, "people/close.html", {"person": person})
+    return _done(
+        request, accounts.account_close, person.account, "The account is closed."
+    )
+
+
+@require_POST
+@administrators_only
+def person_reopen(request: WebRequest, pk: int) -> HttpResponse:
+    """Let an account in again."""
+    account = get_object_or_404(User, pk=pk)
+    return _done(request, accounts.account_reopen, account, "The account is open.")
+
+
+def _done(
+    request: WebRequest, action: Callable[..., None], account: User, said: str
+) -> HttpResponse:
+    try:
+        action(by=request.user, account=account)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, said)
+    return redirect("person-detail", account.pk)
 
 
 @require_safe

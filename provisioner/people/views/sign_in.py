@@ -8,20 +8,29 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
+from django.contrib.auth.views import LoginView, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRefresh
 
 from provisioner.accounts import zones
-from provisioner.accounts.forms.sign_in import NewPasswordForm, SignInForm
+from provisioner.accounts.forms.sign_in import (
+    ChosenPasswordForm,
+    ForgottenForm,
+    NewPasswordForm,
+    SignInForm,
+)
+from provisioner.accounts.mails import mails_are_sent
+from provisioner.accounts.models import User
 from provisioner.accounts.tokens import tokens_of
 from provisioner.limits.admission import quota_limits
 from provisioner.people.actions.accounts import account_choose_zone
+from provisioner.people.actions.passwords import password_mail_ask
 from provisioner.people.actions.tokens import api_tokens_revoke_own
 from provisioner.people.forms.people import ZoneForm
 from provisioner.web.http import WebRequest, posted
@@ -49,6 +58,47 @@ class SignInView(LoginView):
         if getattr(request, "htmx", False):
             return HttpResponseClientRefresh()
         return super().dispatch(request, *args, **kwargs)
+
+
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def password_forgotten(request: HttpRequest) -> HttpResponse:
+    """Send a mail to whoever has an address; say how else, where no mails are sent."""
+    form = ForgottenForm(request, posted(request))
+    if form.is_valid():
+        password_mail_ask(address=form.cleaned_data["email"])
+        messages.success(
+            request,
+            "If an account has this address, a mail is on its way. No mail after some "
+            "minutes? An administrator can set your password.",
+        )
+        return redirect("login")
+    context = {"form": form, "mails_are_sent": mails_are_sent()}
+    status = 422 if form.errors else 200
+    return render(request, "people/password_forgotten.html", context, status=status)
+
+
+@method_decorator(login_not_required, name="dispatch")
+class PasswordNewView(PasswordResetConfirmView):
+    """Let somebody choose a password who came by a mail; other sessions end."""
+
+    template_name = "people/password_new.html"
+    form_class = ChosenPasswordForm
+    success_url = reverse_lazy("login")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(**kwargs)
+        account = self.user if isinstance(self.user, User) else None
+        tokens = tokens_of(account).count() if account is not None else 0
+        return {**context, "tokens": tokens}
+
+    def form_valid(self, form: ChosenPasswordForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        said = "You have a new password. Sign in with it."
+        if form.cleaned_data["revokes_tokens"]:
+            said += f" Tokens revoked: {api_tokens_revoke_own(by=form.user)}."
+        messages.success(self.request, said)
+        return answer
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,0 +1,67 @@
+"""Passwords: one that an administrator gives, and a mail that lets people choose."""
+
+from __future__ import annotations
+
+from django.contrib.auth.forms import PasswordResetForm
+from django.db import transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.mails import mails_are_sent
+from provisioner.accounts.models import User
+from provisioner.accounts.tokens import token_revoke, tokens_of
+from provisioner.audit_log.actions import record_event
+from provisioner.people.actions.accounts import check_password, locked_account
+from provisioner.people.refusals import NoMailGoesThere
+from provisioner.people.sweeps import send_password_mail
+
+
+@transaction.atomic
+def account_set_password(
+    *, by: User, account: User, password: str, revokes_tokens: bool
+) -> int:
+    """Give somebody a password, which ends their sessions; return how many tokens went.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_administer(by))
+    row = locked_account(account, by=by)
+    check_password(password, row)
+    row.set_password(password)
+    row.save(update_fields=["password"])
+    tokens = list(tokens_of(row)) if revokes_tokens else []
+    for token in tokens:
+        token_revoke(token)
+    return len(tokens)
+
+
+@transaction.atomic
+def password_mail_to(*, by: User, account: User) -> None:
+    """Send somebody a mail that lets them choose a password.
+
+    Raises: NotAllowed, NoMailGoesThere.
+    """
+    permissions.require(permissions.can_administer(by))
+    account = locked_account(account, by=by)
+    if not (mails_are_sent() and account.email and account.is_active):
+        raise NoMailGoesThere(name=account.get_username())
+    _queue_mail(account)
+
+
+def password_mail_ask(*, address: str) -> None:
+    """Send everybody with this mail address a mail; say to nobody whether there is one.
+
+    The mails wait in a queue: an address that nobody has is answered as fast.
+    """
+    if mails_are_sent():
+        for account in PasswordResetForm().get_users(address):
+            _queue_mail(account)
+
+
+def _queue_mail(account: User) -> None:
+    with transaction.atomic():
+        send_password_mail.defer(account_id=account.pk)
+        record_event(
+            account,
+            kind="password_mail_asked",
+            message="Asked for a mail to choose a password.",
+        )

@@ -1,0 +1,45 @@
+"""Mails that let people choose a password."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.tokens import default_token_generator
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+from procrastinate import RetryStrategy
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.models import User
+
+SENT_AGAIN = RetryStrategy(max_attempts=5, wait=30)
+
+
+@app.task(name="send_password_mail", queue="sweeps", retry=SENT_AGAIN)
+def send_password_mail(account_id: int) -> None:
+    """Send the mail; its link is made here, so that no job holds one.
+
+    The link leads to PUBLIC_URL, whatever the request said that asked for it.
+    """
+    account = User.objects.filter(pk=account_id, is_active=True).first()
+    if account is None or not account.email:
+        return
+    uid = urlsafe_base64_encode(force_bytes(account.pk))
+    path = reverse(
+        "password-new", args=[uid, default_token_generator.make_token(account)]
+    )
+    subject, _, text = render_to_string(
+        "people/mails/password.txt",
+        {
+            "account": account,
+            "url": f"{settings.PUBLIC_URL.rstrip('/')}{path}",
+            "days": settings.PASSWORD_RESET_TIMEOUT // 86_400,
+        },
+    ).partition("\n")
+    EmailMessage(
+        subject=subject.removeprefix("Subject:").strip(),
+        body=text.strip() + "\n",
+        to=[account.email],
+    ).send()
