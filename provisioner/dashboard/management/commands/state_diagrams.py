@@ -12,8 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.engine import states as engine_states
-from provisioner.workspaces.states import WORKSPACE_TRANSITIONS
+from provisioner.workspaces.states import CLIENT_TRANSITIONS, WORKSPACE_TRANSITIONS
 
+OF_CLIENTS = "Client of a workspace, as far as retirements and restores have settled it"
 BEGIN, END = "<!-- state diagrams begin -->", "<!-- state diagrams end -->"
 
 
@@ -39,6 +40,7 @@ class Command(BaseCommand):
 def _diagrams() -> str:
     tables: tuple[tuple[str, Mapping[Any, tuple[Any, ...]]], ...] = (
         ("Workspace", WORKSPACE_TRANSITIONS),
+        (OF_CLIENTS, CLIENT_TRANSITIONS),
         ("Template", TEMPLATE_TRANSITIONS),
         ("Step", engine_states.STEP_TRANSITIONS),
     )
