@@ -13,13 +13,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from provisioner.bisect.models import Trial
+from provisioner.bisect.models import Trial, Verdict
 from provisioner.bisect.search import verdict_of
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.hosts.build import BuildResult
+from provisioner.gateways.hosts.room import says_no_space
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
@@ -27,6 +28,7 @@ from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.purposes import known_client_types
 from provisioner.workspaces.steps import access
+from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 INTERRUPTED = "trial_interrupted"
@@ -60,20 +62,21 @@ def ensure_at_change(run: WorkspaceRun) -> dict[str, Any]:
     stand_ins.remove_all(run.perforce, Purpose.TRIAL)
     client = _client_of(run, name=stand_ins.new_name(Purpose.TRIAL))
     run.perforce.clients.save(client)
-    report = client_files.populate_as(
-        run.perforce_account,
-        client=client.name,
-        since=pin.change,
-        change=trial.change,
-        uid=workspace.uid,
-        gid=workspace.gid,
-        on_progress=lambda done, total: run.progress(
-            f"from change {pin.change} to {trial.change}",
-            done=done,
-            total=total,
-            unit="files",
-        ),
-    )
+    with room_of(run).told_if_lacking():
+        report = client_files.populate_as(
+            run.perforce_account,
+            client=client.name,
+            since=pin.change,
+            change=trial.change,
+            uid=workspace.uid,
+            gid=workspace.gid,
+            on_progress=lambda done, total: run.progress(
+                f"from change {pin.change} to {trial.change}",
+                done=done,
+                total=total,
+                unit="files",
+            ),
+        )
     stand_ins.remove_all(run.perforce, Purpose.TRIAL)
     return {"from": pin.change, **dataclasses.asdict(report)}
 
@@ -135,12 +138,21 @@ def ensure_run(run: WorkspaceRun) -> dict[str, Any]:
         reason = f"It ended with exit code {result.exit_code}."
         if result.exit_code < 0:
             reason = f"It was ended by signal {-result.exit_code}."
+        if verdict == Verdict.BAD and (lacking := _lack_told_by(run)):
+            verdict, reason = "", f"{reason} {lacking}"
     return {
         "verdict": str(verdict),
         "reason": reason,
         "exit_code": result.exit_code,
         "seconds": result.seconds,
     }
+
+
+def _lack_told_by(run: WorkspaceRun) -> str:
+    """Say what the clone lacked, which says nothing of the change; "" for nothing."""
+    room = room_of(run)
+    lack = room.lack() if says_no_space(run.step.log_path) else None
+    return "" if lack is None else room.sentence(lack)
 
 
 def _run_command(run: WorkspaceRun, trial: Trial, *, root: Path) -> BuildResult:

@@ -9,6 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from provisioner.dashboard.overviews import WorkspaceOverview
+from provisioner.gateways.ontap.types import is_short_of_inodes
 from provisioner.web.templatetags.cloneyard import ago, copyable, count, size
 from provisioner.workspaces.models import Workspace
 
@@ -141,6 +142,11 @@ def _space(workspace: Workspace) -> Iterator[Proof]:
     if workspace.max_inodes:
         used = f"{workspace.used_inodes:,} of {workspace.max_inodes:,}"
         said.append(f"{used} inodes are in use.")
+        if is_short_of_inodes(workspace.used_inodes or 0, workspace.max_inodes):
+            said.append(
+                "Few are left. If this stays, delete files or ask an administrator "
+                "for a larger volume."
+            )
     if workspace.measured_at:
         said.append(
             format_html(

@@ -16,7 +16,6 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.catalog.models import Template
-from provisioner.catalog.steps.room import is_short_of_inodes, more_inodes
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
@@ -26,7 +25,13 @@ from provisioner.gateways.errors import (
     Refused,
 )
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.gateways.ontap.types import Efficiency, VolumeUsage, most_inodes
+from provisioner.gateways.ontap.types import (
+    Efficiency,
+    VolumeUsage,
+    is_short_of_inodes,
+    more_inodes,
+    most_inodes,
+)
 from provisioner.lib.names import tag_in
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
@@ -175,6 +180,9 @@ def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -
             continue
         wanted = min(more_inodes(used, given), most_inodes(volume.size_bytes))
         if wanted <= given:
+            log.warning(
+                "inodes_used_up", site=site.name, volume=volume.name, used_inodes=used
+            )
             continue
         try:
             ontap.set_max_inodes(volume.uuid, max_inodes=wanted)

@@ -20,9 +20,11 @@ from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.bisect.steps import INTERRUPTED, StopWatch
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.steps import room
 from provisioner.engine import step_run, workflow
 from provisioner.engine.models import Step
 from provisioner.gateways.errors import Unreachable
+from provisioner.gateways.hosts.room import NO_SPACE, Lack
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
@@ -99,6 +101,40 @@ def test_a_command_finds_the_first_bad_change(
     assert "CC=clang" in said.splitlines()
     assert "hunter2" not in said, "what builds keep secret"
     assert have_rows(lab) == before
+
+
+@pytest.mark.parametrize("lack", [Lack.INODES, Lack.BYTES, None])
+def test_a_command_without_room_is_no_verdict_on_the_change(
+    lack: Lack | None,
+    built: Template,
+    others: Others,
+    alice: User,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the first change that it had no room for is called the first bad one."""
+    changes = changes_of(built, others)
+    monkeypatch.setattr(room, "lack_at", lambda root: lack)
+
+    bisection = wait_for(
+        bisection_start(
+            by=alice,
+            template=built,
+            good=changes[0],
+            bad=changes[-1],
+            command=f"echo cc: {NO_SPACE}; echo later; exit 1",
+        )
+    )
+
+    if lack is None:  # what it wrote to lies elsewhere, and has no room by design
+        assert (bisection.state, bisection.first_bad) == (State.FOUND, changes[1])
+        return
+    trial = bisection.trials.get()
+    assert bisection.status_code == "waits_for_verdict"
+    assert trial.verdict == ""
+    assert f"The volume {trial.workspace.volume_name}" in bisection.status_message
+    assert ("inodes" in bisection.status_message) == (lack == Lack.INODES)
+    bisection_stop(by=alice, bisection=bisection)
+    wait_for(bisection)
 
 
 def test_people_decide_skip_and_stop_though_replies_are_lost(

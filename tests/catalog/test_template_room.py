@@ -14,8 +14,10 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.refusals import TemplateInvalid
+from provisioner.catalog.steps import room
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
+from provisioner.gateways.hosts.room import NO_SPACE, Lack
 from provisioner.gateways.ontap.types import most_inodes
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
@@ -180,6 +182,25 @@ def test_a_build_that_has_no_room_says_of_what(
     assert operation.status_code == code, operation.status_message
     assert f"The volume {template.volume_name} {sentence}" in operation.status_message
     assert "exit code 3" in operation.status_message
+
+
+@pytest.mark.parametrize(
+    ("lack", "code"),
+    [(Lack.INODES, "volume_out_of_inodes"), (Lack.BYTES, "volume_full")],
+)
+def test_a_test_that_has_no_room_marks_no_snapshot(
+    lab_template: Template, lack: Lack, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "lack_at", lambda root: lack)
+    Template.objects.filter(pk=lab_template.pk).update(
+        test_command=f"echo {NO_SPACE}; seq 99; exit 1"
+    )
+
+    operation = build(lab_template)
+
+    assert operation.status_code == code, operation.status_message
+    assert "The test ended with exit code 1." in operation.status_message
+    assert not lab_template.snapshots.exists()
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="mounts need root")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from provisioner.workspaces.actions.retiring import (
 )
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.refusals import BeingTransferred, WorkspaceNotReady
+from tests.gateways.hosts.trees import needs_root
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import (
@@ -334,3 +337,28 @@ def test_a_workspace_that_is_not_ready_is_not_transferred(
         workspace_transfer(by=alice, workspace=workspace)
     with pytest.raises(WorkspaceNotReady):
         workspace_check(by=alice, workspace=workspace)
+
+
+@needs_root
+def test_files_that_have_no_room_are_no_conflicts(with_work: Workspace) -> None:
+    """A retry brings them; a conflict would stay."""
+    made = workspace_transfer(
+        by=with_work.owner, workspace=with_work, takes_untracked=True
+    )
+    kill_after("merge", made)
+    workspace_retry(by=with_work.owner, workspace=made)
+    mount = ["mount", "-t", "tmpfs", "-o", "nr_inodes=1", "none", str(made.path)]
+    subprocess.run(mount, check=True)
+    try:
+        os.chown(made.path, made.uid, made.gid)
+        settle(made)
+    finally:
+        subprocess.run(["umount", str(made.path)], check=True)
+
+    assert made.status_code == "volume_out_of_inodes", made.status_message
+    assert f"The volume {made.volume_name} has no inodes" in made.status_message
+    workspace_retry(by=with_work.owner, workspace=made)
+    settle(made)
+    assert made.state == Workspace.State.READY, made.status_message
+    assert transfer_into(made).all_conflicts == []
+    assert (made.path / "src/notes.txt").read_text() == "my notes\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +19,14 @@ from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume, VolumeSpec
 from provisioner.gateways.perforce.paths import escape_path
+from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps import flushing
+from provisioner.workspaces.steps.provision import ensure_p4config
+from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.workflows import PROVISION
+from tests.gateways.hosts.trees import needs_root
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
@@ -319,3 +324,27 @@ def test_a_user_unknown_to_perforce_is_reported(
         state__in=[Step.State.WAITING, Step.State.QUEUED, Step.State.RETRYING]
     )
     assert not waiting.exists()
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [("nr_inodes=1", "volume_out_of_inodes"), ("size=4k", "volume_full")],
+)
+def test_a_clone_without_room_for_its_settings_says_of_what(
+    options: str, code: str, provision: Callable[..., Workspace]
+) -> None:
+    workspace = provision()
+    run = WorkspaceRun(step_named(workspace, "p4config"))
+    mount = ["mount", "-t", "tmpfs", "-o", options, "none", str(workspace.path)]
+    subprocess.run(mount, check=True)
+    try:
+        if code == "volume_full":
+            (workspace.path / "all").write_bytes(b"x" * 4096)
+        with pytest.raises(StepRefused) as refused:
+            ensure_p4config(run)
+    finally:
+        subprocess.run(["umount", str(workspace.path)], check=True)
+
+    assert refused.value.code == code
+    assert f"The volume {workspace.volume_name}" in str(refused.value)

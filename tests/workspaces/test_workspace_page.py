@@ -72,6 +72,18 @@ def test_a_ready_one_says_what_changed_and_what_it_takes(
     assert "3 GiB</data> of its own" in page
 
 
+def test_one_that_runs_out_of_inodes_says_so(
+    as_alice: Client, ready: Workspace
+) -> None:
+    for used, says in ((500, False), (950, True)):
+        Workspace.objects.update(unique_bytes=1, used_inodes=used, max_inodes=1000)
+
+        page = as_alice.get(address_of(ready)).text
+
+        assert f"{used} of 1,000 inodes are in use." in page
+        assert ("ask an administrator for a larger volume" in page) is says
+
+
 def test_what_reconcile_found_is_shown(as_alice: Client, ready: Workspace) -> None:
     found = {"action": "edit", "depot_file": "//d/x", "path": "/mnt/w-hers/src/x.h"}
     Workspace.objects.update(reconcile={"count": 1, "findings": [found]})

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from provisioner.catalog.models import Quality
-from provisioner.catalog.steps.room import require_room
+from provisioner.catalog.steps.room import room_of_template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine.logs.excerpt import excerpt_of
@@ -42,13 +42,16 @@ def ensure_built(run: TemplateRun) -> dict[str, Any]:
             f"The build ended with exit code {result.exit_code}. Nothing was "
             f"published; the log is kept.\n{excerpt_of(run.step)}"
         )
-        require_room(run, after=how)
+        room_of_template(run).require_after_command(run.step.log_path, after=how)
         raise StepRefused(how, code="build_failed")
     return {"seconds": result.seconds}
 
 
 def ensure_tested(run: TemplateRun) -> dict[str, Any]:
-    """Have the test command run; what it finds becomes the mark of the snapshot."""
+    """Have the test command run; what it finds becomes the mark of the snapshot.
+
+    Raises: StepRefused (the test had no room in the volume).
+    """
     template = run.template
     result = _run_command(
         run,
@@ -67,6 +70,8 @@ def ensure_tested(run: TemplateRun) -> dict[str, Any]:
         reason = (
             f"The test ended with exit code {result.exit_code}.\n{excerpt_of(run.step)}"
         )
+        # A lack of room says nothing of the change.
+        room_of_template(run).require_after_command(run.step.log_path, after=reason)
     return {
         "seconds": result.seconds,
         "quality": Quality.FAILED if reason else Quality.TESTED,

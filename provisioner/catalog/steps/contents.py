@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.catalog.pins import goes_in_batches, parts_of
-from provisioner.catalog.steps.room import telling_lack_of_room
+from provisioner.catalog.steps.room import room_of_template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import require_no_command
 from provisioner.catalog.steps.syncing import show_sync
@@ -46,11 +46,11 @@ def ensure_synced(run: TemplateRun) -> dict[str, Any]:
     """
     template, pin = run.template, run.result_of("client")
     require_no_command(run)
-    restored: list[str] = []
+    room, restored = room_of_template(run), list[str]()
     if _may_be_broken(run):
         run.progress("Looking for versioned files that were changed")
         have = run.perforce.files.have_list(template.client_name)
-        with telling_lack_of_room(run):
+        with room.told_if_lacking():
             restored = client_files.restore_as(
                 run.perforce_account,
                 client=template.client_name,
@@ -60,7 +60,7 @@ def ensure_synced(run: TemplateRun) -> dict[str, Any]:
             )
     change = int(pin["change"])
     files, expected = _how_much(run, change=change)
-    with telling_lack_of_room(run):
+    with room.told_if_lacking():
         report = client_files.sync_as(
             run.perforce_account,
             client=template.client_name,

@@ -1,28 +1,99 @@
-"""Room in a template's volume: enough inodes, and failures for want of room."""
+"""Room in volumes: enough inodes for a template, and failures for want of room."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.errors import GatewayError
-from provisioner.gateways.hosts.room import NO_SPACE, Lack, lack_at
-from provisioner.gateways.ontap.types import Volume, most_inodes
+from provisioner.gateways.hosts.room import (
+    NO_SPACE,
+    Lack,
+    lack_at,
+    says_no_space,
+)
+from provisioner.gateways.ontap.types import Volume, more_inodes, most_inodes
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 
 INODES_FOR_A_FILE = 3
 """A file has one, and a build makes others: objects, directories, its own notes."""
 
-_SENTENCES = {
-    Lack.INODES: "The volume {name} has no inodes left. The next build gives it more, "
-    "up to one for each 4 KB; beyond that, give the template a larger volume.",
-    Lack.BYTES: "The volume {name} is full. Give the template a larger volume, then "
-    "build again.",
-}
 _CODES = {Lack.INODES: "volume_out_of_inodes", Lack.BYTES: "volume_full"}
+_WHAT = {
+    Lack.INODES: "The volume {name} has no inodes left.",
+    Lack.BYTES: "The volume {name} is full.",
+}
+_OF_TEMPLATES = {
+    Lack.INODES: "The next build gives it more, up to one for each 4 KB; beyond that, "
+    "give the template a larger volume.",
+    Lack.BYTES: "Give the template a larger volume, then build again.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What is left in a volume, and what to do when that is nothing.
+
+    `root` is asked only once something failed.
+    """
+
+    volume_name: str
+    root: Callable[[], Path]
+    advice: Mapping[Lack, str]
+
+    @contextmanager
+    def told_if_lacking(self) -> Iterator[None]:
+        """Turn what fails for want of room into a sentence about that.
+
+        Raises: StepRefused.
+        """
+        try:
+            yield
+        except GatewayError as error:
+            self.require(after=error.sentence)
+            raise
+
+    def require(self, *, after: str) -> None:
+        """Say what the volume lacks if what failed says that there was no space.
+
+        Raises: StepRefused.
+        """
+        if NO_SPACE in after:
+            self._refuse(after)
+
+    def require_after_command(self, log: Path, *, after: str) -> None:
+        """Do as `require`, by the whole log of the command that failed.
+
+        Raises: StepRefused.
+        """
+        if says_no_space(log):
+            self._refuse(after)
+
+    def _refuse(self, after: str) -> None:
+        if lack := self.lack():
+            raise StepRefused(f"{self.sentence(lack)}\n{after}", code=_CODES[lack])
+
+    def lack(self) -> Lack | None:
+        """Return what is used up, None for nothing."""
+        return lack_at(self.root())
+
+    def sentence(self, lack: Lack) -> str:
+        return f"{_WHAT[lack].format(name=self.volume_name)} {self.advice[lack]}"
+
+
+def room_of_template(run: TemplateRun) -> Room:
+    """Return the room in the volume that a template is built in."""
+    template = run.template
+    return Room(
+        volume_name=template.volume_name,
+        root=lambda: run.visible_root(template.junction_path),
+        advice=_OF_TEMPLATES,
+    )
 
 
 def ensure_inodes(run: TemplateRun, volume: Volume) -> None:
@@ -48,44 +119,9 @@ def ensure_inodes(run: TemplateRun, volume: Volume) -> None:
         )
 
 
-def more_inodes(used: int, given: int) -> int:
-    """Return how many inodes a volume is to have that uses so many of those given."""
-    return used * 2 if is_short_of_inodes(used, given) else given
-
-
-def is_short_of_inodes(used: int, given: int) -> bool:
-    """Return whether nine tenths are used, or more."""
-    return used * 10 >= given * 9
-
-
 def _known_files(template: Template) -> int:
     """Return how many files the newest snapshot has, or the view had when counted."""
     newest = template.snapshots.order_by("-pk").first()
     check = TemplateCheck.objects.filter(template=template).first()
     seen = check.files if check is not None else None
     return max(newest.have_count if newest is not None else 0, seen or 0)
-
-
-@contextmanager
-def telling_lack_of_room(run: TemplateRun) -> Iterator[None]:
-    """Turn what fails for want of room into a sentence about that.
-
-    Raises: StepRefused.
-    """
-    try:
-        yield
-    except GatewayError as error:
-        require_room(run, after=error.sentence)
-        raise
-
-
-def require_room(run: TemplateRun, *, after: str) -> None:
-    """Say what the volume lacks where what is told says that there was no space.
-
-    Raises: StepRefused.
-    """
-    if NO_SPACE not in after:
-        return
-    if lack := lack_at(run.visible_root(run.template.junction_path)):
-        sentence = _SENTENCES[lack].format(name=run.template.volume_name)
-        raise StepRefused(f"{sentence}\n{after}", code=_CODES[lack])

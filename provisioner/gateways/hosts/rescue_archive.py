@@ -143,9 +143,9 @@ def archive_files(
 
     Raises: ValueError (ids of root, invalid names); Refused (the rescue area does not
     accept it, and nothing is left there; remote_code is rescue_disk_full,
-    rescue_over_quota, rescue_read_only, rescue_root_missing, rescue_not_permitted or
-    rescue_failed); ArchiveDamaged (it does not read back); Unreachable (a file server
-    stopped answering); TransientGatewayError (stopped).
+    rescue_out_of_inodes, rescue_over_quota, rescue_read_only, rescue_root_missing,
+    rescue_not_permitted or rescue_failed); ArchiveDamaged (it does not read back);
+    Unreachable (a file server stopped answering); TransientGatewayError (stopped).
     """
     check_id(uid, what="uid")
     check_id(gid, what="gid")

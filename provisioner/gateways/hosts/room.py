@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -32,3 +33,12 @@ def lack_at(path: Path) -> Lack | None:
     if min(inodes_left, bytes_left) > _LITTLE:
         return None
     return Lack.INODES if inodes_left < bytes_left else Lack.BYTES
+
+
+def says_no_space(log: Path) -> bool:
+    """Return whether a command printed anywhere in its log that there was no space."""
+    with log.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            return text.find(NO_SPACE.encode()) >= 0

@@ -146,6 +146,16 @@ def most_inodes(size_bytes: int) -> int:
     return min(size_bytes // _BYTES_OF_AN_INODE, _MOST_INODES)
 
 
+def more_inodes(used: int, given: int) -> int:
+    """Return how many inodes a volume is to have that uses so many of those given."""
+    return used * 2 if is_short_of_inodes(used, given) else given
+
+
+def is_short_of_inodes(used: int, given: int) -> bool:
+    """Return whether nine tenths are used, or more."""
+    return used * 10 >= given * 9
+
+
 @dataclass(frozen=True, kw_only=True)
 class VolumeUsage:
     """The space and inodes that a volume uses. None is what ONTAP did not report.

@@ -30,6 +30,7 @@ from provisioner.transfer.steps.plan import (
     transfer_of,
     users_in,
 )
+from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 _GONE = ("delete", "move/delete")
@@ -140,15 +141,17 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     root = str(workspace.path)
     for user in users_in(plan):
         run.progress(f"opening what {user} had opened")
-        report = client_copies.open_copies_as(
-            _account_of(run, user),
-            client=workspace.client_name,
-            shelves=_shelves_of(transfer, user),
-            descriptions=descriptions_of(plan, user),
-            label=f"of-{workspace.snapshot.name}",
-            uid=workspace.uid,
-            gid=workspace.gid,
-        )
+        with room_of(run).told_if_lacking():
+            report = client_copies.open_copies_as(
+                _account_of(run, user),
+                client=workspace.client_name,
+                shelves=_shelves_of(transfer, user),
+                descriptions=descriptions_of(plan, user),
+                label=f"of-{workspace.snapshot.name}",
+                uid=workspace.uid,
+                gid=workspace.gid,
+            )
+        _require_room(run, [n.reason for n in report.not_opened])
         transfer.changes |= report.changes
         found += [
             conflicts.not_taken(planned[n.depot_file], reason=n.reason)
@@ -161,6 +164,14 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     transfer.conflicts["2 open"] = found
     transfer.save(update_fields=["changes", "conflicts"])
     return {"changes": len(transfer.changes)}
+
+
+def _require_room(run: WorkspaceRun, reasons: list[str]) -> None:
+    """Refuse to call it a conflict that a file had no room: a retry may bring it.
+
+    Raises: StepRefused.
+    """
+    room_of(run).require(after="\n".join(reasons))
 
 
 def _below(path: str, root: str) -> str:
@@ -194,14 +205,15 @@ def ensure_merged(run: WorkspaceRun) -> dict[str, Any]:
     found: list[conflicts.Conflict] = []
     for user in users_in(plan_of(transfer)):
         run.progress(f"merging what {user} had opened")
-        report = client_copies.merge_opened_as(
-            _account_of(run, user),
-            client=workspace.client_name,
-            change=snapshot.change,
-            parts=parts_of(snapshot),
-            uid=workspace.uid,
-            gid=workspace.gid,
-        )
+        with room_of(run).told_if_lacking():
+            report = client_copies.merge_opened_as(
+                _account_of(run, user),
+                client=workspace.client_name,
+                change=snapshot.change,
+                parts=parts_of(snapshot),
+                uid=workspace.uid,
+                gid=workspace.gid,
+            )
         merged += report.merged
         found += [conflicts.needs_resolve(item) for item in report.to_resolve]
         found += [
@@ -278,7 +290,7 @@ def _copy(
     def show(done: int) -> None:
         run.progress("copying", done=done, total=len(paths), unit="files")
 
-    return transferred_files.copy_files_as(
+    outcome = transferred_files.copy_files_as(
         run.visible_root(transfer.source.junction_path),
         run.visible_root(transfer.workspace.junction_path),
         paths,
@@ -288,6 +300,8 @@ def _copy(
         always_aside=always_aside,
         on_progress=show,
     )
+    _require_room(run, [reason for _, reason in outcome.failed])
+    return outcome
 
 
 def ensure_shelves_gone(run: WorkspaceRun) -> dict[str, Any]:

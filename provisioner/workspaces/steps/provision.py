@@ -29,6 +29,7 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
 from provisioner.workspaces.steps.flushing import flush_to_pin
+from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 P4CONFIG_NAME = ".p4config"
@@ -277,17 +278,19 @@ def ensure_p4config(run: WorkspaceRun) -> dict[str, Any]:
     ]
     if server.p4charset != "none":
         lines.append(f"P4CHARSET={server.p4charset}")
-    for name, content in (
-        (IGNORE_NAME, ignored_in(workspace)),
-        (P4CONFIG_NAME, lines),
-    ):
-        files.write_as_owner(
-            run.visible_root(workspace.junction_path),
-            name,
-            "\n".join(content) + "\n",
-            uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
-            gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
-        )
+    root = run.visible_root(workspace.junction_path)
+    with room_of(run).told_if_lacking():
+        for name, content in (
+            (IGNORE_NAME, ignored_in(workspace)),
+            (P4CONFIG_NAME, lines),
+        ):
+            files.write_as_owner(
+                root,
+                name,
+                "\n".join(content) + "\n",
+                uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
+                gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
+            )
     return {}
 
 

@@ -30,6 +30,7 @@ from provisioner.workspaces.states import (
 from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.flushing import flush_to_what_it_had
 from provisioner.workspaces.steps.provision import client_spec_of
+from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import our_volume
 
@@ -117,7 +118,8 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
         was = _as_it_was(settled)
         rescue = last_rescue(run.workspace)
         if rescue is not None:
-            not_restored += _reopen(run, rescue, host=was.host)
+            with room_of(run).told_if_lacking():
+                not_restored += _reopen(run, rescue, host=was.host)
         if locks.is_locked(was):
             run.perforce.clients.save(was)
     locks.give_back(run)

@@ -329,6 +329,26 @@ def test_a_full_disk_leaves_nothing_behind(root: Path) -> None:
 
 
 @needs_root
+@pytest.mark.parametrize("inodes", [1, 3, 5])
+def test_a_rescue_area_without_inodes_is_told_from_a_full_one(
+    inodes: int, root: Path
+) -> None:
+    (root / "notes").write_text("mine")
+    small = root.parent / "small"
+    small.mkdir()
+    options = f"size=20m,nr_inodes={inodes}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", small], check=True)
+    try:
+        with pytest.raises(Refused) as caught:
+            archive(root, untracked("notes"), rescue_root=small)
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", small], check=True)
+    assert caught.value.remote_code == "rescue_out_of_inodes"
+    assert "no inodes left" in caught.value.sentence
+
+
+@needs_root
 def test_a_read_only_rescue_area_is_reported(root: Path) -> None:
     place = root.parent / "readonly"
     place.mkdir()

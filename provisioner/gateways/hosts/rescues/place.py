@@ -7,9 +7,11 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
+from provisioner.gateways.hosts.room import Lack, lack_at
 
 Json = dict[str, Any]
 
@@ -27,6 +29,9 @@ _CODES = {
     errno.EACCES: ("rescue_not_permitted", "this host may not write there"),
     errno.EPERM: ("rescue_not_permitted", "this host may not write there"),
 }
+
+_NO_INODES = ("rescue_out_of_inodes", "its file system has no inodes left")
+FILES_OF_AN_ARCHIVE = 8  # fewer, in fact
 
 
 class NoPlace(Exception):
@@ -102,6 +107,8 @@ class Place:
                 error.errno or 0,
                 ("rescue_failed", os.strerror(error.errno or 0).lower()),
             )
+            if error.errno == errno.ENOSPC and self._lacks_inodes():
+                code, reason = _NO_INODES
             raise NoPlace(
                 f"The work cannot be rescued to {self._root}: {reason}. Nothing was "
                 "written there and nothing was deleted.",
@@ -114,6 +121,13 @@ class Place:
         Raises: NoPlace.
         """
         system = os.fstatvfs(self.directory)
+        if system.f_files and system.f_favail < FILES_OF_AN_ARCHIVE:
+            code, reason = _NO_INODES
+            raise NoPlace(
+                f"The work cannot be rescued to {self._root}: {reason}. Nothing was "
+                "written there and nothing was deleted.",
+                code=code,
+            )
         free_bytes = system.f_bavail * system.f_frsize
         if wanted_bytes > free_bytes:
             raise NoPlace(
@@ -122,6 +136,11 @@ class Place:
                 "free. Nothing was written there and nothing was deleted.",
                 code="rescue_disk_full",
             )
+
+    def _lacks_inodes(self) -> bool:
+        with contextlib.suppress(OSError):
+            return lack_at(Path(self._root)) == Lack.INODES
+        return False
 
     def publish(self) -> None:
         """Give the directory to its owner, and then its final name.
