@@ -29,6 +29,8 @@ class _Leave(ABC):
         # Well before what a silent worker had is given to another.
         self._seconds = min(LEAVE_SECONDS, settings.WORKER_STALLED_SECONDS / 4)
         self._until = 0.0
+        # Helpers that hear nothing for so long end before a take-over.
+        self.silent_seconds = settings.WORKER_STALLED_SECONDS / 2
 
     def __call__(self) -> None:
         """Go on, or do not.

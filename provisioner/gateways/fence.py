@@ -14,6 +14,9 @@ from contextvars import ContextVar
 
 Leave = Callable[[], None]
 
+SILENT_SECONDS = 5.0
+"""How long helpers go on without a word where the leave does not say."""
+
 
 def _nobody_to_ask() -> None:
     """Permit: nobody else can have taken over."""
@@ -30,6 +33,11 @@ def asking(leave: Leave) -> Iterator[None]:
         yield
     finally:
         _leave.reset(before)
+
+
+def silent_seconds() -> float:
+    """Return how long a helper goes on without hearing that there is still leave."""
+    return float(getattr(_leave.get(), "silent_seconds", SILENT_SECONDS))
 
 
 def require_leave() -> None:

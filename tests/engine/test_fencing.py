@@ -29,9 +29,12 @@ from provisioner.engine.fencing import AttemptLeave
 from provisioner.engine.management.commands.worker import in_its_name
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import fence, registry
-from provisioner.gateways.hosts.files import write_as_owner
+from provisioner.gateways.hosts.files import close_directory, write_as_owner
+from provisioner.gateways.hosts.lint import lint_tree
+from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.removal import remove_contents
+from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.lib.refusals import StateChanged, StepCutShort
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
@@ -194,7 +197,9 @@ def test_nothing_is_sent_to_perforce_without_leave(lab_workspace: Workspace) -> 
 
 
 def test_no_file_changes_without_leave(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+    (tmp_path / "file").write_text("text")
+    (tmp_path / ".hers-1-abcdef0000.partial").mkdir()
+    before = sorted(os.listdir(tmp_path))
     uid = os.geteuid() or 20001
 
     with without_leave():
@@ -203,8 +208,31 @@ def test_no_file_changes_without_leave(tmp_path: Path) -> None:
         remove_contents(tmp_path)
     with without_leave():
         write_as_owner(tmp_path, "new", "text", uid=uid, gid=uid)
+    with without_leave():
+        begin_log(tmp_path / "file")
+    with without_leave():
+        close_directory(tmp_path)
+    with without_leave():
+        remove_leftovers(
+            tmp_path.parent,
+            owner=tmp_path.name,
+            workspace="hers",
+            tag="abcdef",
+            uid=uid,
+            gid=uid,
+        )
 
-    assert os.listdir(tmp_path) == ["file"]
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_no_privilege_is_dropped_without_leave(tmp_path: Path) -> None:
+    (tmp_path / "tool").touch()
+    (tmp_path / "tool").chmod(0o4755)
+
+    with without_leave():
+        lint_tree(tmp_path)
+
+    assert (tmp_path / "tool").stat().st_mode & 0o7777 == 0o4755
 
 
 # --- every step of every operation

@@ -189,7 +189,12 @@ def _end(
             process.wait(grace_seconds + SANDBOX_ENDS_WITHIN_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            try:
+                process.wait(SANDBOX_ENDS_WITHIN_SECONDS)
+            except subprocess.TimeoutExpired:
+                # It hangs in the kernel, on a dead mount, and ends when that answers.
+                process.returncode = -signal.SIGKILL
+                return []
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):

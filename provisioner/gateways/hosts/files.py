@@ -48,6 +48,7 @@ def close_directory(path: Path) -> None:
 
     Raises: PermanentGatewayError (it belongs to somebody else).
     """
+    require_leave()
     try:
         directory = os.open(path, ENTER)
         try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from provisioner.gateways.errors import TransientGatewayError
+from provisioner.gateways.fence import require_leave
 
 DIRECTORY_MODE = 0o750
 FILE_MODE = 0o640
@@ -40,6 +41,7 @@ def begin_log(path: Path) -> BinaryIO:
 
     Raises: LogUnwritable.
     """
+    require_leave()
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         close_directory_of_logs(path.parent)

@@ -83,6 +83,11 @@ class Child:
             self._control.close()
         return self.returncode
 
+    def forget(self) -> None:
+        """Wait no more for a child that does not die; the nursery takes its leave."""
+        self.returncode = -signal.SIGKILL
+        self._control.close()
+
     def kill(self) -> None:
         """Kill it and everything that it started."""
         with suppress(ProcessLookupError):

@@ -12,6 +12,7 @@ import os
 import stat
 
 from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.fence import require_leave
 
 CAPABILITIES = "security.capability"
 _BITS = {stat.S_ISUID: "set-uid", stat.S_ISGID: "set-gid"}
@@ -75,6 +76,7 @@ def _dropped(name: str, *, above: int) -> list[str]:
         mode = os.fstat(fd).st_mode
         if not stat.S_ISREG(mode):
             return []
+        require_leave()
         removed = _bits(mode)
         if removed:
             os.fchmod(fd, stat.S_IMODE(mode) & 0o1777)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import selectors
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import provisioner
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.1
+BEAT = b"."
+READ_BYTES = 4096
 
 _PACKAGE_PARENT = str(Path(provisioner.__file__).resolve().parent.parent)
 _BARE_START = (
@@ -54,14 +58,43 @@ def die_with_parent(parent_pid: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def json_lines(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any] | None]:
+def end_without_beats(
+    silent_seconds: float, *, on_word: Callable[[bytes], None] = lambda said: None
+) -> None:
+    """End this process at once when its worker falls silent on standard input.
+
+    The worker sends `BEAT` each time it still has leave. One that was stopped, or cut
+    off from the database, sends nothing, and another may go on with its step soon.
+    Time in which the machine sleeps counts. `on_word` gets what was said.
+    """
+    threading.Thread(
+        target=_listen, args=[silent_seconds, on_word], daemon=True
+    ).start()
+
+
+def _listen(silent_seconds: float, on_word: Callable[[bytes], None]) -> None:
+    heard_at = time.clock_gettime(time.CLOCK_BOOTTIME)
+    while True:
+        ready, _, _ = select.select([0], [], [], silent_seconds / 5)
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        if now - heard_at > silent_seconds:
+            os._exit(1)
+        if ready:
+            said = os.read(0, READ_BYTES)
+            if not said:
+                os._exit(1)  # the worker has ended
+            heard_at = now
+            on_word(said)
+
+
+def json_lines(stdout: IO[bytes] | None) -> Iterator[dict[str, Any] | None]:
     """Yield the JSON objects that a process writes, and {} at its end.
 
     Yields None ten times a second in between. Names that are not UTF-8 may be escaped
     as in JSON, or not at all.
     """
-    assert process.stdout is not None
-    descriptor, pending = process.stdout.fileno(), b""
+    assert stdout is not None
+    descriptor, pending = stdout.fileno(), b""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while True:

@@ -26,14 +26,16 @@ from provisioner.gateways.errors import (
     TransientGatewayError,
     Unreachable,
 )
-from provisioner.gateways.fence import require_leave
+from provisioner.gateways.fence import require_leave, silent_seconds
+from provisioner.gateways.hosts.beats import beat
 from provisioner.gateways.hosts.ownership import check_id, check_root
 from provisioner.gateways.hosts.processes import bare_command, json_lines
-from provisioner.gateways.hosts.rescues.place import Place
+from provisioner.gateways.hosts.rescues.place import PUBLISH, Place
 
 OPERATION = "rescue files"
 STALLED_AFTER_SECONDS = 600.0
 """After so long without a byte, the file server counts as not answering."""
+ENDS_WITHIN_SECONDS = 5.0
 
 _TAG = re.compile(r"[0-9a-z]{6}")
 
@@ -167,6 +169,7 @@ def archive_files(
         "uid": uid,
         "gid": gid,
         "only_complete": only_complete,
+        "silent_seconds": silent_seconds(),
         "metadata": {
             "workspace": workspace,
             "owner": owner,
@@ -214,6 +217,7 @@ def remove_leftovers(
 
     Complete archives are kept. Safe to repeat.
     """
+    require_leave()
     Place.clear(
         {
             "rescue_root": str(rescue_root),
@@ -249,14 +253,10 @@ def _run(
         stdout=subprocess.PIPE,
         cwd="/",
     )
-    with _ended_with_us(process):
-        feeder = threading.Thread(target=_feed, args=[process, order, rows])
-        feeder.start()
-        try:
-            return _listen(process, relay=relay, should_stop=should_stop)
-        finally:
-            _end(process)
-            feeder.join()
+    feeder = threading.Thread(target=_feed, args=[process, order, rows], daemon=True)
+    feeder.start()
+    with _ended_with_us(process, feeder):
+        return _listen(process, feeder=feeder, relay=relay, should_stop=should_stop)
 
 
 def _feed(
@@ -275,12 +275,15 @@ def _feed(
 def _listen(
     process: subprocess.Popen[bytes],
     *,
+    feeder: threading.Thread,
     relay: Callable[[dict[str, int]], None],
     should_stop: Callable[[], bool] | None,
 ) -> dict[str, Any]:
     moved_at = time.monotonic()
-    for line in json_lines(process):
+    for line in json_lines(process.stdout):
         require_leave()
+        if not feeder.is_alive():
+            beat(process.stdin)
         if should_stop is not None and should_stop():
             raise TransientGatewayError(
                 "The rescue was stopped before it was complete. None of it was kept.",
@@ -300,6 +303,8 @@ def _listen(
         moved_at = time.monotonic()
         if "progress" in line:
             relay(line["progress"])
+        elif "complete" in line:
+            beat(process.stdin, PUBLISH)
         elif "alive" not in line:
             return _outcome(line)
     raise AssertionError  # the last line is always an outcome
@@ -332,23 +337,28 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End the process: politely first, so that it cleans up."""
     process.terminate()
     try:
-        process.wait(timeout=5)
+        process.wait(timeout=ENDS_WITHIN_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
 
 
 @contextlib.contextmanager
-def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+def _ended_with_us(
+    process: subprocess.Popen[bytes], feeder: threading.Thread
+) -> Iterator[None]:
     try:
         yield
     finally:
+        _end(process)
         process.kill()
-        for pipe in (process.stdin, process.stdout):
+        feeder.join(ENDS_WITHIN_SECONDS)
+        # Who feeds holds the pipe as long as the process hangs in the kernel.
+        for pipe in (process.stdout, None if feeder.is_alive() else process.stdin):
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
         try:
-            process.wait(timeout=5)
+            process.wait(timeout=ENDS_WITHIN_SECONDS)
         except subprocess.TimeoutExpired:
             # It hangs in the kernel, on a dead mount, and ends when that answers.
             process.returncode = -9

@@ -20,26 +20,27 @@ import importlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from provisioner.gateways import errors
-from provisioner.gateways.fence import require_leave
+from provisioner.gateways.fence import require_leave, silent_seconds
+from provisioner.gateways.hosts.beats import beat
 from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
+from provisioner.gateways.hosts.processes import end_without_beats, json_lines
 
 UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
 READ_WITHIN_SECONDS = 1.0
 BEAT_EVERY_SECONDS = 1.0
-# After a longer silence all of us were stopped, not just busy.
-MOST_BEAT_SECONDS = 5.0
 SILENT_AFTER_SECONDS = 60.0
 POLL_EVERY_SECONDS = 1.0
+DIES_WITHIN_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 
@@ -83,7 +84,7 @@ def run_module_as(
         "uid": uid,
         "gid": gid,
         "parent": child.parent,
-        "worker": os.getpid(),
+        "silent_seconds": silent_seconds(),
     }
     noise = _Noise(child)
     try:
@@ -100,11 +101,23 @@ def run_module_as(
         raise
     finally:
         watch.end()
-        child.wait()
+        _end_of(child)
         noise.end()
-        for pipe in (child.stdin, child.stdout, child.stderr):
+        for pipe in (child.stdin, child.stdout):
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _end_of(child: Child) -> int:
+    """Wait for the end of a child that was killed or has answered.
+
+    One that hangs in the kernel, on a dead mount, ends when that answers.
+    """
+    try:
+        return child.wait(DIES_WITHIN_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.forget()
+        return -signal.SIGKILL
 
 
 def _forked_for(module: str, *, uid: int) -> Child:
@@ -133,6 +146,15 @@ class _Watch(threading.Thread):
         self._heard_at: float | None = time.monotonic()
         self._is_over = threading.Event()
         self.killed_because = ""
+        self._killed_at = 0.0
+
+    @property
+    def is_hanging(self) -> bool:
+        """Whether it was killed and does not end: it hangs in the kernel."""
+        return bool(
+            self.killed_because
+            and time.monotonic() - self._killed_at > DIES_WITHIN_SECONDS
+        )
 
     def run(self) -> None:
         while not self._is_over.wait(POLL_EVERY_SECONDS):
@@ -161,6 +183,7 @@ class _Watch(threading.Thread):
         self.join()
 
     def _kill(self, because: str) -> None:
+        self._killed_at = time.monotonic()
         self.killed_because = because
         self._child.kill()
         self._is_over.set()
@@ -175,9 +198,9 @@ class _Noise:
         self._reader.start()
 
     def _read(self, child: Child) -> None:
-        # A process that the child started may keep it open; then we close it.
-        with contextlib.suppress(OSError, ValueError):
-            for line in child.stderr:
+        # Until the last process that has the other end is gone.
+        with contextlib.suppress(OSError), child.stderr as stderr:
+            for line in stderr:
                 self._lines.append(line)
                 del self._lines[:-LINES_OF_STDERR_KEPT]
 
@@ -196,11 +219,16 @@ def _converse(
     watch: _Watch,
 ) -> Json:
     with contextlib.suppress(BrokenPipeError):
-        child.stdin.write(json.dumps(order).encode())
-        child.stdin.close()
-    for line in child.stdout:
-        said: Json = json.loads(line)
-        require_leave()
+        child.stdin.write(json.dumps(order).encode() + b"\n")
+        child.stdin.flush()
+    for said in json_lines(child.stdout):
+        if watch.is_hanging:
+            break
+        beat(child.stdin)
+        if said is None:
+            continue
+        if not said:
+            break
         with watch.not_listening():
             if "progress" in said:
                 on_progress(said["progress"])
@@ -213,7 +241,7 @@ def _converse(
         else:
             result: Json = said["result"]
             return result
-    code = child.wait()
+    code = _end_of(child)
     reason = noise.end() or f"exit code {code}"
     raise _child_failed(
         f"The process that worked as uid {order['uid']} ended without an answer: "
@@ -277,28 +305,12 @@ def _answers() -> Callable[[Json], None]:
     return say
 
 
-def _beat(say: Callable[[Json], None], *, parent: int) -> None:
-    """Report that we are alive until we end. Libraries that work for long let this run.
-
-    If the parent was stopped, or all of us were for longer than allowed, another worker
-    may have taken over: then we end at once.
-    """
+def _beat(say: Callable[[Json], None]) -> None:
+    """Report that we are alive until we end, whatever a library is busy with."""
     with contextlib.suppress(OSError):
         while True:
-            began = time.clock_gettime(time.CLOCK_BOOTTIME)
             time.sleep(BEAT_EVERY_SECONDS)
-            slept = time.clock_gettime(time.CLOCK_BOOTTIME) - began
-            if slept > MOST_BEAT_SECONDS or _is_stopped(parent):
-                os._exit(1)
             say({"alive": True})
-
-
-def _is_stopped(pid: int) -> bool:
-    """Return whether a signal has stopped a process (proc(5), field 3)."""
-    with contextlib.suppress(OSError):
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        return stat.rpartition(")")[2].split()[0] in ("T", "t")
-    return False  # ended, so that the kernel ends us; or hidden from us
 
 
 def _general_class(error: errors.GatewayError) -> str:
@@ -312,13 +324,12 @@ def _general_class(error: errors.GatewayError) -> str:
 
 def do_as_ordered() -> None:
     """Read an order from standard input, run it, and answer on standard output."""
-    order = json.load(sys.stdin)
+    order = json.loads(sys.stdin.readline())
     say = _answers()
     module = importlib.import_module(order["module"])
     _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
-    threading.Thread(
-        target=_beat, args=[say], kwargs={"parent": order["worker"]}, daemon=True
-    ).start()
+    threading.Thread(target=_beat, args=[say], daemon=True).start()
+    end_without_beats(order["silent_seconds"])
     try:
         result = module.run(order["request"], lambda seen: say({"progress": seen}))
     except errors.GatewayError as error:

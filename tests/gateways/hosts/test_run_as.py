@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from provisioner.gateways import errors
+from provisioner.gateways import errors, fence
 from provisioner.gateways.hosts import run_as
+from provisioner.gateways.hosts.nursery import Child
 from provisioner.gateways.hosts.run_as import (
     ChildFailed,
     ModuleBroke,
@@ -148,7 +150,7 @@ def test_a_child_says_that_it_lives_until_nobody_reads_it(
         if len(beats) == 3:
             raise BrokenPipeError
 
-    run_as._beat(say, parent=os.getpid())
+    run_as._beat(say)
 
     assert beats == [{"alive": True}] * 3
 
@@ -197,13 +199,43 @@ def test_a_child_dies_with_its_parent() -> None:
     wait_until_ended(child)
 
 
-def test_a_child_knows_whether_its_worker_was_stopped() -> None:
-    with subprocess.Popen(["sleep", "60"]) as worker:
-        try:
-            assert not run_as._is_stopped(worker.pid)
-            os.kill(worker.pid, signal.SIGSTOP)
-            os.waitpid(worker.pid, os.WUNTRACED)
-            assert run_as._is_stopped(worker.pid)
-        finally:
-            worker.kill()
-    assert not run_as._is_stopped(worker.pid)  # the kernel ends us then
+def test_a_child_that_does_not_die_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that waits for a dead file server is killed, and goes on waiting."""
+    monkeypatch.setattr(Child, "kill", lambda child: None)
+    monkeypatch.setattr(run_as, "DIES_WITHIN_SECONDS", 0.2)
+    pids: list[int] = []
+    began = time.monotonic()
+
+    try:
+        with pytest.raises(ChildFailed, match=r"longer than 1 second"):
+            run("sleep", timeout_seconds=1, on_progress=lambda s: pids.append(s["pid"]))
+        assert time.monotonic() - began < 10
+    finally:
+        os.kill(pids[0], signal.SIGKILL)
+
+
+class Given:
+    """Leave for a worker that is taken for dead soon."""
+
+    silent_seconds = 0.5
+
+    def __call__(self) -> None:
+        """Permit."""
+
+
+def test_a_child_whose_worker_is_silent_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that was stopped, or hears nothing of the database, is silent."""
+    monkeypatch.setattr(run_as, "beat", lambda stdin: None)
+
+    with fence.asking(Given()), pytest.raises(ChildFailed):
+        run("sleep", timeout_seconds=20)
+
+
+def test_a_child_whose_worker_is_heard_goes_on() -> None:
+    with (
+        fence.asking(Given()),
+        pytest.raises(ChildFailed, match=r"longer than 2 seconds"),
+    ):
+        run("sleep", timeout_seconds=2)

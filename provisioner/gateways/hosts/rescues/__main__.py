@@ -7,22 +7,21 @@ import errno
 import json
 import os
 import signal
-import stat
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
 from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
-from provisioner.gateways.hosts.processes import die_with_parent
-from provisioner.gateways.hosts.rescues.place import NoPlace, Place
-from provisioner.gateways.hosts.rescues.reading import Tree
+from provisioner.gateways.hosts.processes import die_with_parent, end_without_beats
+from provisioner.gateways.hosts.rescues.place import PUBLISH, NoPlace, Place
+from provisioner.gateways.hosts.rescues.reading import CannotCheck, Tree
 from provisioner.gateways.hosts.rescues.verifying import Damaged, verify
 from provisioner.gateways.hosts.rescues.writing import TAR, Archive
 
 Json = dict[str, Any]
-STAT_BLOCK_BYTES = 512
 
 
 class _Stopped(BaseException):
@@ -71,8 +70,13 @@ def _archive(order: Json) -> Json:
     root = os.open(order["root"], ENTER)
     tree = Tree(root, uid=order["uid"], gid=order["gid"])
     entries = list(_entries())
+    may_publish = threading.Event()
+    end_without_beats(
+        order["silent_seconds"],
+        on_word=lambda said: may_publish.set() if PUBLISH in said else None,
+    )
     with contextlib.suppress(_Incomplete), Place.prepared(order) as place:
-        place.require_room(_bytes_of(entries, root=root))
+        place.require_room(_bytes_of(entries, tree))
         archive = Archive(
             place.directory,
             tree,
@@ -84,6 +88,8 @@ def _archive(order: Json) -> Json:
         if order["only_complete"] and archive.lacks_content:
             raise _Incomplete
         sums = verify(place.directory, beat=_Pulse().beat)
+        say(complete=True)
+        may_publish.wait()
         place.publish()
         return {
             "directory": place.path,
@@ -94,14 +100,12 @@ def _archive(order: Json) -> Json:
     return {"problems": archive.problems}
 
 
-def _bytes_of(entries: list[Json], *, root: int) -> int:
+def _bytes_of(entries: list[Json], tree: Tree) -> int:
     """Return the size of the contents without holes, as far as known."""
     total = 0
     for entry in entries:
-        with contextlib.suppress(OSError):
-            seen = os.stat(entry["path"], dir_fd=root, follow_symlinks=False)
-            if stat.S_ISREG(seen.st_mode):
-                total += min(seen.st_size, seen.st_blocks * STAT_BLOCK_BYTES)
+        with contextlib.suppress(CannotCheck):
+            total += tree.stored_bytes_of(entry["path"])
     return total
 
 

@@ -14,6 +14,8 @@ from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.room import Lack, lack_at
 
 Json = dict[str, Any]
+PUBLISH = b"P"
+"""What the worker says when the archive may get its final name."""
 
 _CODES = {
     errno.ENOSPC: ("rescue_disk_full", "there is no space left"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from provisioner.gateways.hosts.descent import ENTER
 
+STAT_BLOCK_BYTES = 512
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
@@ -92,6 +93,16 @@ class Tree:
         """
         status = self._status(path)
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+    def stored_bytes_of(self, path: str) -> int:
+        """Return what a plain file takes without its holes, 0 for anything else.
+
+        Raises: NotThere, BehindLink, CannotRead.
+        """
+        status = self._status(path)
+        if not stat.S_ISREG(status.st_mode):
+            return 0
+        return min(status.st_size, status.st_blocks * STAT_BLOCK_BYTES)
 
     def has_content(self, path: str) -> bool:
         """Return whether a plain file or a link has this path from the root.

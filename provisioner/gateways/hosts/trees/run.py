@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import IO, Any, Literal, NoReturn
 
 from provisioner.gateways.errors import Refused, TransientGatewayError, Unreachable
-from provisioner.gateways.fence import require_leave
+from provisioner.gateways.fence import require_leave, silent_seconds
+from provisioner.gateways.hosts.beats import beat
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.mounts import has_mounts_below, is_whole_filesystem
 from provisioner.gateways.hosts.processes import bare_command, json_lines
@@ -109,10 +110,10 @@ def run_walk(
     except OSError as error:
         relay.root_failed(error.errno or 0)
     with _walking(walker, root_fd, order) as process:
-        for line in json_lines(process):
+        for line in json_lines(process.stdout):
             now = time.monotonic()
             relay.told.seconds = now - began
-            require_leave()
+            beat(process.stdin)
             if should_stop is not None and should_stop():
                 relay.told.is_stopped = True
                 break
@@ -164,19 +165,21 @@ def _walking(
     """Start a walk; kill it at the end. Its stderr is ours, for bugs."""
     try:
         process = subprocess.Popen(  # noqa: S603 - our own module or what `build` made
-            [*_command(walker), *map(str, order)],
-            stdin=subprocess.DEVNULL,
+            [*_command(walker), str(silent_seconds()), *map(str, order)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[root_fd],
             cwd="/",
         )
     finally:
         os.close(root_fd)
+    assert process.stdin is not None
     assert process.stdout is not None
     try:
         yield process
     finally:
         process.kill()
+        process.stdin.close()
         process.stdout.close()
         try:
             process.wait(timeout=5)

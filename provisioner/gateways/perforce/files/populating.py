@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 
 from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.fence import require_leave
 from provisioner.gateways.perforce.batching import batches
 from provisioner.gateways.perforce.changes.submitted import SubmittedChanges
 from provisioner.gateways.perforce.connection import Connection
@@ -141,6 +142,7 @@ def _remove(root: str, places: Iterable[str]) -> int:
 
 
 def _remove_one(top: int, names: Sequence[str]) -> bool:
+    require_leave()
     *directories, name = names
     opened = [top]
     try:

@@ -109,13 +109,13 @@ static void take_owner(char **arguments) {
 
 /* Return the root, or NULL where this is no order. */
 static struct directory *take_order(int count, char **arguments) {
-  if (count < 5) return NULL;
-  order.removes = count == 5 && !strcmp(arguments[4], "remove");
-  if (!order.removes && (count != 8 || strcmp(arguments[4], "own"))) return NULL;
+  if (count < 6) return NULL;
+  order.removes = count == 6 && !strcmp(arguments[5], "remove");
+  if (!order.removes && (count != 9 || strcmp(arguments[5], "own"))) return NULL;
   struct directory *root = make_subdirectory(NULL, "");
-  root->fd = (int)number(arguments[2]);
-  order.has_mounts = number(arguments[3]);
-  if (!order.removes) take_owner(arguments + 5);
+  root->fd = (int)number(arguments[3]);
+  order.has_mounts = number(arguments[4]);
+  if (!order.removes) take_owner(arguments + 6);
   if (lseek(root->fd, 0, SEEK_SET)) give_up("root");
   return root;
 }
@@ -144,12 +144,14 @@ static void start(struct directory *root) {
 int main(int count, char **arguments) {
   struct directory *root = take_order(count, arguments);
   if (!root) {
-    fputs("usage: walk PARENT_PID ROOT_FD HAS_MOUNTS own UID GID IS_WHOLE\n"
-          "       walk PARENT_PID ROOT_FD HAS_MOUNTS remove\n",
+    fputs("usage: walk PARENT_PID SILENT_SECONDS ROOT_FD HAS_MOUNTS own UID GID "
+          "IS_WHOLE\n"
+          "       walk PARENT_PID SILENT_SECONDS ROOT_FD HAS_MOUNTS remove\n",
           stderr);
     return 2;
   }
   die_with((pid_t)number(arguments[1]));
+  mind_worker(arguments[2]);
   open_many_files();
   if (!begin(root->fd)) {
     printf("{\"root_failed\": %d}\n", errno);

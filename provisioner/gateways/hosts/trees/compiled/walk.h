@@ -1,20 +1,22 @@
 /* Gives a tree to an owner, or removes what is in it: everything below one open
    directory, with many threads.
 
-     walk PARENT_PID ROOT_FD HAS_MOUNTS own UID GID IS_WHOLE
-     walk PARENT_PID ROOT_FD HAS_MOUNTS remove
+     walk PARENT_PID SILENT_SECONDS ROOT_FD HAS_MOUNTS own UID GID IS_WHOLE
+     walk PARENT_PID SILENT_SECONDS ROOT_FD HAS_MOUNTS remove
 
    It never sees a path: it is given an open directory, and every name is looked up in
    the open directory that it was read from, without following a link. So nothing that
    happens to the tree meanwhile leads out of it. Where it was not built,
    `sequential.py` does the same and says the same JSON lines.
 
-   HAS_MOUNTS 1 says that something is mounted in the tree; IS_WHOLE 1 that the tree is
+   A worker that may still act says so on standard input, again and again; after
+   SILENT_SECONDS without a word, or at its end, the walk ends at once. HAS_MOUNTS 1 says that something is mounted in the tree; IS_WHOLE 1 that the tree is
    all there is of its filesystem, so that no file in it has a name outside.
 
    main.c starts it, walk.c reads directories, stacks.c keeps those that are to be read,
    entries.c acts on names, links.c decides about files with several names,
-   directories.c keeps descriptors, tell.c writes what the caller reads.
+   directories.c keeps descriptors, tell.c writes what the caller reads, mind.c ends us
+   with our worker.
 
    Needs Linux 5.8, for STATX_MNT_ID. Source: statx(2), openat(2), fchownat(2),
    unlinkat(2), getdents64(2). */
@@ -120,6 +122,9 @@ void make_stack(void);
 void push(struct directory *directory);
 struct directory *take(void);
 void finish_one(const struct counts *counts);
+
+/* mind.c */
+void mind_worker(const char *silent_seconds);
 
 /* walk.c: under `lock`. */
 void add_threads(unsigned wanted);

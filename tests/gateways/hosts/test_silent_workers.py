@@ -1,0 +1,172 @@
+"""Helpers end when their worker is stopped or cut off: another may have its step."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from provisioner.gateways.hosts.descent import ENTER
+from provisioner.gateways.hosts.processes import BEAT, bare_command
+from provisioner.gateways.hosts.rescues.place import PUBLISH
+from provisioner.gateways.hosts.trees import native
+from provisioner.gateways.hosts.trees.run import Walker
+from tests.gateways.hosts.trees import WALKERS, plant, walker_or_skip
+from tests.support.rescue_archives import GID, UID, root
+
+__all__ = ["root"]
+
+WITHIN_SECONDS = 20.0
+SILENT_SECONDS = 0.5
+# What takes a walk far longer than it may hear nothing.
+SHORTLY_SECONDS = 0.01
+FILES_IN_EACH = 500
+
+
+def command_of(walker: Walker) -> list[str]:
+    if walker == "sequential":
+        return bare_command("provisioner.gateways.hosts.trees.sequential")
+    return [str(native.build()), str(os.getpid())]
+
+
+@pytest.mark.parametrize("walker", WALKERS)
+def test_a_walk_whose_worker_is_silent_ends(walker: Walker, tmp_path: Path) -> None:
+    walker_or_skip(walker)
+    tree = tmp_path / "tree"
+    plant(tree, directories=7, files=FILES_IN_EACH)
+    root_fd = os.open(tree, ENTER)
+    order = [str(SHORTLY_SECONDS), str(root_fd), "0", "remove"]
+
+    with subprocess.Popen(
+        [*command_of(walker), *order],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=[root_fd],
+    ) as walk:
+        os.close(root_fd)
+        assert walk.wait(WITHIN_SECONDS) == 1
+
+    assert list(tree.iterdir())
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from provisioner.gateways import fence
+fence.SILENT_SECONDS = 0.5
+from provisioner.gateways.hosts.removal import remove_contents
+print(flush=True)
+remove_contents(Path(sys.argv[1]), walker="sequential")
+print("removed", flush=True)
+"""
+
+
+def walks_of(worker: subprocess.Popen[str]) -> list[int]:
+    tasks = Path(f"/proc/{worker.pid}/task")
+    return [
+        int(child)
+        for task in tasks.iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+
+
+def test_a_walk_of_a_stopped_worker_removes_nothing_more(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    plant(tree, directories=9, files=FILES_IN_EACH)
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, str(tree)],
+        cwd=settings.BASE_DIR,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as worker:
+        try:
+            assert worker.stdout is not None
+            worker.stdout.readline()
+            while not (walks := walks_of(worker)):
+                assert worker.poll() is None
+            os.kill(worker.pid, signal.SIGSTOP)
+            os.kill(walks[0], signal.SIGSTOP)  # it works on slowly
+            time.sleep(2 * SILENT_SECONDS)
+            os.kill(walks[0], signal.SIGCONT)
+            ends = time.monotonic() + WITHIN_SECONDS
+            stat = Path(f"/proc/{walks[0]}/stat")
+            while ") Z " not in stat.read_text():
+                assert time.monotonic() < ends
+                time.sleep(0.01)
+        finally:
+            worker.kill()
+
+    assert list(tree.iterdir())
+
+
+def archiving(tree: Path) -> subprocess.Popen[bytes]:
+    """Start the process that archives one file, with its order."""
+    order = {
+        "root": str(tree),
+        "rescue_root": str(tree.parent / "rescue"),
+        "owner": "alice",
+        "name": "hers-20260101T000000Z-abcdef0000",
+        "leftover": r"\.hers-.*",
+        "uid": UID,
+        "gid": GID,
+        "only_complete": True,
+        "silent_seconds": SILENT_SECONDS,
+        "metadata": {"workspace": "hers", "owner": "alice", "shelves": []},
+        "attachments": {},
+    }
+    process = subprocess.Popen(
+        bare_command("provisioner.gateways.hosts.rescues"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    rows = [order, {"path": "mine", "kind": "untracked"}]
+    for row in rows:
+        process.stdin.write(json.dumps(row).encode() + b"\n")
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    return process
+
+
+def names_in_rescue(tree: Path) -> list[str]:
+    return os.listdir(tree.parent / "rescue" / "alice")
+
+
+def said_by(process: subprocess.Popen[bytes], word: str) -> None:
+    """Read what it says up to a word."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if word in json.loads(line):
+            return
+    raise AssertionError(f"It did not say {word}.")
+
+
+def test_an_archive_gets_no_name_where_its_worker_is_silent(root: Path) -> None:
+    (root / "mine").write_text("work")
+
+    with archiving(root) as process:
+        said_by(process, "complete")
+        assert process.wait(WITHIN_SECONDS) == 1
+
+    assert all(name.startswith(".") for name in names_in_rescue(root))
+
+
+def test_an_archive_gets_its_name_once_its_worker_says_so(root: Path) -> None:
+    (root / "mine").write_text("work")
+
+    with archiving(root) as process:
+        assert process.stdin is not None
+        said_by(process, "complete")
+        process.stdin.write(BEAT)
+        process.stdin.write(PUBLISH)
+        process.stdin.flush()
+        said_by(process, "archived")
+
+    assert names_in_rescue(root) == ["hers-20260101T000000Z-abcdef0000"]
