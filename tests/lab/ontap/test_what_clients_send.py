@@ -221,6 +221,11 @@ def test_relationships_are_deleted_by_query(rest: Rest) -> None:
         **{"destination.path": "svm_dev:nowhere"},
     )
     assert (gone.status_code, gone.json()["num_records"]) == (200, 0)
+    unknown = rest("DELETE", "/api/snapmirror/relationships", bogus="1")
+    assert rest.code(unknown) == "262179"
+    # A parameter of the verb selects nothing.
+    scope = rest("DELETE", "/api/snapmirror/relationships", destination_only="true")
+    assert rest.code(scope) == "262204"
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,24 @@ class Resource(Generic[T]):
         return record
 
 
+def require_selection(
+    call: Call, fields: FieldSet, *, besides: tuple[str, ...] = ()
+) -> None:
+    """Refuse to change or delete what no query selects, or one that asks the unknown.
+
+    `besides` are parameters of the verb; they are taken out of the filters.
+
+    Raises: OntapError 262204, 262179.
+    """
+    for name in besides:
+        call.filters.pop(name, None)
+    if not call.filters:
+        raise OntapError("262204")
+    for name in call.filters:
+        if not fields.knows(name):
+            raise OntapError("262179", target=name, field=name)
+
+
 def instance(call: Call, resource: Resource[T], row: T) -> Reply:
     """Answer a GET of one record; query filters are tolerated and decide nothing."""
     _check_filters(call, resource.fields)

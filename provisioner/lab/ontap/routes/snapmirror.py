@@ -9,6 +9,7 @@ from provisioner.lab.ontap.conventions.collection import (
     Resource,
     collection,
     instance,
+    require_selection,
     select,
 )
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted
@@ -234,6 +235,7 @@ _CHANGE: dict[str, Kind] = {
 _READ_ONLY = ("uuid", "source", "destination", "healthy", "transfer", "lag_time")
 _SIDE: dict[str, Kind] = {"list_destinations_only": boolean}
 _SCOPES = ("destination_only", "source_only", "source_info_only")
+_ALSO = ("force", "failover")
 
 
 def _of_source(call: Call) -> bool:
@@ -300,11 +302,8 @@ def delete_relationship(call: Call, uuid: str) -> Reply:
     """Delete a relationship, at one end or both."""
     store = call.array.store
     row, known = store.find(Relationship, uuid), store.find(Destination, uuid)
-    call.refuse_query(allowed=(*_SCOPES, "force", "failover"))
-    given = [name for name in _SCOPES if call.flag(name, default=False)]
-    if len(given) > 1:
-        raise OntapError("2", target=given[1], field=given[1], value="true")
-    scope = given[0].removesuffix("_only") if given else "both"
+    call.refuse_query(allowed=(*_SCOPES, *_ALSO))
+    scope = _scope(call)
     if row is not None:
         svm_uuid = row.destination_svm_uuid
     elif known is not None and scope.startswith("source"):
@@ -315,14 +314,22 @@ def delete_relationship(call: Call, uuid: str) -> Reply:
     return answer_job(call, job)
 
 
+def _scope(call: Call) -> str:
+    """Return which end is meant. Raises: OntapError 2 when two are."""
+    given = [name for name in _SCOPES if call.flag(name, default=False)]
+    if len(given) > 1:
+        raise OntapError("2", target=given[1], field=given[1], value="true")
+    return given[0].removesuffix("_only") if given else "both"
+
+
 def delete_relationships(call: Call) -> Reply:
-    """Delete every relationship that the query selects, at both ends."""
-    if not call.filters:
-        raise OntapError("262204")
+    """Delete every relationship that the query selects, at one end or both."""
+    scope = _scope(call)
+    require_selection(call, RELATIONSHIPS.fields, besides=(*_SCOPES, *_ALSO))
     rows = call.array.store.select(Relationship)
     jobs = [
         snapmirror.delete(
-            call.array, row.uuid, scope="both", svm_uuid=row.destination_svm_uuid
+            call.array, row.uuid, scope=scope, svm_uuid=row.destination_svm_uuid
         )
         for row, _ in select(call, RELATIONSHIPS, rows)
     ]
@@ -432,7 +439,13 @@ def change_transfer(call: Call, uuid: str, transfer_uuid: str) -> Reply:
 ROUTES = (
     Route("GET", _BASE, list_relationships, fields=RELATIONSHIPS.fields, query=_SIDE),
     Route("POST", _BASE, create_relationship, body=_CREATE),
-    Route("DELETE", _BASE, delete_relationships, fields=RELATIONSHIPS.fields),
+    Route(
+        "DELETE",
+        _BASE,
+        delete_relationships,
+        fields=RELATIONSHIPS.fields,
+        query=dict.fromkeys(_SCOPES, boolean),
+    ),
     Route(
         "GET",
         f"{_BASE}/<uuid>",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.lab.ontap.conventions.collection import collection, instance, select
+from provisioner.lab.ontap.conventions.collection import (
+    collection,
+    instance,
+    require_selection,
+    select,
+)
 from provisioner.lab.ontap.conventions.fields import Wanted
 from provisioner.lab.ontap.conventions.query import is_plain
 from provisioner.lab.ontap.conventions.values import (
@@ -270,13 +275,7 @@ def delete_volumes(call: Call) -> Reply:
 
 
 def _selected(call: Call) -> list[Volume]:
-    for name in ("force", "sizing_method"):
-        call.filters.pop(name, None)
-    if not call.filters:
-        raise OntapError("262204")
-    for name in call.filters:
-        if not VOLUMES.fields.knows(name):
-            raise OntapError("262179", target=name, field=name)
+    require_selection(call, VOLUMES.fields, besides=("force", "sizing_method"))
     return [row for row, _ in select(call, VOLUMES, _candidates(call))]
 
 
