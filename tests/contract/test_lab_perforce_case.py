@@ -52,6 +52,12 @@ def test_files_are_one_and_stay_as_they_were_first_written(ws: Workspace) -> Non
     assert files(ws, "//depot/main/É", "//depot/main/é") == ["//depot/Main/é"]
 
 
+def test_where_spells_a_path_as_the_view_does(ws: Workspace) -> None:
+    # Source: git's t9821, "Clone path".
+    [place] = ws.p4.run("where", "//depot/main/SRC/x")
+    assert place["depotFile"] == "//depot/Main/SRC/x"
+
+
 def test_their_order_has_no_case(ws: Workspace) -> None:
     ws.add({"a": "1\n", "B": "2\n"})
 

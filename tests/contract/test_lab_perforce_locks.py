@@ -169,6 +169,14 @@ def test_a_list_of_pending_changes_scans_those_alone(
     assert len(bruno.run("changes", "-m", "1", "-s", "submitted")) == 1
 
 
+def test_changes_of_a_path_scan_all_its_revisions(server: LabServer, bruno: P4) -> None:
+    # Source: git's t9818 asks a server with MaxScanRows for the newest of a path.
+    limit(server.connect(client="ws"), MaxScanRows=1)
+    with pytest.raises(P4Exception):
+        bruno.run("changes", "-m", "1", "//...")
+    assert bruno.messages[0].msgid == 4157
+
+
 def test_clients_that_a_server_sends_nothing_get_no_files(
     server: LabServer, bruno: P4
 ) -> None:

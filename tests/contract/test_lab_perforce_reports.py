@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from P4 import P4
+from P4 import P4, P4Exception
 
 from tests.support.lab_perforce import (
     LabServer,
@@ -256,8 +256,10 @@ def test_every_revision_of_a_file_is_told(ws: Workspace) -> None:
     assert [f["depotFile"][-1] for f in backwards] == ["b", "a"]
 
 
-def test_a_file_without_the_fields_is_not_told_of(ws: Workspace) -> None:
-    assert warned(ws.p4, "fstat", "-T", "action", "a") == [6519]
+def test_a_file_without_the_fields_is_a_failure(ws: Workspace) -> None:
+    # Source: git's t9810 and t9815 say `! p4 fstat -T action FILE` of a closed file.
+    with pytest.raises(P4Exception, match="no such field"):
+        ws.p4.run("fstat", "-T", "action", "a")
     ws.p4.run("edit", "a")
     assert ws.p4.run("fstat", "-T", "action", "a") == [{"action": "edit"}]
 

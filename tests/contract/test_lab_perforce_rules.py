@@ -53,6 +53,22 @@ def protections(server: LabServer) -> Iterator[Any]:
     admin.save_protect({"Protections": before})
 
 
+def test_everybody_is_super_until_a_server_is_protected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_P4PASSWD", "")
+    with lab_server(tmp_path, "--security", "0") as fresh:
+        joe = fresh.connect(client="neutral", user="joe")
+        joe.save_user({"User": "ann", "Email": "ann@x", "FullName": "Ann"}, "-f")
+        joe.save_protect(
+            {"Protections": ["write user * * //...", "super user joe * //..."]}
+        )
+
+        ann = fresh.connect(client="neutral", user="ann")
+        with pytest.raises(P4Exception, match="can't be changed from 'ann'"):
+            ann.save_user({"User": "bob", "Email": "b@x", "FullName": "Bob"}, "-f")
+
+
 def save(ws: Workspace, **fields: Any) -> None:
     ws.p4.save_client({**ws.p4.fetch_client(), **fields})
 

@@ -77,8 +77,13 @@ def parse_protection(text: str, *, number: int) -> Protection | None:
     )
 
 
+# Before the first `p4 protect` everybody is a super user.
+# Source: Helix Core administrator's guide, "When should protections be set?"
+UNPROTECTED = ["super user * * //..."]
+
+
 def default_lines(admin_user: str) -> list[str]:
-    """Return the table of a server that nobody has protected yet."""
+    """Return the table that the first `p4 protect` offers."""
     return ["write user * * //...", f"super user {admin_user} * //..."]
 
 

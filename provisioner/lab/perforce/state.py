@@ -12,7 +12,7 @@ from provisioner.lab.perforce.archives import Archives
 from provisioner.lab.perforce.configurables import Configurables
 from provisioner.lab.perforce.content import Content
 from provisioner.lab.perforce.database import Database
-from provisioner.lab.perforce.protections import Access, table_lines
+from provisioner.lab.perforce.protections import UNPROTECTED, Access, table_lines
 from provisioner.lab.perforce.specstore import (
     StoredSpec,
     all_specs,
@@ -80,6 +80,13 @@ class ServerState:
         """Return the protections table as lines."""
         return table_lines(self.database, admin_user=self.config.admin_user)
 
+    def _lines_in_force(self) -> list[str]:
+        """Return who may do what. A server with a password begins protected."""
+        is_protected = find_spec(self.database, kind="protect", name="protect")
+        if is_protected or self.config.admin_password:
+            return self.protection_lines()
+        return UNPROTECTED
+
     def groups_of(self, user: str) -> list[StoredSpec]:
         """Return the groups a user is in, by themselves or by a subgroup."""
         groups = list(all_specs(self.database, kind="group"))
@@ -98,7 +105,7 @@ class ServerState:
     def access(self, user: str, *, host: str | None = None) -> Access:
         """Return what a user may do; `host` None means from wherever."""
         groups = [group.name for group in self.groups_of(user)]
-        return Access(self.protection_lines(), user=user, groups=groups, host=host)
+        return Access(self._lines_in_force(), user=user, groups=groups, host=host)
 
     def ticket_lifetime(self, user: str) -> float:
         """Return how long a login lasts: the longest of the user's groups."""

@@ -18,6 +18,7 @@ from provisioner.lab.perforce.revisions import (
     REVISION_COLUMNS,
     Revision,
     changes_in,
+    revisions_in,
 )
 from provisioner.lab.perforce.wire import Value
 
@@ -72,10 +73,15 @@ def _count_scanned(request: Request, *, last: int | None) -> int:
     """Return how many rows a list reads that ends with the change `last`.
 
     Pending changes have a table of their own, db.changex; all others are read in the
-    order of their numbers.
+    order of their numbers. A path has its revisions read, whatever `-m` says.
 
-    Source: https://www.perforce.com/perforce/doc.current/schema/
+    Source: https://www.perforce.com/perforce/doc.current/schema/, and for paths git's
+    t9818, which asks a server for `changes -m 1 //depot/...`.
     """
+    if request.args:
+        database = request.state.database
+        sets = file_sets(request)
+        return sum(1 for wanted in sets for _ in revisions_in(database, wanted))
     conditions, parameters = ["change>=?"], [request.number("e", default=0)]
     if request.options.get("s") in ("pending", "shelved"):
         conditions.append("status='pending'")

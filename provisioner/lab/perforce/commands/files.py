@@ -134,7 +134,12 @@ def _mappings(client: Client, wanted: FileSet) -> Iterable[tuple[str, str, str]]
         if wanted.in_client_syntax:
             depot_path = client.view.to_depot(pattern)
             return [("", depot_path, pattern)] if depot_path else []
-        return [("", pattern, place) for place in client.view.all_to_client(pattern)]
+        return [
+            # Where case does not count, a path is told as the view spells it, as
+            # P4.Map does.
+            ("", client.view.to_depot(place) or pattern, place)
+            for place in client.view.all_to_client(pattern)
+        ]
     return _joined_lines(client, wanted)
 
 

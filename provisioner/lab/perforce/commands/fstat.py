@@ -46,7 +46,7 @@ def fstat(request: Request) -> None:
             if client
             else {}
         )
-        found = False
+        found = lacks_fields = False
         for path, revision in _fstat_files(request, wanted, opened):
             item, takes = opened.get(path), resolves.get(path, [])
             if not _passes(request, path, client, haves, item):
@@ -64,9 +64,8 @@ def fstat(request: Request) -> None:
                 continue
             if fields:
                 record = {k: v for k, v in record.items() if k in fields}
-                # A file that has none of the fields is as good as none: git-p4's
-                # tests take `fstat -T action` for whether a file is open.
                 if not record:
+                    lacks_fields = True
                     continue
             found = True
             if limit and shown == limit:
@@ -81,9 +80,17 @@ def fstat(request: Request) -> None:
                         {"data": f"{name} {value!s}".rstrip(), "level": 1},
                     )
                 request.info("")
-        if not found:
+        if lacks_fields and not found:
+            # A failure, not a warning: git-p4's tests take the exit of
+            # `fstat -T action` for whether a file is open. The text is inferred.
+            text = f"{wanted.typed} - no such field(s)."
+            request.say_freely(_FAILURE, text)
+        elif not found:
             request.say(wanted.nothing_found, argc=wanted.typed)
 
+
+# The class of a message that makes a client exit with 1.
+_FAILURE = 7198
 
 # Flags of before 2004.2 and the letters they became. Source: p4 help fstat.
 _OLD_FLAGS = (
