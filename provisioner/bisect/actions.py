@@ -19,7 +19,7 @@ from provisioner.bisect.refusals import BisectionOver, NotBeingTried, TooManyCom
 from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import snapshots_for_trials
-from provisioner.catalog.refusals import NoSnapshot
+from provisioner.catalog.refusals import NoSnapshot, require_not_archived
 from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.queueing import defer
@@ -54,7 +54,7 @@ def bisection_start(
     The command is run in a clone for each trial, as `by`; without one people decide.
     Asking for what is under way already answers with that.
 
-    Raises: InvalidRequest, OutOfScope, AccountIncomplete, NoSnapshot.
+    Raises: InvalidRequest, OutOfScope, AccountIncomplete, TemplateArchived, NoSnapshot.
     """
     if not 0 < good < bad <= LARGEST_CHANGE:
         raise InvalidRequest("Give a good change, and a bad one that is later.")
@@ -63,6 +63,7 @@ def bisection_start(
     if by.uid is None or by.gid is None:
         raise AccountIncomplete(username=by.username)
     permissions.require_in_scope(by, template=template, purpose=PURPOSE)
+    require_not_archived(template)
     if not snapshots_for_trials(template):
         raise NoSnapshot(template=template.name)
     asked = {

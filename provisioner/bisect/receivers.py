@@ -9,8 +9,9 @@ from django.dispatch import receiver
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.models import Event
-from provisioner.bisect.models import BisectionOperation, Trial
+from provisioner.bisect.models import Bisection, BisectionOperation, Trial
 from provisioner.bisect.sweeps import GO_ON_BISECTING
+from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.engine.queueing import defer
 from provisioner.workspaces.events import asks_how_to_make
 from provisioner.workspaces.models import Workspace
@@ -34,3 +35,14 @@ def go_on(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
     for trial in Trial.objects.filter(workspace=instance.workspace_id, verdict=""):
         job = app.configure_task(GO_ON_BISECTING, queue="sweeps")
         defer(job, bisection_id=trial.bisection_id)
+
+
+register_dependent(
+    Dependent(
+        one="bisection under way",
+        many="bisections under way",
+        rows=lambda template: Bisection.objects.filter(
+            template=template, state=Bisection.State.RUNNING
+        ),
+    )
+)

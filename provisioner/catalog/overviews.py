@@ -15,8 +15,8 @@ from provisioner.catalog.freshness import (
     pauses_of,
     policy_in,
 )
-from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import snapshot_before, templates_to_choose_from
+from provisioner.catalog.models import Snapshot, Template, TemplateOperation
+from provisioner.catalog.queries import snapshot_before, templates_ever
 from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
@@ -140,7 +140,7 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     )
     newest = of_it.select_related(None).select_related("requested_by")
     builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
-    visible = templates_to_choose_from(user).select_related(*_REFRESHED_BY)
+    visible = templates_ever(user).select_related(*_REFRESHED_BY)
     template = visible.filter(pk=pk).first()
     if template is None:
         return None
@@ -149,7 +149,7 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         template=template,
         snapshots=snapshots_of(template),
         last=operation_overview(builds[0]) if builds else None,
-        builds=builds,
+        builds=[each for each in builds if each.kind == TemplateOperation.BUILD],
         freshness=freshness_of(template),
         policy=policy_in(getattr(template, "refresh_policy", None)),
         pauses=pauses_of(template),
@@ -160,7 +160,9 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
 
 def _roll_back_to(template: Template, builds: list[Operation]) -> Snapshot | None:
     """Return what can be held instead of what the newest build, which failed, was."""
-    if not builds or builds[0].state != Operation.State.FAILED:
+    newest = builds[0] if builds else None
+    is_build = newest is not None and newest.kind == TemplateOperation.BUILD
+    if newest is None or not is_build or newest.state != Operation.State.FAILED:
         return None
-    before = snapshot_before(template, build=builds[0])
+    before = snapshot_before(template, build=newest)
     return None if before is None or before.is_held else before

@@ -61,6 +61,29 @@ def templates_to_choose_from(user: User) -> QuerySet[Template]:
     return templates.select_related("site__perforce_server")
 
 
+def templates_ever(user: User) -> QuerySet[Template]:
+    """Return the templates to choose from and those that were deleted."""
+    templates = Template.with_deleted.filter(in_scope(user, by="pk"))
+    return templates.select_related("site__perforce_server", "owner", "archived_by")
+
+
+def is_archived(templates: QuerySet[Template], which: str) -> QuerySet[Template]:
+    """Keep those that are not archived; with "only" those that are, with "all" both."""
+    if which == "all":
+        return templates
+    return templates.filter(archived_at__isnull=which != "only")
+
+
+def templates_offered_to(user: User) -> QuerySet[Template]:
+    """Return templates as `templates_visible_to`, without those that are archived."""
+    return is_archived(templates_visible_to(user), "")
+
+
+def offered_count(user: User) -> int:
+    """Return how many templates `templates_offered_to` has."""
+    return is_archived(templates_to_choose_from(user), "").count()
+
+
 def templates_visible_to(user: User) -> QuerySet[Template]:
     """Return all templates, each with `default_snapshot_id`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.lib.refusals import ActionRefused
 
 
@@ -48,9 +48,22 @@ class NothingToRollBackTo(ActionRefused):
 
 
 class TemplateBusy(ActionRefused):
-    """The template “{name}” is being built. Wait for that build to end."""
+    """The template “{name}” is being built or deleted. Wait for that to end."""
 
     code = "template_busy"
+
+
+class TemplateArchived(ActionRefused):
+    """The template “{name}” is archived: nobody gets a new workspace of it, and it is
+    not built. Choose another one, or ask its owner to unarchive it."""
+
+    code = "template_archived"
+
+
+class TemplateNeeded(ActionRefused):
+    """The template “{name}” is still needed by {what}. See to these first."""
+
+    code = "template_needed"
 
 
 class NothingToStop(ActionRefused):
@@ -72,6 +85,15 @@ class NothingToRefresh(ActionRefused):
     be brought up to date. Build all of it first."""
 
     code = "nothing_to_refresh"
+
+
+def require_not_archived(template: Template) -> None:
+    """Refuse what is for templates in use.
+
+    Raises: TemplateArchived.
+    """
+    if template.is_archived:
+        raise TemplateArchived(name=template.name)
 
 
 def require_offered(snapshot: Snapshot) -> None:

@@ -16,10 +16,11 @@ T = Template.State
 
 
 TEMPLATE_TRANSITIONS: dict[Template.State, tuple[Template.State, ...]] = {
-    T.NEW: (T.BUILDING,),
+    T.NEW: (T.BUILDING, T.DELETING),
     T.BUILDING: (T.READY, T.FAILED),
-    T.READY: (T.BUILDING, T.FAILED),
-    T.FAILED: (T.BUILDING,),
+    T.READY: (T.BUILDING, T.FAILED, T.DELETING),
+    T.FAILED: (T.BUILDING, T.DELETING),
+    T.DELETING: (T.DELETED, T.FAILED),
 }
 
 

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.catalog.overviews import TemplateOverview
 from provisioner.engine.models import Operation
 from provisioner.web.notices import Action, Level, Notice
@@ -43,6 +43,7 @@ class TemplatePage:
     def notices(self) -> list[Notice]:
         """What has to be said first, the most important first."""
         return [
+            *self._archived(),
             *self._failed(),
             *self._held(),
             *self._no_default(),
@@ -79,6 +80,8 @@ class TemplatePage:
     def freshness(self) -> str:
         """How far what new workspaces get is behind the depot."""
         freshness = self.overview.freshness
+        if self.template.is_archived:
+            return "Not followed while it is archived"
         if freshness is None:
             is_known_soon = self.overview.has_default
             return (
@@ -100,6 +103,8 @@ class TemplatePage:
     def _for_users(self) -> Iterator[Action]:
         if not self.overview.has_available or self.user.uid is None:
             return
+        if self.template.is_archived:
+            return
         yield Action(
             label="Get a workspace", url=self._url("workspace-create"), look="primary"
         )
@@ -112,6 +117,8 @@ class TemplatePage:
         is_building = last is not None and last.is_running
         if is_building or not permissions.can_manage_templates(self.user):
             return
+        if self.template.is_archived:
+            return
         build = self._url("template-build")
         yield Action(
             label="Build the newest change", url=build, is_post=True, icon="build"
@@ -119,9 +126,66 @@ class TemplatePage:
         yield Action(label="Build with options…", url=build, look="link")
         yield Action(label="Edit", url=self._url("template-edit"), look="link")
 
+    @property
+    def life(self) -> list[Action]:
+        """What becomes of it, for who looks after it."""
+        if not self.may_change or self._is_going:
+            return []
+        links = [
+            ("Rename", "template-rename"),
+            ("Change owner", "template-owner"),
+            *([] if self.template.is_archived else [("Archive…", "template-archive")]),
+        ]
+        if permissions.can_manage_templates(self.user):
+            links.append(("Delete…", "template-delete"))
+        return [
+            Action(label=label, url=self._url(name), look="link")
+            for label, name in links
+        ]
+
+    @property
+    def _is_going(self) -> bool:
+        """Whether it is deleted, or about to be."""
+        State = Template.State
+        return self.template.state in (State.DELETING, State.DELETED)
+
+    def _archived(self) -> Iterator[Notice]:
+        template = self.template
+        if template.archived_by is None:
+            return
+        by = template.archived_by.username
+        if template.state == Template.State.DELETED:
+            yield Notice(
+                level=Level.INFO,
+                title="This template was deleted",
+                texts=("Its builds and their logs are kept.",),
+            )
+            return
+        unarchive = Action(
+            label="Unarchive", url=self._url("template-unarchive"), is_post=True
+        )
+        yield Notice(
+            level=Level.INFO,
+            title=format_html("Archived by {} {}", by, ago(template.archived_at)),
+            texts=(
+                *filter(None, (template.archive_reason,)),
+                "Nobody gets a new workspace of it. Existing ones live on.",
+            ),
+            actions=(unarchive,) if self.may_change and not self._is_going else (),
+        )
+
     def _failed(self) -> Iterator[Notice]:
         template, last = self.template, self.overview.last
         if template.state != Template.State.FAILED:
+            return
+        if last is not None and last.operation.kind == TemplateOperation.DELETE:
+            yield Notice(
+                level=Level.ERROR,
+                title="It could not be deleted",
+                texts=(template.status_message,),
+                actions=self._again,
+                is_urgent=True,
+            )
             return
         actions = []
         if last is not None:
@@ -137,6 +201,12 @@ class TemplatePage:
             actions=tuple(actions),
             is_urgent=True,
         )
+
+    @property
+    def _again(self) -> tuple[Action, ...]:
+        if not permissions.can_manage_templates(self.user):
+            return ()
+        return (Action(label="Delete it again…", url=self._url("template-delete")),)
 
     def _held(self) -> Iterator[Notice]:
         held = next(
@@ -166,6 +236,8 @@ class TemplatePage:
             )
 
     def _not_refreshed(self) -> Iterator[Notice]:
+        if self.template.is_archived:
+            return
         for pause in self.overview.pauses:
             yield Notice(level=Level.WARNING, texts=(pause,))
         if self.overview.watch_error:

@@ -8,7 +8,7 @@ from provisioner.api.routes import Route
 from provisioner.catalog.api.checks import TemplateCheckViewSet
 from provisioner.catalog.api.snapshots import SnapshotViewSet
 from provisioner.catalog.api.templates import TemplateViewSet
-from provisioner.catalog.views import refresh, snapshots, templates
+from provisioner.catalog.views import lifecycle, refresh, snapshots, templates
 
 urlpatterns: list[URLPattern] = [
     path("templates/new/", templates.template_create, name="template-create"),
@@ -26,6 +26,31 @@ urlpatterns: list[URLPattern] = [
         name="template-refresh",
     ),
     path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
+    path(
+        "templates/<int:pk>/rename/",
+        lifecycle.template_rename,
+        name="template-rename",
+    ),
+    path(
+        "templates/<int:pk>/owner/",
+        lifecycle.template_owner,
+        name="template-owner",
+    ),
+    path(
+        "templates/<int:pk>/archive/",
+        lifecycle.template_archive,
+        name="template-archive",
+    ),
+    path(
+        "templates/<int:pk>/unarchive/",
+        lifecycle.template_unarchive,
+        name="template-unarchive",
+    ),
+    path(
+        "templates/<int:pk>/delete/",
+        lifecycle.template_delete,
+        name="template-delete",
+    ),
     path(
         "templates/<int:pk>/roll-back/",
         snapshots.template_roll_back,

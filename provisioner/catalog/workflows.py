@@ -10,7 +10,14 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.catalog.queries import in_scope
 from provisioner.catalog.states import set_template_state
-from provisioner.catalog.steps import commands, contents, pruning, publishing, volume
+from provisioner.catalog.steps import (
+    commands,
+    contents,
+    deleting,
+    pruning,
+    publishing,
+    volume,
+)
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
@@ -28,6 +35,9 @@ from provisioner.engine.workflow import (
 from provisioner.sites.models import Site
 
 log = structlog.get_logger(__name__)
+
+
+_MOVING = (Template.State.BUILDING, Template.State.DELETING)
 
 
 def _is_clean_build(operation: Operation) -> bool:
@@ -104,6 +114,35 @@ TEMPLATE_BUILD = (
 )
 
 
+TEMPLATE_DELETE = (
+    StepSpec("clones", "Check for clones", deleting.ensure_no_clones, STORAGE),
+    StepSpec(
+        "client",
+        "Delete the client",
+        deleting.ensure_client_deleted,
+        PERFORCE,
+        ("clones",),
+        perforce=LIGHT,
+    ),
+    StepSpec("unmount", "Unmount it", deleting.ensure_unmounted, STORAGE, ("client",)),
+    StepSpec(
+        "destroy",
+        "Delete the volume",
+        deleting.ensure_volume_deleted,
+        STORAGE,
+        ("unmount",),
+    ),
+    StepSpec(
+        "gone",
+        "Prove that nothing is left",
+        deleting.ensure_nothing_left,
+        PERFORCE,
+        ("destroy",),
+        perforce=LIGHT,
+    ),
+)
+
+
 def _subject(operation: Operation) -> Template:
     return operation.subject.template
 
@@ -112,12 +151,18 @@ def _is_ready(operation: Operation) -> None:
     set_template_state(_subject(operation), Template.State.READY)
 
 
+def _is_deleted(operation: Operation) -> None:
+    set_template_state(
+        _subject(operation), Template.State.DELETED, actor=operation.requested_by
+    )
+
+
 def _has_failed(operation: Operation, failure: Failure) -> None:
     _fail(_subject(operation), failure)
 
 
 def _fail(template: Template, failure: Failure) -> None:
-    if template.state == Template.State.BUILDING:
+    if template.state in _MOVING:
         set_template_state(
             template,
             Template.State.FAILED,
@@ -127,15 +172,14 @@ def _fail(template: Template, failure: Failure) -> None:
 
 
 def _fail_lost() -> None:
-    """Say of each template that no operation builds that its build was lost."""
-    for template in Template.objects.filter(state=Template.State.BUILDING).exclude(
+    """Say of each template that no operation builds or deletes that this was lost."""
+    for template in Template.objects.filter(state__in=_MOVING).exclude(
         subject__operations__state=Operation.State.RUNNING
     ):
         with transaction.atomic():
             row = Template.objects.select_for_update(of=("self",)).get(pk=template.pk)
             running = row.operations.filter(state=Operation.State.RUNNING)
-            is_building = row.state == Template.State.BUILDING
-            if is_building and not running.exists():
+            if row.state in _MOVING and not running.exists():
                 log.warning("template_lost", template_id=row.pk)
                 _fail(row, LOST)
 
@@ -161,6 +205,15 @@ register(
     Workflow(
         steps=TEMPLATE_BUILD,
         on_success=_is_ready,
+        on_failure=_has_failed,
+        run=TemplateRun,
+    ),
+)
+register(
+    TemplateOperation.DELETE,
+    Workflow(
+        steps=TEMPLATE_DELETE,
+        on_success=_is_deleted,
         on_failure=_has_failed,
         run=TemplateRun,
     ),

@@ -23,7 +23,7 @@ exit codes:
   1  it failed at the server; its sentence is on standard error
   2  this was not called as it has to be
   3  refused: what was asked for is not possible now, or not yours to ask
-  4  there is no such workspace or bisection
+  4  there is no such workspace, template, snapshot or bisection
   5  the server cannot be reached, or stayed too busy
   6  not signed in
   7  still under way when --timeout was over; the work goes on
@@ -593,6 +593,7 @@ def print_workspace(workspace: Json) -> None:
         "step": where_it_is(workspace) if workspace["state"] in MOVING else "",
         "owner": workspace["owner"],
         "template": f"{workspace['template']} at change {workspace['change']}",
+        "withdrawn": workspace["snapshot"]["withdraw_reason"],
         "purpose": workspace["purpose"],
         "path": workspace["path"],
         "client": workspace["client"],
@@ -600,6 +601,10 @@ def print_workspace(workspace: Json) -> None:
         "start": workspace["start"]["sentence"],
         "lease": workspace["lease"]["sentence"],
     }
+    print_rows(rows)
+
+
+def print_rows(rows: Json) -> None:
     for title, value in rows.items():
         if value != "":
             print(f"{title:9} {plain(value)}")
@@ -748,17 +753,23 @@ def run_list(args: argparse.Namespace) -> None:
         query["state"] = args.state
     elif not args.all:
         query["retired"] = "false"
-    found: list[Json] = []
-    while query:
-        page = server.ask("GET", "workspaces", query=query)
-        found += page["results"]
-        query = dict(parse_qsl(urlsplit(page["next"] or "").query))
+    found = all_pages(server, "workspaces", query)
     if args.json:
         print_json(found)
     elif found:
         print_table([list_heading(), *map(list_row, found)])
     else:
         tell("There is no such workspace.")
+
+
+def all_pages(server: Server, path: str, query: Json) -> list[Json]:
+    """Return the rows of a list, page after page."""
+    found: list[Json] = []
+    while query:
+        page = server.ask("GET", path, query=query)
+        found += page["results"]
+        query = dict(parse_qsl(urlsplit(page["next"] or "").query))
+    return found
 
 
 def owner_of(server: Server) -> str:
@@ -976,13 +987,225 @@ def print_bisection(bisection: Json) -> None:
         "why": bisection["status_message"],
         "path": current["path"] if current else "",
     }
-    for title, value in rows.items():
-        if value != "":
-            print(f"{title:9} {plain(value)}")
+    print_rows(rows)
     for trial in bisection["trials"]:
         verdict = trial["verdict"] or trial["workspace_state"]
         told = f"{trial['change']} {verdict}. {trial['reason']}".strip()
         print(f"{'trial':9} {plain(told)}")
+
+
+# --- templates and their snapshots
+
+
+def find_template(server: Server, args: argparse.Namespace) -> Json:
+    """Return the template with this id or name, archived or not.
+
+    Raises: Stop where there is none, or more than one.
+    """
+    wanted = id_or_name(args.template)
+    if isinstance(wanted, int):
+        return server.ask("GET", f"templates/{wanted}")
+    query: Json = {"name": wanted, "archived": "all"}
+    if args.site is not None:
+        query["site"] = args.site
+    found = server.ask("GET", "templates", query=query)["results"]
+    if not found:
+        raise Stop(NOT_FOUND, f"There is no template “{wanted}” for you to see.")
+    if len(found) > 1:
+        raise Stop(REFUSED, f"There is more than one “{wanted}”: give its --site.")
+    return dict(found[0])
+
+
+def run_templates(args: argparse.Namespace) -> None:
+    query: Json = {"limit": 200}
+    if args.archived:
+        query["archived"] = "only"
+    found = all_pages(server_of(args), "templates", query)
+    if args.json:
+        print_json(found)
+    elif found:
+        heading = ["ID", "NAME", "SITE", "STATE", "CHANGE", "OWNER", "TITLE"]
+        print_table([heading, *map(template_row, found)])
+    else:
+        tell("There is no such template.")
+
+
+def template_row(template: Json) -> list[str]:
+    default = template["snapshot"]
+    cells = [
+        *(template["id"], template["name"], template["site"]),
+        "archived" if template["archived_at"] else template["state"],
+        default["change"] if default else "-",
+        *(template["owner"], template["title"]),
+    ]
+    return [plain(cell) for cell in cells]
+
+
+def run_template(args: argparse.Namespace) -> None:
+    """Show a template, or do with it what was asked for."""
+    server = server_of(args)
+    has_value = args.what in ("rename", "owner")
+    if has_value != (args.value is not None):
+        how = "takes what it is to be" if has_value else "takes nothing more"
+        raise Stop(USAGE, f"“cloneyard template {args.what} TEMPLATE” {how}.")
+    template = find_template(server, args)
+    where = f"templates/{template['id']}"
+    if args.what == "needs":
+        print_needs(args, server.ask("GET", f"{where}/needs"))
+    elif args.what == "delete":
+        delete_template(server, args, template)
+    elif args.what == "rollback":
+        body = {} if args.build is None else {"build": args.build}
+        show_snapshot(args, server.ask("POST", f"{where}/roll-back", body=body))
+    else:
+        if has_value:
+            named = {"rename": "title", "owner": "owner"}[args.what]
+            template = server.ask("PATCH", where, body={named: args.value})
+        elif args.what != "show":
+            body = {"reason": args.reason} if args.what == "archive" else {}
+            template = server.ask("POST", f"{where}/{args.what}", body=body)
+        show_template(args, template)
+
+
+def show_template(args: argparse.Namespace, template: Json) -> None:
+    if args.json:
+        print_json(template)
+        return
+    default = template["snapshot"]
+    rows = {
+        "name": template["name"],
+        "title": template["title"],
+        "id": template["id"],
+        "site": template["site"],
+        "owner": template["owner"],
+        "state": template["state"],
+        "why": template["status_message"],
+        "default": f"change {default['change']}" if default else "none",
+        "archived": said_by(template, "archived", "archive_reason"),
+        "refresh": template["refresh"]["sentence"],
+    }
+    print_rows(rows)
+
+
+def said_by(thing: Json, verb: str, reason: str) -> str:
+    """Return when, by whom and why something was done, "" where it was not."""
+    if not thing[f"{verb}_at"]:
+        return ""
+    said = f"{local_time(thing[f'{verb}_at'])} by {thing[f'{verb}_by']}"
+    return f"{said}: {thing[reason]}" if thing[reason] else said
+
+
+def print_needs(args: argparse.Namespace, needs: Json) -> None:
+    """Say what needs a template; refuse with it where something does."""
+    if args.json:
+        print_json(needs)
+        return
+    for heading, found in (
+        ("needed by", needs["needed_by"]),
+        ("goes too", needs["goes_with"]),
+    ):
+        for each in found:
+            named = ", ".join(each["names"])
+            print(f"{heading:9} {each['number']} {each['what']}: {plain(named)}")
+    print(f"{'goes too':9} {needs['snapshots_count']} snapshots, volume and client")
+    if needs["can_be_deleted"]:
+        print("Nothing needs it: it can be deleted.")
+    else:
+        print("It cannot be deleted while something needs it.")
+
+
+def delete_template(server: Server, args: argparse.Namespace, template: Json) -> None:
+    """Delete a template that nothing needs, and wait until it is gone.
+
+    Raises: Stop where it is needed, or its deletion failed.
+    """
+    operation = server.ask("DELETE", f"templates/{template['id']}")
+    line, ends = ProgressLine(), time.monotonic() + args.timeout
+    try:
+        while operation["state"] == "running" and not args.no_wait:
+            if time.monotonic() > ends:
+                raise Stop(UNDER_WAY, f"{template['name']} is still being deleted.")
+            line.say(f"{template['name']}: being deleted")
+            time.sleep(POLL_EVERY_SECONDS)
+            operation = server.ask("GET", f"operations/{operation['id']}")
+    finally:
+        line.clear()
+    if operation["state"] not in ("running", "succeeded"):
+        raise Stop(FAILED, operation["status_message"], operation)
+    if args.json:
+        print_json(operation)
+    else:
+        is_gone = operation["state"] == "succeeded"
+        print(f"{template['name']} is {'gone' if is_gone else 'being deleted'}.")
+
+
+def run_snapshots(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    template = find_template(server, args)
+    query = {"template": template["id"], "limit": 200}
+    found = all_pages(server, "snapshots", query)
+    default = (template["snapshot"] or {}).get("id")
+    if args.json:
+        print_json(found)
+    elif found:
+        heading = ["ID", "NAME", "CHANGE", "QUALITY", "CREATED", "", "LABEL"]
+        rows = [snapshot_row(each, is_default=each["id"] == default) for each in found]
+        print_table([heading, *rows])
+    else:
+        tell("Nothing is published of it.")
+
+
+def snapshot_row(snapshot: Json, *, is_default: bool) -> list[str]:
+    marks = [
+        *(["default"] if is_default else []),
+        *(["held"] if snapshot["held_at"] else []),
+        *(["withdrawn"] if snapshot["withdrawn_at"] else []),
+    ]
+    cells = [
+        *(snapshot["id"], snapshot["name"], snapshot["change"], snapshot["quality"]),
+        *(local_time(snapshot["created_at"]), ", ".join(marks), snapshot["label"]),
+    ]
+    return [plain(cell) for cell in cells]
+
+
+def run_snapshot(args: argparse.Namespace) -> None:
+    """Show a snapshot, or say whether people get it, or what it is."""
+    server, where = server_of(args), f"snapshots/{args.id}"
+    has_text = args.what in ("label", "notes")
+    if has_text != (args.text is not None):
+        how = "takes the text" if has_text else "takes no text"
+        raise Stop(USAGE, f"“cloneyard snapshot {args.what} ID” {how}.")
+    if args.what in ("use", "withdraw") and not args.reason:
+        raise Stop(USAGE, "Say why with --reason: people who choose read it.")
+    if args.what == "show":
+        snapshot = server.ask("GET", where)
+    elif has_text:
+        snapshot = server.ask("PATCH", where, body={args.what: args.text})
+    elif args.what == "release":
+        snapshot = server.ask("POST", f"{where}/release", body={})
+    else:
+        verb = {"use": "hold"}.get(args.what, args.what)
+        body = {"reason": args.reason}
+        snapshot = server.ask("POST", f"{where}/{verb}", body=body)
+    show_snapshot(args, snapshot)
+
+
+def show_snapshot(args: argparse.Namespace, snapshot: Json) -> None:
+    if args.json:
+        print_json(snapshot)
+        return
+    rows = {
+        "name": snapshot["name"],
+        "id": snapshot["id"],
+        "change": snapshot["change"],
+        "quality": snapshot["quality"],
+        "created": local_time(snapshot["created_at"]),
+        "label": snapshot["label"],
+        "notes": snapshot["notes"],
+        "held": said_by(snapshot, "held", "hold_reason"),
+        "withdrawn": said_by(snapshot, "withdrawn", "withdraw_reason"),
+    }
+    print_rows(rows)
 
 
 # --- the command line itself
@@ -1124,7 +1347,42 @@ def make_parser() -> Parser:
     bisect.add_argument(
         "--wait", action="store_true", help="until it is found, or you are asked"
     )
-    for sub in (retire, restore):
+    at_site = Parser(add_help=False)
+    at_site.add_argument("--site", type=word, help="where several have that template")
+    templates = add("templates", run_templates, "list templates")
+    templates.add_argument("--archived", action="store_true", help="archived ones")
+    template = add(
+        "template", run_template, "show, change or delete a template", at_site, waiting
+    )
+    template.add_argument(
+        "what",
+        choices=[
+            *("show", "rename", "owner", "archive", "unarchive"),
+            *("rollback", "needs", "delete"),
+        ],
+        metavar="WHAT",
+        help="show, rename, owner, archive, unarchive; rollback holds the last good "
+        "snapshot from before a build that failed; needs says what stands against "
+        "delete",
+    )
+    template.add_argument("template", type=word, help="its name or its id")
+    template.add_argument("value", nargs="?", help="the title, or the owner's username")
+    template.add_argument("--reason", default="", help="why it is archived")
+    template.add_argument("--build", metavar="ID", type=int, help="to roll back")
+    snapshots = add("snapshots", run_snapshots, "list a template's snapshots", at_site)
+    snapshots.add_argument("template", type=word, help="its name or its id")
+    snapshot = add("snapshot", run_snapshot, "show a snapshot, use or withdraw it")
+    snapshot.add_argument(
+        "what",
+        choices=["show", "use", "release", "withdraw", "label", "notes"],
+        metavar="WHAT",
+        help="show; use holds it as default until release; withdraw: nobody gets it "
+        "any more; label, notes",
+    )
+    snapshot.add_argument("id", type=int, help="the snapshot's")
+    snapshot.add_argument("text", nargs="?", help="the label, or the notes")
+    snapshot.add_argument("--reason", default="", help="why, which people read")
+    for sub in (retire, restore, template):
         sub.add_argument("--no-wait", action="store_true", help="only ask for it")
     return parser
 

@@ -15,7 +15,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.freshness import Freshness, freshness_of_all
 from provisioner.catalog.models import Template
-from provisioner.catalog.queries import templates_to_choose_from, templates_visible_to
+from provisioner.catalog.queries import offered_count, templates_offered_to
 from provisioner.dashboard.setup import Setup, setup_for
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, operation_overview
@@ -60,7 +60,7 @@ def home_of(user: User) -> Home:
     """Return what a person has and could get."""
     # What can be had now comes first.
     is_unpublished = IsNull(F("default_snapshot_id"), True)
-    templates = templates_visible_to(user).order_by(is_unpublished, "name")
+    templates = templates_offered_to(user).order_by(is_unpublished, "name")
     offered = list(templates[:TEMPLATES_OFFERED])
     can_have_one = any(getattr(each, "default_snapshot_id", None) for each in offered)
     may_need_setup = user.is_administrator or not can_have_one
@@ -69,7 +69,7 @@ def home_of(user: User) -> Home:
         templates=offered,
         freshness_by_id=freshness_of_all(offered),
         usual_seconds=usual_seconds(offered),
-        templates_count=templates_to_choose_from(user).count(),
+        templates_count=offered_count(user),
         quotas=quota_limits(user),
         shared=shared_with(user),
         setup=setup_for(user) if needs_setup else None,

@@ -37,7 +37,7 @@ def found(user: User, text: str) -> Found:
     if not words_of(text):
         workspaces = workspaces.filter(owner=user)
     workspaces = with_words(workspaces, text, "name", "owner__username")
-    templates = with_words(templates_to_choose_from(user), text, "name")
+    templates = with_words(templates_to_choose_from(user), text, "name", "title")
     own_first = Case(When(owner=user, then=Value(0)), default=Value(1))
     # Which they are is found without their rows: a search looks at every one.
     keys = list(workspaces.order_by(own_first, "name").values_list("pk")[:SHOWN])

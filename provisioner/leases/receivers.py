@@ -8,6 +8,8 @@ from typing import Any
 from django.dispatch import receiver
 from django.utils import timezone
 
+from provisioner.catalog.dependents import Dependent, register_dependent
+from provisioner.leases.models import LeasePolicy
 from provisioner.leases.queries import Deadline, deadline_of, policy_for
 from provisioner.leases.warnings import plan_warnings
 from provisioner.notify.events import asks_deadline
@@ -33,3 +35,13 @@ def deadline(workspace: Workspace, now: dt.datetime, **kwargs: Any) -> Deadline:
     """Return when the lease of a workspace ends, as mails about it say."""
     policy = policy_for(workspace.template, workspace.purpose)
     return deadline_of(workspace, policy, now)
+
+
+register_dependent(
+    Dependent(
+        one="lease policy",
+        many="lease policies",
+        rows=lambda template: LeasePolicy.objects.filter(template=template),
+        goes=True,
+    )
+)

@@ -41,5 +41,5 @@ def _has_word(model: type[Model], field: str, word: str) -> Q:
     related = model._meta.get_field(relation).related_model
     if related not in _few:
         return Q(**{f"{field}__icontains": word})
-    theirs = related._default_manager.filter(_has_word(related, of_theirs, word))
+    theirs = related._base_manager.filter(_has_word(related, of_theirs, word))
     return Q(**{f"{relation}__in": theirs.order_by().values("pk")})

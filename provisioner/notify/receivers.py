@@ -13,8 +13,10 @@ from django.dispatch import receiver
 from django.utils import timezone
 
 from provisioner.audit_log.models import Event
+from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.engine.models import Operation
 from provisioner.notify import templates, webhooks, workspaces
+from provisioner.notify.models import Subscription, Webhook
 
 OF_BUILDS = {
     "template_ready": (Operation.State.SUCCEEDED,),
@@ -45,3 +47,21 @@ def _build_ended(event: Event) -> None:
     build.subject.template = event.template
     templates.tell(build, now=timezone.now())
     webhooks.tell_of_build(event, build)
+
+
+register_dependent(
+    Dependent(
+        one="subscription to its mails",
+        many="subscriptions to its mails",
+        rows=lambda template: Subscription.objects.filter(template=template),
+        goes=True,
+    )
+)
+register_dependent(
+    Dependent(
+        one="webhook for it alone",
+        many="webhooks for it alone",
+        rows=lambda template: Webhook.objects.filter(template=template),
+        goes=True,
+    )
+)

@@ -12,6 +12,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.catalog.models import Template
+from provisioner.catalog.refusals import require_not_archived
 from provisioner.leases.actions.leases import LONGEST_SECONDS
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.weekly import parse_window
@@ -38,8 +39,8 @@ def pool_create(
 ) -> Pool:
     """Have workspaces of a template lie ready for an account and a purpose.
 
-    Raises: NotAllowed, InvalidRequest, AccountIncomplete, PurposeNotSupported,
-    PoolExists.
+    Raises: NotAllowed, InvalidRequest, AccountIncomplete, TemplateArchived,
+    PurposeNotSupported, PoolExists.
     """
     permissions.require(permissions.can_administer(by))
     if purpose not in Workspace.Purpose.values:
@@ -48,6 +49,7 @@ def pool_create(
         raise AccountIncomplete(username=owner.username)
     if not owner.is_active:
         raise InvalidRequest(f"The account “{owner.username}” is not active.")
+    require_not_archived(template)
     client_type_for(purpose, server=template.site.perforce_server)
     settings = _checked(
         size=size,

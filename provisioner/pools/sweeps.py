@@ -103,6 +103,8 @@ def _tend(pool: Pool, *, now: dt.datetime) -> None:
 
 def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
     """Return the snapshot and type of its members; None, "" and why not else."""
+    if pool.template.is_archived:
+        return None, "", "The template is archived."
     snapshot = default_snapshot(pool.template)
     if snapshot is None:
         return None, "", "The template has nothing that it hands out by itself."

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from django.db.models import QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.dependents import Dependent, register_dependent
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import register_need
 from provisioner.workspaces.models import Workspace
 
@@ -31,4 +32,12 @@ class Clones:
         return named.only("name", "state", "is_pooled", "snapshot", "owner__username")
 
 
+def _clones_of(template: Template) -> QuerySet[Workspace]:
+    there = Workspace.objects.filter(template=template).order_by("name")
+    return there.exclude(state=Workspace.State.RETIRED)
+
+
 register_need(Clones())
+register_dependent(
+    Dependent(one="workspace", many="workspaces", rows=_clones_of),
+)

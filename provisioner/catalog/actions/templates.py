@@ -21,6 +21,7 @@ from provisioner.catalog.refusals import (
     NothingToStop,
     TemplateBusy,
     TemplateInvalid,
+    require_not_archived,
 )
 from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
@@ -109,7 +110,7 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
     check_definition(template)
     with transaction.atomic():
         saved = Template.objects.filter(pk=template.pk).exclude(
-            state=Template.State.BUILDING
+            state__in=(Template.State.BUILDING, Template.State.DELETING)
         )
         if not saved.update(**fields):
             raise TemplateBusy(name=template.name)
@@ -194,7 +195,8 @@ def template_build(
     that Perforce does not know. With `paths`, depot paths in the view, these alone are
     brought to the change, and nobody gets the snapshot without choosing it.
 
-    Raises: NotAllowed, TemplateBusy, InvalidRequest, NothingToRefresh, LimitReached.
+    Raises: NotAllowed, TemplateArchived, TemplateBusy, InvalidRequest,
+    NothingToRefresh, LimitReached.
     """
     permissions.require(permissions.can_manage_templates(by))
     if change is not None and not 1 <= change <= LARGEST_CHANGE:
@@ -211,7 +213,8 @@ def template_build(
             .select_related("site__perforce_server")
             .get(pk=template.pk)
         )
-        if template.state == Template.State.BUILDING or _is_settling(template):
+        require_not_archived(template)
+        if template.state == Template.State.BUILDING or is_settling(template):
             raise TemplateBusy(name=template.name)
         before_building.send(Template, template=template)
         set_template_state(
@@ -241,7 +244,7 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
         # As its jobs do it: the operation first, then what it is of.
         build = (
             template.operations.select_for_update(of=("self",))
-            .filter(state=Operation.State.RUNNING)
+            .filter(kind=TemplateOperation.BUILD, state=Operation.State.RUNNING)
             .first()
         )
         if build is None or _is_publishing(build):
@@ -268,7 +271,7 @@ def _is_publishing(build: Operation) -> bool:
     return any(step.attempt > 0 for step in snapshots)
 
 
-def _is_settling(template: Template) -> bool:
+def is_settling(template: Template) -> bool:
     """Say whether a step of a build that was stopped is still at work."""
     return Step.objects.filter(
         operation__subject__template=template, state=Step.State.RUNNING

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
-from provisioner.catalog.refusals import NothingToRollBackTo, SnapshotWithdrawn
+from provisioner.catalog.refusals import (
+    NothingToRollBackTo,
+    SnapshotWithdrawn,
+    TemplateNeeded,
+)
 
 _TEMPLATE: dict[str, Any] = {
     "id": 3,
     "name": "main",
+    "title": "Main line",
+    "owner": "alice",
     "site": "munich",
+    "archived_at": None,
+    "archived_by": None,
+    "archive_reason": "",
     "description": "The main line, built for Linux.",
     "state": "ready",
     "status_code": "",
@@ -120,4 +129,38 @@ ROLL_BACK = [
     request_body("The newest build", {}),
     answer("Held", _held("The build at change 5031 failed (operation 415).")),
     refusal("Nothing good before", NothingToRollBackTo(template="main")),
+]
+
+_WHY_ARCHIVED = "Use release-42 instead."
+CHANGE = [
+    request_body("Another owner", {"owner": "bob"}),
+    answer("Handed over", {**_TEMPLATE, "owner": "bob"}),
+]
+ARCHIVE = [
+    request_body("What to use instead", {"reason": _WHY_ARCHIVED}),
+    answer(
+        "Archived",
+        {
+            **_TEMPLATE,
+            "archived_at": _BY_ALICE[0],
+            "archived_by": _BY_ALICE[1],
+            "archive_reason": _WHY_ARCHIVED,
+        },
+    ),
+]
+NEEDS = [
+    answer(
+        "Still needed",
+        {
+            "can_be_deleted": False,
+            "needed_by": [
+                {"what": "workspaces", "number": 2, "names": ["alice-main", "bob-main"]}
+            ],
+            "goes_with": [],
+            "snapshots_count": 5,
+        },
+    )
+]
+DELETE = [
+    refusal("Still needed", TemplateNeeded(name="main", what="2 workspaces")),
 ]

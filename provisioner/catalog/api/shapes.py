@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import Flag, Name, Number, Text, WorkedOutOnce
+from provisioner.catalog.actions.lifecycle import LONGEST_TITLE
 from provisioner.catalog.actions.snapshots import (
     LONGEST_LABEL,
     LONGEST_NOTES,
@@ -137,6 +138,13 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         child=serializers.CharField(),
         help_text="Variables for commands of bisections. Everybody can read them.",
     )
+    owner = serializers.CharField(source="owner.username")
+    archived_by = serializers.CharField(
+        source="archived_by.username",
+        allow_null=True,
+        default=None,
+        help_text="While it is archived, nobody gets a new workspace; null: it is not.",
+    )
     site = serializers.CharField(source="site.name")
     snapshot = serializers.SerializerMethodField(
         help_text="What a new workspace is cloned from; null before the first build, "
@@ -153,7 +161,12 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         fields = (
             "id",
             "name",
+            "title",
+            "owner",
             "site",
+            "archived_at",
+            "archived_by",
+            "archive_reason",
             "description",
             "state",
             "status_code",
@@ -301,6 +314,32 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
     )
 
 
+class TemplateChangeSerializer(serializers.Serializer[Any]):
+    title = Text(max_length=LONGEST_TITLE, allow_blank=True, required=False)
+    owner = Text(required=False, help_text="A username.")
+
+
+class OptionalReasonSerializer(serializers.Serializer[Any]):
+    reason = Text(
+        max_length=LONGEST_REASON, allow_blank=True, default="", help_text="One line."
+    )
+
+
+class DependentSerializer(serializers.Serializer[Any]):
+    what = serializers.CharField(help_text="Such as “workspaces”.")
+    number = serializers.IntegerField()
+    names = serializers.ListField(
+        child=serializers.CharField(), help_text="Of the first 20 of them."
+    )
+
+
+class TemplateNeedsSerializer(serializers.Serializer[Any]):
+    can_be_deleted = serializers.BooleanField()
+    needed_by = DependentSerializer(many=True, help_text="What stands against it.")
+    goes_with = DependentSerializer(many=True, help_text="What is deleted with it.")
+    snapshots_count = serializers.IntegerField(help_text="They are deleted with it.")
+
+
 class TemplateRollBackSerializer(serializers.Serializer[Any]):
     build = Number(
         min_value=1,
@@ -325,6 +364,11 @@ class SnapshotDescribeSerializer(serializers.Serializer[Any]):
 class TemplateListQuery(serializers.Serializer[Any]):
     name = serializers.CharField(required=False)
     site = serializers.CharField(required=False)
+    archived = serializers.ChoiceField(
+        choices=["no", "only", "all"],
+        default="no",
+        help_text="Whether those that are archived are listed.",
+    )
 
 
 class SnapshotListQuery(serializers.Serializer[Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.db.models import QuerySet
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -9,8 +10,16 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
+from provisioner.accounts.models import User
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.catalog.actions.lifecycle import (
+    template_archive,
+    template_delete,
+    template_hand_over,
+    template_rename,
+    template_unarchive,
+)
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.actions.snapshots import template_roll_back
 from provisioner.catalog.actions.templates import (
@@ -21,15 +30,19 @@ from provisioner.catalog.actions.templates import (
 from provisioner.catalog.api import examples
 from provisioner.catalog.api.refresh_shapes import RefreshSaveSerializer
 from provisioner.catalog.api.shapes import (
+    OptionalReasonSerializer,
     SnapshotSerializer,
     TemplateBuildSerializer,
+    TemplateChangeSerializer,
     TemplateCreateSerializer,
     TemplateListQuery,
+    TemplateNeedsSerializer,
     TemplateRollBackSerializer,
     TemplateSerializer,
 )
+from provisioner.catalog.dependents import goes_with, needed_by
 from provisioner.catalog.models import Template, TemplateOperation
-from provisioner.catalog.queries import templates_visible_to
+from provisioner.catalog.queries import is_archived, templates_visible_to
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.refusals import InvalidRequest
@@ -43,7 +56,8 @@ class TemplateViewSet(ApiViewSet):
     serializer_class = TemplateSerializer
 
     def get_queryset(self) -> QuerySet[Template]:
-        return templates_visible_to(self.user)
+        templates = templates_visible_to(self.user)
+        return templates.select_related("owner", "archived_by")
 
     @described(
         "List templates",
@@ -59,7 +73,7 @@ class TemplateViewSet(ApiViewSet):
             templates = templates.filter(name=query["name"])
         if "site" in query:
             templates = templates.filter(site__name=query["site"])
-        return self.page_of(templates)
+        return self.page_of(is_archived(templates, query["archived"]))
 
     @described("Look at a template", ok=TemplateSerializer, refused=[404])
     def retrieve(self, request: Request, pk: int) -> Response:
@@ -162,3 +176,96 @@ class TemplateViewSet(ApiViewSet):
             raise InvalidRequest("This template has no such build.")
         snapshot = template_roll_back(by=self.user, template=template, build=build)
         return Response(SnapshotSerializer(snapshot).data)
+
+    @described(
+        "Rename a template, or change its owner",
+        "For its owner and administrators. Its name is for good; pages show the title.",
+        body=TemplateChangeSerializer,
+        ok=TemplateSerializer,
+        refused=[403, 404],
+        examples=examples.CHANGE,
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        asked = self.read_body(TemplateChangeSerializer)
+        with transaction.atomic():
+            if "title" in asked:
+                template_rename(by=self.user, template=template, title=asked["title"])
+            if "owner" in asked:
+                owner = User.objects.filter(username=asked["owner"]).first()
+                if owner is None:
+                    raise InvalidRequest(f"There is no account “{asked['owner']}”.")
+                template_hand_over(by=self.user, template=template, owner=owner)
+        return self._now(template)
+
+    @described(
+        "Archive a template",
+        "For its owner and administrators. Nobody gets a new workspace of it, and it "
+        "is not built or pooled; existing workspaces live on.",
+        body=OptionalReasonSerializer,
+        ok=TemplateSerializer,
+        refused=[403, 404],
+        operation_id="templates_archive",
+        examples=examples.ARCHIVE,
+    )
+    @action(methods=["post"], detail=True)
+    def archive(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        asked = self.read_body(OptionalReasonSerializer)
+        template_archive(by=self.user, template=template, **asked)
+        return self._now(template)
+
+    @described(
+        "Unarchive a template",
+        "For its owner and administrators. One that is not archived stays as it is.",
+        ok=TemplateSerializer,
+        refused=[403, 404, 409],
+        operation_id="templates_unarchive",
+    )
+    @action(methods=["post"], detail=True)
+    def unarchive(self, request: Request, pk: int) -> Response:
+        template = self.get_object()
+        template_unarchive(by=self.user, template=template)
+        return self._now(template)
+
+    @described(
+        "Say what needs a template",
+        "For administrators: what stands against deleting it, and what goes with it.",
+        ok=TemplateNeedsSerializer,
+        refused=[403, 404],
+        operation_id="templates_needs",
+        examples=examples.NEEDS,
+    )
+    @action(methods=["get"], detail=True)
+    def needs(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_manage_templates(self.user))
+        template = self.get_object()
+        needed = needed_by(template)
+        shown = {
+            "can_be_deleted": not needed,
+            "needed_by": needed,
+            "goes_with": goes_with(template),
+            "snapshots_count": template.snapshots.there().count(),
+        }
+        return Response(TemplateNeedsSerializer(shown).data)
+
+    @described(
+        "Delete a template that nothing needs",
+        "For administrators. Its snapshots, volume and client go; builds, logs and the "
+        "audit log stay, and its name is free again. The answer is the operation to "
+        "follow.",
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.DELETE,
+    )
+    def destroy(self, request: Request, pk: int) -> Response:
+        operation = template_delete(by=self.user, template=self.get_object())
+        operation = operations_visible_to(self.user).get(pk=operation.pk)
+        where = reverse("api:operation-detail", [operation.pk], request=request)
+        body = OperationSerializer(operation).data
+        return Response(body, status=202, headers={"Location": where})
+
+    def _now(self, template: Template) -> Response:
+        row = self.get_queryset().get(pk=template.pk)
+        return Response(self.get_serializer(row).data)

@@ -13,5 +13,13 @@ class TemplateFilterForm(FilterForm):
 
     q = forms.CharField(required=False, max_length=100, label="Name or description")
     state = forms.ChoiceField(
-        required=False, choices=[("", "All states"), *Template.State.choices]
+        required=False,
+        choices=[
+            ("", "All states"),
+            *(c for c in Template.State.choices if c[0] != Template.State.DELETED),
+        ],
+    )
+    archived = forms.ChoiceField(
+        required=False,
+        choices=[("", "Not archived"), ("only", "Archived"), ("all", "All")],
     )

@@ -37,6 +37,14 @@ class LineEnd(models.TextChoices):
 
 class TemplateOperation(models.TextChoices):
     BUILD = "template_build", "Build template"
+    DELETE = "template_delete", "Delete template"
+
+
+class ExistingTemplates(models.Manager["Template"]):
+    """Templates without those that were deleted, of which history is left alone."""
+
+    def get_queryset(self) -> models.QuerySet[Template]:
+        return super().get_queryset().exclude(state=Template.State.DELETED)
 
 
 def check_error_patterns(text: str) -> None:
@@ -59,7 +67,8 @@ class Template(HasOperations):
     """A synced, built tree that workspaces are cloned from.
 
     Either `view` (view lines as in a client spec, with any client name on the right)
-    or `stream`.
+    or `stream`. While it is archived nobody gets a new workspace of it, and it is not
+    built; one that is deleted, or about to be, is archived too.
     """
 
     class State(models.TextChoices):
@@ -67,6 +76,8 @@ class Template(HasOperations):
         BUILDING = "building", "Building"
         READY = "ready", "Ready"
         FAILED = "failed", "Last build failed"
+        DELETING = "deleting", "Being deleted"
+        DELETED = "deleted", "Deleted"
 
     class WantedQuality(models.TextChoices):
         """What a snapshot needs to be handed out without being chosen."""
@@ -76,6 +87,12 @@ class Template(HasOperations):
 
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
     name = models.CharField(max_length=LONGEST_NAME, validators=[name_validator])
+    title = models.CharField(
+        max_length=100,
+        blank=True,
+        validators=[check_one_line],
+        help_text="What pages call it. Empty: its name, which is for good.",
+    )
     description = models.CharField(
         max_length=500, blank=True, validators=[check_one_line]
     )
@@ -171,12 +188,38 @@ class Template(HasOperations):
         help_text="Who looks after it, and may say which of its snapshots people get.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    archived_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    archive_reason = models.CharField(
+        max_length=500, blank=True, validators=[check_one_line]
+    )
+
+    objects = ExistingTemplates()
+    with_deleted = models.Manager["Template"]()
 
     class Meta:
         ordering = ("name",)
         constraints = (
             models.UniqueConstraint(
-                fields=("site", "name"), name="template_name_unique_in_site"
+                fields=("site", "name"),
+                condition=~Q(state="deleted"),
+                name="template_name_unique_in_site",
+            ),
+            models.CheckConstraint(
+                name="template_archived_by_somebody",
+                condition=Q(
+                    archived_at__isnull=True,
+                    archived_by__isnull=True,
+                    archive_reason="",
+                )
+                | Q(archived_at__isnull=False, archived_by__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="template_deleted_is_archived",
+                condition=~Q(state__in=("deleting", "deleted"))
+                | Q(archived_at__isnull=False),
             ),
             models.CheckConstraint(
                 name="template_has_view_or_stream",
@@ -194,6 +237,15 @@ class Template(HasOperations):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def heading(self) -> str:
+        """What pages call it."""
+        return self.title or self.name
+
+    @property
+    def is_archived(self) -> bool:
+        return self.archived_at is not None
 
     @property
     def clone_size_bytes(self) -> int:

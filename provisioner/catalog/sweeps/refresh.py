@@ -38,7 +38,7 @@ def sweep_refresh(timestamp: int) -> None:
 def refresh_all(*, now: dt.datetime) -> int:
     """Build what is due; return how many templates that were."""
     rows = list(
-        RefreshPolicy.objects.filter(is_paused=False)
+        RefreshPolicy.objects.filter(is_paused=False, template__archived_at=None)
         .exclude(mode=RefreshPolicy.Mode.MANUAL, clean_cron="")
         .exclude(template__state__in=(Template.State.NEW, Template.State.BUILDING))
         .select_related("template__site")

@@ -24,7 +24,8 @@ log = structlog.get_logger(__name__)
 @app.task(name="sweep_retention", queue="sweeps", queueing_lock="sweep_retention")
 def sweep_retention(timestamp: int) -> None:
     """Have every template pruned that rests and has something to delete."""
-    resting = Template.objects.exclude(state=Template.State.BUILDING)
+    moving = (Template.State.BUILDING, Template.State.DELETING)
+    resting = Template.objects.exclude(state__in=moving)
     for template in resting.exclude(volume_uuid=""):
         if retention.superfluous(template):
             name = f"prune_template.{template.pk}"
@@ -35,7 +36,9 @@ def sweep_retention(timestamp: int) -> None:
 @app.task(name="prune_template", queue=STORAGE)
 def prune_template(template_id: int) -> None:
     """Delete what nothing needs; what fails is tried again by the next sweep."""
-    template = Template.objects.select_related("site").get(pk=template_id)
+    template = Template.objects.select_related("site").filter(pk=template_id).first()
+    if template is None:  # it was deleted with all of its snapshots
+        return
     try:
         deleted, refused = delete_superfluous(
             registry.ontap(template.site), template, volume_uuid=template.volume_uuid

@@ -50,9 +50,9 @@ JITTER = 0.2
 def sweep_watch(timestamp: int) -> None:
     """Have every server polled whose time has come and that a template needs."""
     now = timezone.now()
-    needed = Snapshot.objects.filter(deleted_at=None).values(
-        "template__site__perforce_server"
-    )
+    needed = Snapshot.objects.filter(
+        deleted_at=None, template__archived_at=None
+    ).values("template__site__perforce_server")
     servers = PerforceServer.objects.filter(pk__in=needed).exclude(
         governor__paused_at__isnull=False
     )
@@ -173,12 +173,15 @@ def _begin(watch: ServerWatch, *, newest: int) -> None:
 
 
 def templates_of(server_id: int) -> list[tuple[Template, str]]:
-    """Return the templates of a server that were built once, with their views.
+    """Return the templates of a server that are followed, with their views.
+
+    They were built once and are not archived.
 
     The view of a stream is that of the newest snapshot's pin.
     """
     found = []
-    for template in Template.objects.filter(site__perforce_server=server_id):
+    followed = Template.objects.filter(archived_at=None)
+    for template in followed.filter(site__perforce_server=server_id):
         snapshot = reference_snapshot(template)
         if snapshot is None:
             continue

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog import freshness, refresh_policy
@@ -14,7 +16,7 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.forms.filters import TemplateFilterForm
 from provisioner.catalog.freshness import Freshness
 from provisioner.catalog.models import Template
-from provisioner.catalog.queries import templates_visible_to
+from provisioner.catalog.queries import is_archived, templates_visible_to
 from provisioner.engine.models import Operation
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing, searched
@@ -107,10 +109,16 @@ _FACTS = (
 )
 
 _READS = (
-    *("name", "description", "state", "wanted_quality"),
+    *("name", "title", "description", "state", "wanted_quality", "archived_at"),
     *("site__name", "site__perforce_server__name"),
 )
-_MATCHING = searched(templates_visible_to, "name", "description")
+_SEARCHED = searched(templates_visible_to, "name", "title", "description")
+
+
+def _matching(user: User, *, archived: str = "", **criteria: Any) -> QuerySet[Template]:
+    """Return a person's templates that match; those archived only where asked for."""
+    return is_archived(_SEARCHED(user, **criteria), archived)
+
 
 TEMPLATES = Listing[Template](
     name="templates",
@@ -130,7 +138,7 @@ TEMPLATES = Listing[Template](
     ),
     cells="catalog/_offer_entry.html",
     is_cards=True,
-    matching=_MATCHING,
+    matching=_matching,
     usual="name",
     form=TemplateFilterForm,
     reads=_READS,
@@ -151,7 +159,7 @@ REFRESHES = Listing[Template](
         Column("policy", "Policy", "policy.sentence"),
     ),
     cells="catalog/_refresh_cells.html",
-    matching=_MATCHING,
+    matching=_matching,
     usual="name",
     form=TemplateFilterForm,
     reads=_READS,

@@ -85,8 +85,8 @@ def places_for(user: User, *, text: str) -> list[Place]:
         ),
         *(
             Place(
-                title=template.name,
-                kind="template",
+                title=template.heading,
+                kind="archived template" if template.is_archived else "template",
                 url=reverse("template-detail", args=[template.pk]),
             )
             for template in found.templates

@@ -79,7 +79,13 @@ def adopt_template(finding: Finding) -> str:
     if volume is None:
         return GONE
     tag = tag_of_volume(volume)
-    if tag is not None and Template.objects.filter(tag=tag[1]).exists():
+    known = Template.with_deleted.filter(tag=tag[1]).first() if tag else None
+    if known is not None and known.state == Template.State.DELETED:
+        raise CannotRepair(
+            f"The template {known.name} was deleted here. See to the clones of "
+            f"{volume.name} in ONTAP, then remove it."
+        )
+    if known is not None:
         return "It is known by now."
     clients = clients_at(finding.site)
     template = template_to_be(volume, site=finding.site, clients=clients)

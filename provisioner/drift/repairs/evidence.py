@@ -31,7 +31,7 @@ def resting_row(finding: Finding) -> Workspace | Template | None:
             "site__perforce_server", "template", "snapshot"
         ).get(pk=finding.workspace_id)
     elif finding.template_id is not None:
-        row = Template.objects.select_related("site__perforce_server").get(
+        row = Template.with_deleted.select_related("site__perforce_server").get(
             pk=finding.template_id
         )
     if row and row.operations.filter(state=Operation.State.RUNNING).exists():

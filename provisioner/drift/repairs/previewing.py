@@ -85,7 +85,7 @@ def _row_to_be(
             return facts_of_template(template)
         return workspace_to_be(volume, site=site, clients=clients).facts
     assert difference.template_id is not None
-    template = Template.objects.get(pk=difference.template_id)
+    template = Template.with_deleted.get(pk=difference.template_id)
     there = seen.snapshots[difference.details["volume_uuid"]]
     [snapshot] = [s for s in there if s.uuid == difference.external_id]
     return facts_of_snapshot(snapshot_to_be(template, snapshot))

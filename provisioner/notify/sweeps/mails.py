@@ -77,6 +77,7 @@ def tell_late(*, now: dt.datetime) -> None:
         Operation.objects.filter(
             kind=TemplateOperation.BUILD, ended_at__gt=now - NOTIFIED_WITHIN
         )
+        .exclude(subject__template__state=Template.State.DELETED)
         .order_by("subject_id", "-pk")
         .distinct("subject_id")
     )
@@ -203,7 +204,7 @@ def _locked_subject(notice: Notification) -> tuple[Workspace | None, Template | 
         related = workspaces.select_related("owner", "template", "snapshot", "site")
         return related.get(pk=notice.workspace_id), None
     # Not as a key: workspaces that refer to it are being asked for meanwhile.
-    templates = Template.objects.select_for_update(of=("self",), no_key=True)
+    templates = Template.with_deleted.select_for_update(of=("self",), no_key=True)
     related_template = templates.select_related("site__perforce_server")
     assert notice.template_id is not None
     return None, related_template.get(pk=notice.template_id)

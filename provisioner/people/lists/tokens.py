@@ -58,7 +58,7 @@ def shown_tokens(
     """Return tokens with the names of their templates, in one further query."""
     tokens = list(found)
     wanted = {pk for token in tokens for pk in token.template_ids or ()}
-    names = dict(Template.objects.filter(pk__in=wanted).values_list("pk", "name"))
+    names = dict(Template.with_deleted.filter(pk__in=wanted).values_list("pk", "name"))
     return [
         ShownToken(
             token=token,

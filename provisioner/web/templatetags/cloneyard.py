@@ -33,6 +33,8 @@ STATE_ICONS = {
     "restoring": "running",
     "purging": "running",
     "building": "running",
+    "deleting": "running",
+    "deleted": "trash",
     "running": "running",
     "ready": "done",
     "succeeded": "done",

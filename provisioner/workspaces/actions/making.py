@@ -12,6 +12,7 @@ from provisioner.catalog.queries import available_snapshots, default_snapshot
 from provisioner.catalog.refusals import (
     NoGoodSnapshot,
     NoSnapshot,
+    require_not_archived,
     require_offered,
 )
 from provisioner.lib.locks import pass_one_by_one
@@ -29,7 +30,7 @@ def snapshot_to_clone(
 
     With a `quality` it is the newest of at least that.
 
-    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
+    Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
     SnapshotWithdrawn.
     """
     chosen = choose_snapshot(template, snapshot, quality=quality)
@@ -42,8 +43,10 @@ def choose_snapshot(
 ) -> Snapshot:
     """Return the same, but not locked: what lies ready holds its snapshot itself.
 
-    Raises: NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotWithdrawn.
+    Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
+    SnapshotWithdrawn.
     """
+    require_not_archived(template)
     if snapshot is None:
         snapshot = default_snapshot(template, quality=quality)
     if snapshot is None:

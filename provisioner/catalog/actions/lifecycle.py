@@ -1,0 +1,168 @@
+"""The life of a template: its title, its owner, archiving it, deleting it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.accounts.names import one_line
+from provisioner.audit_log.actions import record_event
+from provisioner.catalog.actions.templates import is_settling
+from provisioner.catalog.dependents import delete_dependents, goes_with, needed_by
+from provisioner.catalog.models import (
+    Snapshot,
+    Template,
+    TemplateOperation,
+    TemplateWatch,
+)
+from provisioner.catalog.refusals import TemplateBusy, TemplateNeeded
+from provisioner.catalog.states import set_template_state
+from provisioner.engine.models import Operation
+from provisioner.engine.tasks import start_operation
+from provisioner.lib.refusals import InvalidRequest
+
+LONGEST_TITLE = 100
+LONGEST_REASON = 500
+_MOVING = (Template.State.BUILDING, Template.State.DELETING)
+
+
+def template_rename(*, by: User, template: Template, title: str) -> Template:
+    """Change what pages call a template; its name stays, and what has it.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_change_template(by, template))
+    title = one_line(title, word="A title", most=LONGEST_TITLE)
+    with transaction.atomic():
+        row = _locked(template)
+        if row.title != title:
+            row.title = title
+            row.save(update_fields=["title"])
+            called = f"Titled “{title}”." if title else "Has no title of its own now."
+            record_event(row, kind="template_renamed", message=called, actor=by)
+    return row
+
+
+def template_hand_over(*, by: User, template: Template, owner: User) -> Template:
+    """Make somebody else the owner of a template.
+
+    Raises: NotAllowed, InvalidRequest (the account is closed).
+    """
+    permissions.require(permissions.can_change_template(by, template))
+    if not owner.is_active:
+        raise InvalidRequest(f"The account “{owner.username}” is not active.")
+    with transaction.atomic():
+        row = _locked(template)
+        before = row.owner
+        if before != owner:
+            row.owner = owner
+            row.save(update_fields=["owner"])
+            record_event(
+                row,
+                kind="template_handed_over",
+                message=f"Its owner is {owner.username} now, and was "
+                f"{before.username}.",
+                actor=by,
+                data={"owner": owner.username, "before": before.username},
+            )
+    return row
+
+
+def template_archive(*, by: User, template: Template, reason: str = "") -> Template:
+    """Have nobody get a new workspace of a template, and build it no more.
+
+    Existing workspaces live on. A build under way goes on to its end; warm pools are
+    emptied. What is archived stays so, for its first reason.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_change_template(by, template))
+    reason = one_line(reason, word="A reason", most=LONGEST_REASON)
+    with transaction.atomic():
+        row = _locked(template)
+        if not row.is_archived:
+            _archive(row, by=by, reason=reason)
+    return row
+
+
+def template_unarchive(*, by: User, template: Template) -> Template:
+    """Let people get workspaces of a template again, and have it built as before.
+
+    Raises: NotAllowed, TemplateBusy (it is being deleted).
+    """
+    permissions.require(permissions.can_change_template(by, template))
+    with transaction.atomic():
+        row = _locked(template)
+        if row.state == Template.State.DELETING:
+            raise TemplateBusy(name=row.name)
+        if row.is_archived:
+            row.archived_at, row.archived_by, row.archive_reason = None, None, ""
+            row.save(update_fields=["archived_at", "archived_by", "archive_reason"])
+            record_event(
+                row,
+                kind="template_unarchived",
+                message="Unarchived: people get workspaces of it again.",
+                actor=by,
+            )
+    return row
+
+
+def template_delete(*, by: User, template: Template, reason: str = "") -> Operation:
+    """Delete a template that nothing needs: its client, its volume, its snapshots.
+
+    What refers to it goes, too, but for history. Asking again while it is deleted
+    answers with the operation under way.
+
+    Raises: NotAllowed, InvalidRequest, TemplateBusy, TemplateNeeded.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    reason = one_line(reason, word="A reason", most=LONGEST_REASON)
+    with transaction.atomic():
+        row = _locked(template)
+        if row.state == Template.State.DELETING:
+            return row.operations.filter(kind=TemplateOperation.DELETE)[:1].get()
+        if row.state == Template.State.BUILDING or is_settling(row):
+            raise TemplateBusy(name=row.name)
+        # Whoever asks for a workspace of one holds its lock until that row is there.
+        list(row.snapshots.select_for_update().order_by("pk"))
+        if found := needed_by(row):
+            what = ", ".join(each.words for each in found)
+            raise TemplateNeeded(name=row.name, what=what)
+        gone = [each.words for each in goes_with(row)]
+        Snapshot.objects.filter(template=row).mark_deleted(at=timezone.now())
+        delete_dependents(row)
+        if not row.is_archived:
+            _archive(row, by=by, reason=reason)
+        set_template_state(
+            row,
+            Template.State.DELETING,
+            message="Asked to delete it with its snapshots, volume and client"
+            f"{''.join(f', {each}' for each in gone)}.",
+            actor=by,
+        )
+        return start_operation(TemplateOperation.DELETE, by=by, about=row)
+
+
+def _locked(template: Template) -> Template:
+    # Not as a key: workspaces that refer to it are being asked for meanwhile.
+    templates = Template.objects.select_for_update(of=("self",), no_key=True)
+    return templates.select_related("owner", "site__perforce_server").get(
+        pk=template.pk
+    )
+
+
+def _archive(row: Template, *, by: User, reason: str) -> None:
+    row.archived_at, row.archived_by = timezone.now(), by
+    row.archive_reason = reason
+    row.save(update_fields=["archived_at", "archived_by", "archive_reason"])
+    # What is submitted meanwhile is looked up when it is unarchived.
+    TemplateWatch.objects.filter(template=row).delete()
+    record_event(
+        row,
+        kind="template_archived",
+        message="Archived: no new workspaces, existing ones live on.",
+        reason=reason,
+        actor=by,
+    )

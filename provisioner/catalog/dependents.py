@@ -1,0 +1,79 @@
+"""What else there is of a template: what needs it, and what goes when it is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from provisioner.catalog.models import Template
+
+NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependent:
+    """Rows of a feature that are about a template.
+
+    They stand against deleting it, or with `goes` are deleted with it.
+    """
+
+    one: str
+    many: str
+    rows: Callable[[Template], QuerySet[Any]]
+    goes: bool = False
+
+    def words(self, number: int) -> str:
+        return f"{number:,} {self.one if number == 1 else self.many}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """How many rows there are, and what the first of them are called."""
+
+    what: str
+    number: int
+    names: list[str]
+    words: str
+
+
+_dependents: list[Dependent] = []
+
+
+def register_dependent(dependent: Dependent) -> None:
+    """Have rows of a feature looked at when a template is to be deleted."""
+    _dependents.append(dependent)
+
+
+def needed_by(template: Template) -> list[Found]:
+    """Return what stands against deleting a template."""
+    return _found(template, goes=False)
+
+
+def goes_with(template: Template) -> list[Found]:
+    """Return what is deleted with a template."""
+    return _found(template, goes=True)
+
+
+def delete_dependents(template: Template) -> None:
+    """Delete the rows that go with a template."""
+    for dependent in _dependents:
+        if dependent.goes:
+            dependent.rows(template).delete()
+
+
+def _found(template: Template, *, goes: bool) -> list[Found]:
+    found = []
+    for dependent in _dependents:
+        if dependent.goes != goes:
+            continue
+        rows = dependent.rows(template)
+        number = rows.count()
+        if number:
+            names = [str(row) for row in rows[:NAMED]]
+            words = dependent.words(number)
+            what = dependent.many
+            found.append(Found(what=what, number=number, names=names, words=words))
+    return found

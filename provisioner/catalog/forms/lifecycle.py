@@ -1,0 +1,37 @@
+"""What people say about the life of a template."""
+
+from __future__ import annotations
+
+from django import forms
+
+from provisioner.accounts.models import User
+from provisioner.catalog.actions.lifecycle import LONGEST_REASON, LONGEST_TITLE
+from provisioner.web.forms import AskingForm
+
+
+class TemplateRenameForm(AskingForm):
+    """What pages call it."""
+
+    title = forms.CharField(
+        required=False,
+        max_length=LONGEST_TITLE,
+        help_text="Empty: its name.",
+    )
+
+
+class TemplateOwnerForm(AskingForm):
+    """Who looks after it."""
+
+    owner = forms.ModelChoiceField(
+        queryset=User.objects.filter(is_active=True).order_by("username")
+    )
+
+
+class OptionalReasonForm(AskingForm):
+    """Why, where people may want to know."""
+
+    reason = forms.CharField(
+        required=False,
+        max_length=LONGEST_REASON,
+        help_text="One line, such as what to use instead.",
+    )

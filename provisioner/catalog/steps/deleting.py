@@ -1,0 +1,104 @@
+"""Deleting what there is of a template: its client in Perforce, its volume in ONTAP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.catalog.models import Template
+from provisioner.catalog.steps.run import TemplateRun
+from provisioner.gateways.errors import Busy
+from provisioner.gateways.fence import require_leave
+from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.refusals import StepRefused
+
+NAMED = 5
+
+
+def ensure_no_clones(run: TemplateRun) -> dict[str, Any]:
+    """Refuse, before anything goes, to take a volume from under clones of others."""
+    volume = _own_volume(run)
+    if volume is None:
+        return {}
+    clones = sorted(
+        each.name
+        for each in run.ontap.list_volumes()
+        if each.clone_parent and each.clone_parent.volume_uuid == volume.uuid
+    )
+    if clones:
+        raise StepRefused(
+            f"The volume {volume.name} has {len(clones):,} clones, such as "
+            f"{', '.join(clones[:NAMED])}. Nothing was deleted: remove these, then "
+            "delete the template again.",
+            code="has_clones",
+        )
+    for snapshot in run.ontap.list_snapshots(volume.uuid):
+        if snapshot.owners:
+            raise StepRefused(
+                f"The snapshot {snapshot.name} of {volume.name} is in use: "
+                f"{', '.join(snapshot.owners)}. Nothing was deleted.",
+                code="snapshot_in_use",
+            )
+    return {"volume": volume.name}
+
+
+def ensure_client_deleted(run: TemplateRun) -> dict[str, Any]:
+    """Have no client of this template on the server; a stranger's is left alone."""
+    client = _own_client(run)
+    if client is not None:
+        run.perforce.clients.delete(
+            client.name, server_id=client.server_id, as_seen=client
+        )
+    return {}
+
+
+def ensure_unmounted(run: TemplateRun) -> dict[str, Any]:
+    """Have the volume out of the SVM's namespace."""
+    volume = _own_volume(run)
+    if volume is not None and volume.junction_path:
+        run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
+    return {}
+
+
+def ensure_volume_deleted(run: TemplateRun) -> dict[str, Any]:
+    """Have the volume deleted; ONTAP keeps it in its recovery queue for some hours."""
+    volume = _own_volume(run)
+    if volume is not None:
+        run.ontap.delete_volume(
+            volume.uuid, force=False, ontap_job_started=run.remember_ontap_job
+        )
+    return {}
+
+
+def ensure_nothing_left(run: TemplateRun) -> dict[str, Any]:
+    """Prove that neither client nor volume is left."""
+    template = run.template
+    if _own_client(run) is not None:
+        raise _still_there(f"the client {template.client_name}")
+    if _own_volume(run) is not None:
+        raise _still_there(f"the volume {template.volume_name}")
+    require_leave()
+    Template.objects.filter(pk=template.pk).update(
+        volume_uuid="",
+        actual_size_bytes=None,
+        used_bytes=None,
+        used_inodes=None,
+        max_inodes=None,
+    )
+    return {}
+
+
+def _own_volume(run: TemplateRun) -> Volume | None:
+    volume = run.ontap.find_volume(run.template.volume_name)
+    is_own = volume is not None and run.template.is_tagged(volume.comment)
+    return volume if is_own else None
+
+
+def _own_client(run: TemplateRun) -> ClientSpec | None:
+    client = run.perforce.clients.find(run.template.client_name)
+    is_own = client is not None and str(run.template.tag) in client.description
+    return client if is_own else None
+
+
+def _still_there(what: str) -> Busy:
+    return Busy(f"Still there: {what}.", system="cloneyard", operation="delete")

@@ -1,0 +1,126 @@
+"""The life of a template: its title, its owner, archiving it, deleting it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from provisioner.catalog.actions import lifecycle
+from provisioner.catalog.dependents import goes_with, needed_by
+from provisioner.catalog.forms.lifecycle import (
+    OptionalReasonForm,
+    TemplateOwnerForm,
+    TemplateRenameForm,
+)
+from provisioner.catalog.models import Template
+from provisioner.catalog.queries import templates_visible_to
+from provisioner.catalog.views.guards import require_may_change
+from provisioner.lib.refusals import ActionRefused
+from provisioner.web.forms import AskingForm
+from provisioner.web.http import WebRequest, administrators_only, posted
+
+
+def _template_to_change(request: WebRequest, pk: int) -> Template:
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    require_may_change(request.user, template)
+    return template
+
+
+def _changed(
+    request: WebRequest,
+    template: Template,
+    form: AskingForm,
+    *,
+    change: Callable[..., object],
+    page: str,
+    done: str,
+    **context: Any,
+) -> HttpResponse:
+    """Do what a form asks for and show the template, else the form with its errors."""
+    if form.is_valid():
+        try:
+            change(by=request.user, template=template, **form.cleaned_data)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, done)
+            return redirect("template-detail", template.pk)
+    context |= {"form": form, "template": template}
+    return render(request, page, context, status=form.http_code)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_rename(request: WebRequest, pk: int) -> HttpResponse:
+    """Change what pages call a template."""
+    template = _template_to_change(request, pk)
+    return _changed(
+        request,
+        template,
+        TemplateRenameForm(posted(request), initial={"title": template.title}),
+        change=lifecycle.template_rename,
+        page="catalog/rename.html",
+        done="Saved.",
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_owner(request: WebRequest, pk: int) -> HttpResponse:
+    """Make somebody else the owner."""
+    template = _template_to_change(request, pk)
+    return _changed(
+        request,
+        template,
+        TemplateOwnerForm(posted(request), initial={"owner": template.owner_id}),
+        change=lifecycle.template_hand_over,
+        page="catalog/owner.html",
+        done="It has its new owner.",
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_archive(request: WebRequest, pk: int) -> HttpResponse:
+    """Say what archiving means; archive it when confirmed."""
+    return _changed(
+        request,
+        _template_to_change(request, pk),
+        OptionalReasonForm(posted(request)),
+        change=lifecycle.template_archive,
+        page="catalog/archive.html",
+        done="Archived. Existing workspaces live on.",
+    )
+
+
+@require_POST
+def template_unarchive(request: WebRequest, pk: int) -> HttpResponse:
+    """Let people get workspaces of it again."""
+    template = _template_to_change(request, pk)
+    try:
+        lifecycle.template_unarchive(by=request.user, template=template)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    else:
+        messages.success(request, "Unarchived. People get workspaces of it again.")
+    return redirect("template-detail", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def template_delete(request: WebRequest, pk: int) -> HttpResponse:
+    """Say what needs a template, and what goes with it; delete it when confirmed."""
+    template = get_object_or_404(templates_visible_to(request.user), pk=pk)
+    return _changed(
+        request,
+        template,
+        OptionalReasonForm(posted(request)),
+        change=lifecycle.template_delete,
+        page="catalog/delete.html",
+        done="Being deleted.",
+        needed_by=needed_by(template),
+        goes_with=goes_with(template),
+        snapshots_count=template.snapshots.there().count(),
+    )
