@@ -212,7 +212,7 @@ class TemplatePage:
         held = next(
             (line for line in self.overview.snapshots if line.snapshot.is_held), None
         )
-        if held is None:
+        if held is None or self.template.is_archived:
             return
         snapshot = held.snapshot
         release = Action(

@@ -14,6 +14,12 @@ from django.utils import timezone
 from provisioner.accounts.models import Team, User
 from provisioner.bisect.actions import bisection_go_on, bisection_start
 from provisioner.bisect.models import Bisection
+from provisioner.catalog.actions.lifecycle import template_archive
+from provisioner.catalog.actions.snapshots import (
+    snapshot_describe,
+    snapshot_hold,
+    snapshot_withdraw,
+)
 from provisioner.catalog.models import (
     RefreshPolicy,
     ServerWatch,
@@ -42,7 +48,12 @@ from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
 from tests.support.builds import build, fails, submitted, succeeds
-from tests.support.factories import SiteFactory, TemplateFactory, UserFactory
+from tests.support.factories import (
+    SiteFactory,
+    SnapshotFactory,
+    TemplateFactory,
+    UserFactory,
+)
 from tests.support.requests import workspace_create
 from tests.support.warm_pools import fail, filled, make_pool
 
@@ -246,7 +257,25 @@ class Furnished:
         step = self.failed_build.steps.get(name="build")
         Step.objects.filter(pk=step.pk).update(attempt=1)
         step.log_path.write_text("cc render.c\n\x1b[31mrender.c:7: error\x1b[0m\n")
+        SnapshotFactory.create(template=self.broken, change=48200, client_spec=SPEC)
+        Snapshot.objects.filter(template=self.broken).update(created_at=ago(days=1))
         self.fresh = self.template_of("never-built")
+        self.archived = self.template_of("release-41", title="Release 41, Linux")
+        self.held, self.withdrawn = SnapshotFactory.create_batch(
+            2, template=self.archived, client_spec=SPEC
+        )
+        snapshot_describe(
+            by=self.admin,
+            snapshot=self.held,
+            label="Alpha 3",
+            notes="Known: slow shaders.",
+        )
+        why = "The trade show runs on this one until Friday."
+        snapshot_hold(by=self.admin, snapshot=self.held, reason=why)
+        why = "Its shaders are those of the wrong branch."
+        snapshot_withdraw(by=self.admin, snapshot=self.withdrawn, reason=why)
+        why = "Use release-42 instead."
+        template_archive(by=self.admin, template=self.archived, reason=why)
 
     def template_of(self, name: str, **fields: Any) -> Template:
         template: Template = TemplateFactory.create(

@@ -30,6 +30,7 @@ Arguments = list[tuple[object, ...]]
 def examples(rows: Furnished) -> dict[str, Arguments]:
     """Return what addresses are about, by name of the address."""
     template, workspace = rows.template.pk, rows.workspace.pk
+    snapshot = rows.snapshots[0].pk
     in_every_state = (
         *(rows.workspace, rows.making, rows.waiting, rows.failed, rows.refused),
         *(rows.trashed, rows.retired, rows.made_by_transfer, rows.shared, rows.mates),
@@ -44,8 +45,19 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-purge": [(rows.trashed.pk,)],
         "workspace-retire": [(rows.refused.pk,), (workspace,)],
         "template-detail": [
-            (one.pk,) for one in (rows.template, rows.building, rows.broken, rows.fresh)
+            (one.pk,)
+            for one in (
+                *(rows.template, rows.building, rows.broken, rows.fresh),
+                rows.archived,
+            )
         ],
+        "template-rename": [(rows.archived.pk,)],
+        "template-owner": [(template,)],
+        "template-archive": [(template,)],
+        "template-delete": [(template,), (rows.archived.pk,)],
+        "snapshot-hold": [(snapshot,)],
+        "snapshot-withdraw": [(snapshot,)],
+        "snapshot-describe": [(rows.held.pk,)],
         "template-edit": [(template,)],
         "template-build": [(template,)],
         "template-build-stop": [(rows.building.pk,)],
