@@ -102,6 +102,7 @@ _FLUSH: dict[str, Any] = {
     "wait": None,
     "error_code": "",
     "error_message": "",
+    "exit_code": None,
 }
 _CREATING = {
     **_WORKSPACE,
