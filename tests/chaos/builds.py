@@ -6,16 +6,19 @@ import random
 import threading
 import time
 
+from django.db.models import QuerySet
 from P4 import P4
 
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.catalog.workflows import TEMPLATE_BUILD
 from provisioner.engine.models import Operation, Step
 from tests.chaos import faultboard
+from tests.chaos.freezing import SLOW
 from tests.chaos.judge import IN_FLIGHT, Fault
 from tests.chaos.patience import from_database
 from tests.chaos.people import Person
 from tests.chaos.trial import (
+    FREEZE,
     MOMENT_WITHIN_SECONDS,
     SETTLED_WITHIN_SECONDS,
     WEIGHTS,
@@ -26,6 +29,7 @@ from tests.chaos.witness import Perforce
 BUILDS_TRIED = 6
 LOOK_FOR_MOMENT_EVERY_SECONDS = 0.05
 POLL_EVERY_SECONDS = 0.3
+STEPS = [(str(TemplateOperation.BUILD), spec.name) for spec in TEMPLATE_BUILD]
 WHAT_CHANGES = ("state", "status_code", "status_message")
 
 
@@ -91,22 +95,30 @@ class Builder:
         before = from_database(
             lambda: self.template.operations.order_by("-pk").values_list("pk")[0][0]
         )
+        freezes = not has_fault and victim == FREEZE
+        place = (str(TemplateOperation.BUILD), step)
+        if freezes:
+            place, is_done = self.world.freezer.next_of(STEPS), False
+            self.world.board.put(-seed, SLOW)
         self._ask(times=rng.choice((1, 1, 2)))
-        self._wait_for(step, is_done=is_done, later_than=before)
-        if has_fault:
+        self._wait_for(place[1], is_done=is_done, later_than=before)
+        if freezes:
+            self.world.freezer.freeze_in(
+                self._steps(place[1], later_than=before), place=place
+            )
+            self.world.board.end(-seed)
+        elif has_fault:
             self.world.board.put(-seed, fault)
         else:
             self.world.servers.kill(victim, down_seconds=rng.choice((0.0, 0.5)))
         _settle(self.template)
         self.world.board.end(-seed)
+        if freezes:
+            return f"build with a freeze in {place[1]}"
         return f"build with {kind if has_fault else f'kill {victim}'} {when}"
 
     def _wait_for(self, name: str, *, is_done: bool, later_than: int) -> None:
-        steps = Step.objects.filter(
-            operation__subject__template=self.template,
-            operation_id__gt=later_than,
-            name=name,
-        )
+        steps = self._steps(name, later_than=later_than)
         steps = steps.exclude(ended_at=None) if is_done else steps.filter(attempt__gt=0)
         ends = time.monotonic() + MOMENT_WITHIN_SECONDS
         while time.monotonic() < ends:
@@ -117,6 +129,13 @@ class Builder:
             ):
                 return
             time.sleep(LOOK_FOR_MOMENT_EVERY_SECONDS)
+
+    def _steps(self, name: str, *, later_than: int) -> QuerySet[Step]:
+        return Step.objects.filter(
+            operation__subject__template=self.template,
+            operation_id__gt=later_than,
+            name=name,
+        )
 
     def _submit(self, seed: int) -> None:
         """Submit a change of one file, so that snapshots differ."""

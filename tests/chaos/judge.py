@@ -10,6 +10,7 @@ from typing import Any
 from P4 import P4
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation, Step
@@ -23,6 +24,10 @@ from tests.chaos.witness import OntapWitness, Perforce
 W = Workspace.State
 DISCARDED = "unsaved_work_discarded"
 OTHER_CLIENTS = {"chaos-admin", "chaos-submitter"}
+_ENDED = {
+    W.TRASHED: WorkspaceOperation.RETIRE,
+    W.RETIRED: WorkspaceOperation.PURGE,
+}
 IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
 
@@ -58,8 +63,29 @@ class Judge:
         found = self._placement(workspace, volumes)
         if desk is not None:
             found += self._edits(workspace, volumes, desk)
+        found += self._nobody_asked(workspace)
         if workspace.state == W.FAILED and not workspace.status_message:
             found.append(Fault(kind="stuck", what="FAILED without a reason"))
+        return found
+
+    def _nobody_asked(self, workspace: Workspace | None = None) -> list[Fault]:
+        """Check that a person asked for each retirement and each purge.
+
+        No lease ends in a run, and no stay in the trash: who ends one here is early.
+        """
+        endings = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
+        asked = Operation.objects.filter(kind__in=endings)
+        if workspace is not None:
+            asked = asked.filter(subject__workspace=workspace.pk)
+        unasked = asked.filter(requested_by__username=SYSTEM_USERNAME)
+        found = [
+            _lost(f"{operation} of {operation.subject}, which nobody asked for")
+            for operation in from_database(lambda: list(unasked.select_related()))
+        ]
+        if workspace is not None and workspace.state in _ENDED:
+            wanted = _ENDED[W(workspace.state)]
+            if not from_database(asked.filter(kind=wanted).exists):
+                found.append(_lost(f"{workspace.state} without a {wanted}"))
         return found
 
     def _placement(
@@ -239,6 +265,7 @@ class Judge:
         )
         for template in templates:
             found += self.check_template(template)
+        found += self._nobody_asked()
         return found + self._at_rest() + self._half_rescues() + self._changes()
 
     def _changes(self) -> list[Fault]:

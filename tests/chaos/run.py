@@ -24,21 +24,24 @@ from provisioner.demo.seed import GID, PASSWORD, TEMPLATE_UID
 from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
-from tests.chaos.builds import Builder
+from tests.chaos.builds import STEPS, Builder
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
+from tests.chaos.freezing import Freezer
 from tests.chaos.judge import Fault, Judge
 from tests.chaos.lookout import Lookout
 from tests.chaos.patience import from_database
 from tests.chaos.people import Person
 from tests.chaos.servers import Servers
-from tests.chaos.trial import Trial, World
+from tests.chaos.trial import Trial, World, steps_of
 from tests.chaos.witness import OntapWitness, Perforce
 
 FILES = 12
 BUILD = "mkdir -p out && cat src/*.txt > out/all"
 STEADY, SNAPSHOTS = "steady", "snapshots"
 BUILT_EVERY = 7
+# A run of so many trials has to stop a worker in each step that ran.
+FREEZES_IN_EVERY_STEP = 1000
 SETTLED_WITHIN_SECONDS = 180.0
 
 
@@ -116,6 +119,7 @@ class _Run:
         self.world.board.end_all()
         self._blame(self.options.seed, self.builder.settle())
         self._judge_everything()
+        self._judge_freezes()
         self._blame(
             self.options.seed,
             [
@@ -214,6 +218,7 @@ class _Run:
             ),
             judge=Judge(site=site, ontap=witness, p4=self._p4_of("cloneyard")),
             lookout=Lookout(),
+            freezer=Freezer(self.servers),
             templates=(STEADY, SNAPSHOTS),
             outcomes=self.outcomes,
         )
@@ -304,12 +309,28 @@ class _Run:
                 return
             time.sleep(1.0)
 
+    def _judge_freezes(self) -> None:
+        """Hold against a long run that it stopped no worker in some step."""
+        requests = ("create", "retire", "restore", "purge")
+        places = [*STEPS, *(place for name in requests for place in steps_of(name))]
+        self.missed = self.world.freezer.missed(places)
+        if self.options.trials >= FREEZES_IN_EVERY_STEP:
+            self._blame(
+                self.options.seed,
+                [
+                    Fault(kind="harness", what=f"no worker was stopped in {place}")
+                    for place in self.missed
+                ],
+            )
+
     def _summary(self) -> dict[str, Any]:
         counts = Counter(failure["kind"] for failure in self.failures)
         return {
             "trials": self.done,
             "seed": self.options.seed,
             "kills": dict(self.servers.kills),
+            "frozen in step": dict(sorted(self.world.freezer.counts.items())),
+            "not frozen in": self.missed,
             "faults": dict(self.world.board.counts),
             "outcomes": dict(sorted(self.outcomes.items())),
             "answers": dict(sum((p.answers for p in self.everybody), Counter())),

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -263,9 +263,6 @@ class Servers:
         if name == "cut":
             self._cut_off()
             return
-        if name.startswith("freeze-"):
-            self._freeze(name.replace("freeze", "worker"))
-            return
         away = self.calm.away() if name == "ontap" else contextlib.nullcontext()
         with away, self.locks[name]:
             child = self.children[name]
@@ -321,19 +318,34 @@ class Servers:
                 seconds=READY_WITHIN_SECONDS,
             )
 
-    def _freeze(self, name: str) -> None:
+    def freeze_process(
+        self, process_id: int, *, once_stopped: Callable[[], None]
+    ) -> str:
         """Stop a worker for longer than it takes to be taken for dead, and wake it.
 
-        It may end itself then; whatever else it does is judged.
+        It may end itself then; whatever else it does is judged. Say which one it was,
+        "" where it has ended meanwhile.
         """
+        for name in ("worker-1", "worker-2"):
+            if self.children[name].process.pid == process_id:
+                return self._freeze(name, process_id, once_stopped)
+        return ""
+
+    def _freeze(
+        self, name: str, process_id: int, once_stopped: Callable[[], None]
+    ) -> str:
         with self.locks[name]:
             process = self.children[name].process
+            if process.pid != process_id:
+                return ""
             self._may_end.add(name)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGSTOP)
                 self.kills["frozen"] += 1
+                once_stopped()
                 time.sleep(settings.WORKER_STALLED_SECONDS + FROZEN_BEYOND_SECONDS)
                 os.kill(process.pid, signal.SIGCONT)
+        return name
 
     def _cut_off(self) -> None:
         """Cut one worker off from the database for longer than it may be silent."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 
+from provisioner.accounts.system import system_user
 from provisioner.catalog.models import Snapshot
 from provisioner.gateways import registry
-from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.actions.retiring import workspace_purge, workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace
 from tests.chaos.edits import Desk
 from tests.chaos.judge import Judge
@@ -113,6 +115,33 @@ def test_a_purge_without_a_rescue_is_a_loss_of_everything(
     lost = [f for f in judge.check_at(other, desk) if f.kind == "lost"]
 
     assert len(lost) == len(KINDS) - 1
+
+
+def test_what_a_sweep_ended_too_early_is_lost(
+    judge: Judge, lab_workspace: Workspace, desk: Desk
+) -> None:
+    """A purge after a rescue leaves nothing else to see."""
+    retire(lab_workspace, unsaved=Unsaved.RESCUE, purge=False)
+    assert judge.check_at(lab_workspace, desk) == []
+    lab_workspace.state = Workspace.State.TRASHED
+    workspace_purge(by=system_user(), workspace=lab_workspace)
+    settle(lab_workspace)
+
+    assert lab_workspace.state == Workspace.State.RETIRED
+    assert kinds_of(judge, lab_workspace, desk) == {"lost"}
+    assert "lost" in {fault.kind for fault in judge.check_everything()}
+
+
+def test_a_state_that_nobody_asked_for_is_lost(
+    judge: Judge, lab_workspace: Workspace
+) -> None:
+    now = timezone.now()
+    Workspace.objects.filter(pk=lab_workspace.pk).update(
+        state=Workspace.State.TRASHED, trashed_at=now, purge_at=now
+    )
+    lab_workspace.refresh_from_db()
+
+    assert "lost" in kinds_of(judge, lab_workspace, None)
 
 
 def test_a_client_or_a_volume_that_went_behind_our_back_is_an_orphan(

@@ -13,6 +13,7 @@ from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from tests.chaos import faultboard
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
+from tests.chaos.freezing import SLOW, Freezer, Place
 from tests.chaos.judge import Fault, Judge
 from tests.chaos.lookout import Lookout, Moment
 from tests.chaos.patience import from_database
@@ -21,6 +22,7 @@ from tests.chaos.servers import Servers
 from tests.chaos.witness import Perforce
 
 W = Workspace.State
+FREEZE = "freeze"
 WHAT_CHANGES = ("state", "status_code", "status_message", "ready_at")
 # Others kill what it needs, too, again and again, on a machine that is busy.
 SETTLED_WITHIN_SECONDS = 300.0
@@ -29,7 +31,7 @@ MOMENT_WITHIN_SECONDS = 12.0
 REMOVALS_TRIED = 12
 # How often each is killed or stopped: a database takes everybody's work down with it.
 WEIGHTS = {
-    **{"worker-1": 6, "worker-2": 6, "freeze-1": 1, "freeze-2": 1},
+    **{"worker-1": 6, "worker-2": 6, FREEZE: 3},
     **{"cut": 1, "clock": 1},
     **{"web": 2, "ontap": 3, "perforce": 3, "backend": 1, "database": 1, "restart": 1},
 }
@@ -43,6 +45,7 @@ class World:
     board: FaultBoard
     judge: Judge
     lookout: Lookout
+    freezer: Freezer
     templates: tuple[str, ...]
     outcomes: Counter[str]
 
@@ -182,13 +185,19 @@ class Trial:
         fault = faultboard.draw(kind, rng)
         victim = rng.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
         down_seconds = rng.choice((0.0, 0.3, 1.5))
-        step, is_done = rng.choice(_steps_of(name)), rng.random() < 0.5
+        place, is_done = rng.choice(steps_of(name)), rng.random() < 0.5
         begins_with_fault = rng.random() < 0.5
         # A request that is cancelled while it is made leaves nothing to work in.
         share = 0.12 if name == "create" else 0.25
         interruption = self._interruption(name) if rng.random() < share else None
         has_fault, has_kill = trouble in ("fault", "both"), trouble in ("kill", "both")
 
+        freezes = has_kill and victim == FREEZE
+        if freezes:
+            place, is_done = self.world.freezer.next_of(steps_of(name)), False
+            has_fault = False
+            self.world.board.put(self.seed, SLOW)
+        step = place[1]
         self.history.append(name)
         if has_fault and begins_with_fault:
             self._note(f"{kind} from the start")
@@ -200,7 +209,9 @@ class Trial:
         if has_fault and not begins_with_fault:
             self._note(f"{kind} {when}")
             self.world.board.put(self.seed, fault)
-        if has_kill:
+        if freezes:
+            self._freeze(place, later_than=before)
+        elif has_kill:
             self._note(f"kill {victim} {when}, down {down_seconds} s")
             self.world.servers.kill(victim, down_seconds=down_seconds)
         if interruption is not None:
@@ -209,6 +220,19 @@ class Trial:
         self._settle()
         self.world.board.end(self.seed)
         self._judge(name)
+
+    def _freeze(self, place: Place, *, later_than: int) -> None:
+        """Stop the worker that is at a step of ours."""
+        kind, name = place
+        steps = Step.objects.filter(
+            operation__subject__workspace=self._id,
+            operation_id__gt=later_than,
+            operation__kind=kind,
+            name=name,
+        )
+        who = self.world.freezer.freeze_in(steps, place=place)
+        self.world.board.end(self.seed)
+        self._note(f"freeze {who or 'nobody'} in {': '.join(place)}")
 
     def _note(self, what: str) -> None:
         self.history.append(f"({what})")
@@ -309,8 +333,8 @@ class Trial:
             self._blame(*self.world.judge.check_at(workspace, self.desk))
 
 
-def _steps_of(request: str) -> list[str]:
-    """Return the names of steps that a request may lead to."""
+def steps_of(request: str) -> list[Place]:
+    """Return the steps that a request may lead to."""
     kinds = {
         "create": [WorkspaceOperation.PROVISION],
         "restore": [WorkspaceOperation.RESTORE],
@@ -319,4 +343,8 @@ def _steps_of(request: str) -> list[str]:
     }.get(request, [WorkspaceOperation.RETIRE])
     if "and purge" in request:
         kinds = [*kinds, WorkspaceOperation.PURGE]
-    return [spec.name for kind in kinds for spec in workflow.WORKFLOWS[kind].steps]
+    return [
+        (str(kind), spec.name)
+        for kind in kinds
+        for spec in workflow.WORKFLOWS[kind].steps
+    ]
