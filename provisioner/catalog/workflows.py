@@ -49,10 +49,7 @@ def _has_test(operation: Operation) -> bool:
 
 
 TEMPLATE_BUILD = (
-    StepSpec("volume", "Create the volume", volume.ensure_volume, STORAGE),
-    StepSpec("export", "Export it", volume.ensure_exported, STORAGE, ("volume",)),
-    StepSpec("mount", "Mount it", volume.ensure_mounted, STORAGE, ("export",)),
-    StepSpec("visible", "Check the mount", volume.ensure_visible, HOST, ("mount",)),
+    # First: it counts files of a new view, for which the volume has inodes then.
     StepSpec(
         "client",
         "Define the client",
@@ -60,12 +57,16 @@ TEMPLATE_BUILD = (
         PERFORCE,
         perforce=LIGHT,
     ),
+    StepSpec("volume", "Create the volume", volume.ensure_volume, STORAGE, ("client",)),
+    StepSpec("export", "Export it", volume.ensure_exported, STORAGE, ("volume",)),
+    StepSpec("mount", "Mount it", volume.ensure_mounted, STORAGE, ("export",)),
+    StepSpec("visible", "Check the mount", volume.ensure_visible, HOST, ("mount",)),
     StepSpec(
         "clean",
         "Remove what is not versioned",
         contents.ensure_clean,
         HOST,
-        ("visible", "client"),
+        ("visible",),
         applies=_is_clean_build,
         perforce=LIGHT,
     ),
@@ -74,7 +75,7 @@ TEMPLATE_BUILD = (
         "Sync the files",
         contents.ensure_synced,
         HOST,
-        ("visible", "client", "clean"),
+        ("visible", "clean"),
         perforce=LONG,
     ),
     StepSpec("build", "Build", commands.ensure_built, COMMANDS, ("sync",)),

@@ -317,7 +317,7 @@ def test_a_build_is_queued_with_what_was_asked_for(
     assert operation.parameters == {"change": 7}
     assert operation.requested_by == admin
     queued = operation.steps.filter(state=Step.State.QUEUED)
-    assert set(queued.values_list("name", flat=True)) == {"volume", "client"}
+    assert set(queued.values_list("name", flat=True)) == {"client"}
     assert "change 7" in template.events.get(kind="template_building").message
 
 

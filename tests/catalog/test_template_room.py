@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Callable
 
 import pytest
 import requests
@@ -21,6 +22,7 @@ from provisioner.gateways.hosts.room import NO_SPACE, Lack
 from provisioner.gateways.ontap.types import most_inodes
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
+from tests.support.projects import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -123,6 +125,29 @@ def test_a_volume_has_inodes_for_the_files_of_its_view(lab_template: Template) -
     build(lab_template)
     volume = ontap.get_volume(lab_template.volume_uuid)
     assert volume.max_inodes == most_inodes(size) == 16_384
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_view_that_was_never_counted_has_inodes_for_its_files(
+    is_first: bool, project: Project, make_template: Callable[..., Template]
+) -> None:
+    """The check counts in a queue of its own, which may be late, or fail."""
+    project.submit_paths({f"{number}.txt": "x" for number in range(300)})
+    template = make_template(project)
+    Template.objects.filter(pk=template.pk).update(volume_size_bytes=20 * 2**20)
+    if not is_first:  # its view is widened after the first build
+        Template.objects.update(view=project.view.replace("/...", "/7*.txt"))
+        TemplateCheck.objects.all().delete()
+        assert build(template).state == Operation.State.SUCCEEDED
+        Template.objects.update(view=project.view)
+    TemplateCheck.objects.all().delete()
+
+    operation = build(template)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    template.refresh_from_db()
+    volume = registry.ontap(template.site).get_volume(template.volume_uuid)
+    assert volume.max_inodes == 900
 
 
 def test_more_files_than_the_volume_can_have_are_refused_before_the_sync(

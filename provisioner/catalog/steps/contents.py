@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.catalog.pins import goes_in_batches, parts_of
-from provisioner.catalog.steps.room import room_of_template
+from provisioner.catalog.steps.room import room_of_template, tree_of
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import require_no_command
 from provisioner.catalog.steps.syncing import show_sync
@@ -59,7 +59,7 @@ def ensure_synced(run: TemplateRun) -> dict[str, Any]:
                 in_batches=goes_in_batches(have.count),
             )
     change = int(pin["change"])
-    files, expected = _how_much(run, change=change)
+    files, expected = _how_much(run)
     with room.told_if_lacking():
         report = client_files.sync_as(
             run.perforce_account,
@@ -82,13 +82,13 @@ def ensure_synced(run: TemplateRun) -> dict[str, Any]:
     }
 
 
-def _how_much(run: TemplateRun, *, change: int) -> tuple[int, TreeSize | None]:
-    """Return how many files the tree has, and what will come, where that is all."""
+def _how_much(run: TemplateRun) -> tuple[int, TreeSize | None]:
+    """Return how many files the tree has, and what will come if that is all of it."""
+    size = tree_of(run.result_of("client"))
     newest = run.template.snapshots.order_by("-pk").first()
-    if newest is not None:
-        return newest.have_count, None
-    size = run.perforce.files.tree_size(run.template.client_name, change=change)
-    return size.files, size
+    if size is not None:
+        return size.files, size if newest is None else None
+    return newest.have_count if newest is not None else 0, None
 
 
 def _may_be_broken(run: TemplateRun) -> bool:

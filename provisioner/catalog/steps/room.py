@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.steps.run import TemplateRun
@@ -17,6 +18,7 @@ from provisioner.gateways.hosts.room import (
     says_no_space,
 )
 from provisioner.gateways.ontap.types import Volume, more_inodes, most_inodes
+from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 
@@ -96,14 +98,23 @@ def room_of_template(run: TemplateRun) -> Room:
     )
 
 
-def ensure_inodes(run: TemplateRun, volume: Volume) -> None:
+def tree_of(client: dict[str, Any]) -> TreeSize | None:
+    """Return what the result of a build's `client` says of a view that is new."""
+    tree = client.get("tree")
+    return None if tree is None else TreeSize(**tree)
+
+
+def ensure_inodes(
+    run: TemplateRun, volume: Volume, *, counted: TreeSize | None
+) -> None:
     """Have inodes for the files that are known of, and more where few are left.
 
     They take no space until they are used, so there is no harm in too many.
 
     Raises: StepRefused.
     """
-    files, most = _known_files(run.template), most_inodes(volume.size_bytes)
+    files = max(_known_files(run.template), counted.files if counted else 0)
+    most = most_inodes(volume.size_bytes)
     if files > most:
         raise StepRefused(
             f"The template has {files:,} files, and a volume of "

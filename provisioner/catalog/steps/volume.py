@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import reference_snapshot
-from provisioner.catalog.steps.room import ensure_inodes
+from provisioner.catalog.steps.room import ensure_inodes, tree_of
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.volumes import (
     ensure_junction,
@@ -16,12 +17,14 @@ from provisioner.catalog.steps.volumes import (
     require_online,
 )
 from provisioner.gateways.fence import require_leave
+from provisioner.gateways.hosts.comparing import is_same_view
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
 )
 from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, Volume, VolumeSpec
 from provisioner.gateways.perforce.specs import (
+    parse_client_spec,
     rename_view,
     render_client_spec,
     split_view_line,
@@ -57,7 +60,7 @@ def ensure_volume(run: TemplateRun) -> dict[str, Any]:
     require_online(volume)
     _ensure_size(run, volume)
     volume = run.ontap.get_volume(volume.uuid)
-    ensure_inodes(run, volume)
+    ensure_inodes(run, volume, counted=tree_of(run.result_of("client")))
     require_leave()
     Template.objects.filter(pk=template.pk).update(
         volume_uuid=volume.uuid, actual_size_bytes=volume.size_bytes
@@ -136,7 +139,10 @@ def template_client_spec(template: Template) -> ClientSpec:
 
 
 def ensure_client(run: TemplateRun) -> dict[str, Any]:
-    """Have the template's client, and settle which submitted change is built."""
+    """Have the template's client, and settle which submitted change is built.
+
+    The files of a view that was never built are counted: `tree` is None for others.
+    """
     template = run.template
     found = run.perforce.clients.find(template.client_name)
     if found is not None and str(template.tag) not in found.description:
@@ -148,10 +154,23 @@ def ensure_client(run: TemplateRun) -> dict[str, Any]:
     run.perforce.clients.save(template_client_spec(template))
     spec = run.perforce.clients.find(template.client_name)
     assert spec is not None
+    pin = _pin_to_build(run, spec)
     return {
-        **_pin_to_build(run, spec),
+        **pin,
         "client_spec": render_client_spec(spec),
+        "tree": _tree_if_new(run, spec, change=pin["change"]),
     }
+
+
+def _tree_if_new(
+    run: TemplateRun, spec: ClientSpec, *, change: int
+) -> dict[str, int] | None:
+    """Return what a view holds that the newest snapshot of earlier builds lacks."""
+    earlier = run.template.snapshots.exclude(operation=run.operation)
+    newest = earlier.order_by("-pk").first()
+    if newest and is_same_view(parse_client_spec(newest.client_spec), spec):
+        return None
+    return dataclasses.asdict(run.perforce.files.tree_size(spec.name, change=change))
 
 
 def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> dict[str, Any]:
