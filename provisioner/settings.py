@@ -88,6 +88,7 @@ INSTALLED_APPS = [
     "provisioner.help",
     "provisioner.audit_log",
     "provisioner.accounts",
+    "provisioner.maintenance",
     "provisioner.sites",
     "provisioner.engine",
     "provisioner.catalog",

@@ -281,6 +281,7 @@ BY_ACTIONS = {
     "Workspace.request_key": "compared alone: api/http.py REQUEST_KEY",
     "Workspace.keep_reason": "pages, mails: white space becomes one blank",
     "Bisection.command": "/bin/sh -c as its owner, in a sandbox: no null characters",
+    "Maintenance.message": "every page: one line, accounts/names.py",
     "RefreshPolicy.cron": "croniter, five fields: catalog/actions/refresh.py",
     "RefreshPolicy.clean_cron": "croniter, five fields: catalog/actions/refresh.py",
     "Pool.windows": "lib/weekly.py reads each",
@@ -341,6 +342,10 @@ OURS = {
 ASKED = "asked for: compared with columns, as a parameter of SQL"
 HASHED = "hashed by Django"
 CHOSEN = "one of rows or of choices"
+ANNOUNCED = {
+    "message": "Maintenance.message",
+    **dict.fromkeys(("starts_at", "ends_at"), "a time: Django"),
+}
 TYPED = {
     # forms
     "AdminSignInForm": {"username": ASKED, "password": ASKED},
@@ -360,6 +365,8 @@ TYPED = {
         **{"email": "User.email", "p4_user": "User.p4_user"},
     },
     "NewAccountForm": {"username": "User.username", "password": HASHED},
+    "MaintenanceForm": ANNOUNCED,
+    "MaintenanceCreateRequest": ANNOUNCED,
     "GivenPasswordForm": {"password": HASHED},
     "ChosenPasswordForm": dict.fromkeys(("new_password1", "new_password2"), HASHED),
     "ForgottenForm": {"email": ASKED},

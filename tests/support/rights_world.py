@@ -28,6 +28,7 @@ from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.findings import finding_about
+from tests.support.maintenance import make_maintenance
 from tests.support.module_rows import Write
 from tests.support.requests import workspace_create
 
@@ -154,6 +155,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "operation-step": {"pk": build.pk, "step": "build"},
         "operation": {"pk": workspace.operations.get().pk},
         "help-page": {"name": "glossary"},
+        "maintenance": {"pk": make_maintenance().pk},
         "password-new": {"uidb64": "MQ", "token": "x"},
         "event": {"pk": workspace.events.latest("pk").pk},
         "finding": {"pk": finding_about(workspace).pk},

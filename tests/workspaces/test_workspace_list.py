@@ -109,8 +109,9 @@ def test_more_workspaces_take_no_more_queries(
         )
         workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, how many workspaces there are, which the page shows, these,
-    # policies, the templates, how many of these there are, what others share
-    with django_assert_num_queries(11):
+    # policies, the templates, how many of these there are, what others share,
+    # maintenance
+    with django_assert_num_queries(12):
         as_alice.get("/")
 
 

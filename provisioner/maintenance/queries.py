@@ -1,0 +1,13 @@
+"""What is announced."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from provisioner.maintenance.models import Maintenance
+
+
+def announced() -> QuerySet[Maintenance]:
+    """Return what goes on or is still to come, the next first."""
+    return Maintenance.objects.filter(ends_at__gt=timezone.now())
