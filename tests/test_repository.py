@@ -139,6 +139,62 @@ def test_only_settings_read_the_environment() -> None:
     assert set(environment_uses()) == set(USES_ENVIRONMENT)
 
 
+# Every function that lists a directory, and why it meets no .snapshot of a volume.
+SKIPS = "passes the name over"
+OTHER = "lists no tree of ours"
+LISTS_DIRECTORIES = {
+    "gateways/hosts/clearing.py:_entries": SKIPS,
+    "gateways/hosts/descent.py:_listed": SKIPS,
+    "gateways/hosts/log_files.py:close_logs": OTHER,
+    "gateways/hosts/mounts.py:is_visible": "forgets the names at once",
+    "gateways/hosts/recency.py:_below": SKIPS,
+    "gateways/hosts/recency.py:_check_files_in": "takes files alone",
+    "gateways/hosts/rescues/place.py:_prepare": OTHER,
+    "gateways/hosts/rescues/place.py:_remove": OTHER,
+    "gateways/hosts/rescues/place.py:clear": OTHER,
+    "gateways/hosts/rescues/place.py:publish": OTHER,
+    "gateways/hosts/root_paths.py:_writable_files": SKIPS,
+    "gateways/hosts/sampling.py:_sampled": SKIPS,
+    "gateways/hosts/sandbox/cgroup.py": OTHER,
+    "gateways/hosts/sandbox/init.py": OTHER,
+    "gateways/hosts/trees/native.py": OTHER,
+    "gateways/hosts/trees/sequential.py:_list": SKIPS,
+    "gateways/hosts/writers.py": "reads /proc",
+    "gateways/perforce/batching.py:_directories_in": SKIPS,
+}
+_LISTS = {"scandir", "listdir", "walk", "fwalk", "iterdir", "glob", "rglob"}
+
+
+def lists_of(source: Path) -> Iterator[str]:
+    """Yield "file:function" for each place that lists a directory."""
+    name = str(source.relative_to(ROOT / "provisioner"))
+
+    def below(node: ast.AST, function: str) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            inside = child.name if isinstance(child, ast.FunctionDef) else function
+            if (
+                isinstance(child, ast.Call)
+                and isinstance(child.func, ast.Attribute)
+                and child.func.attr in _LISTS
+            ):
+                yield f"{name}:{inside}"
+            yield from below(child, inside)
+
+    yield from below(ast.parse(source.read_text()), "")
+
+
+def test_no_walk_enters_what_a_file_server_shows_of_its_snapshots() -> None:
+    """A new one is added here, with a test in test_snapshot_directories.py."""
+    for_all = {place for place in LISTS_DIRECTORIES if ":" not in place}
+    found = {
+        place.partition(":")[0] if place.partition(":")[0] in for_all else place
+        for source in (ROOT / "provisioner/gateways").rglob("*.py")
+        for place in lists_of(source)
+    }
+
+    assert found == set(LISTS_DIRECTORIES)
+
+
 def names_of_task(node: ast.AST) -> Iterator[str]:
     """Yield the name that a decorator gives a task."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "app.task":

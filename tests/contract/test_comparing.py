@@ -28,6 +28,7 @@ from tests.support.owned_clients import (
     write,
 )
 from tests.support.perforce_scene import PerforceScene
+from tests.support.snapshot_directories import KINDS, shown_in
 
 TREE: dict[str, bytes | Path | None] = {
     "src/a.c": b"a\n",
@@ -140,6 +141,28 @@ def test_what_others_added_to_the_depot_meanwhile_is_not_missed(
         "src/new.c": "add",
         "elsewhere/link": "add",
     }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("is_narrowed", [True, False])
+def test_what_a_file_server_shows_of_its_snapshots_is_nobodys_work(
+    is_narrowed: bool, kind: str, perforce: PerforceScene
+) -> None:
+    change = perforce.submit(TREE)
+    spec = owned_client(perforce)
+    sync(perforce, spec, change=change)
+    if is_narrowed:
+        narrowed(perforce, spec)
+    write(spec, "lib/new.c", "new\n")
+    root = Path(spec.root)
+
+    with shown_in(root, root / "src", root / "lib", kind=kind):
+        found = [
+            compared(perforce, spec, change=change, in_batches=in_batches)
+            for in_batches in (False, True)
+        ]
+
+    assert found == [{"lib/new.c": "add"}] * 2
 
 
 def test_what_no_view_maps_is_not_missed(perforce: PerforceScene) -> None:

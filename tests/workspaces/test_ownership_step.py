@@ -138,6 +138,10 @@ def test_one_entry_of_another_owner_is_found_without_a_mount(
             sample_size=200,
         )
 
+    listed = registry.ontap(workspace.site).list_directory(
+        workspace.volume_uuid, "", at_most=100
+    )
+    assert ".snapshot" in {entry.name for entry in listed}
     before = sampled()
     assert before.checked > 5
     assert before.mismatches == ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from provisioner.gateways.hosts.clearing import Versioned, clear_tree
 from provisioner.gateways.hosts.lint import lint_tree
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.recency import newest_modification
@@ -22,34 +22,18 @@ from tests.gateways.hosts.trees import (
     OWNER,
     needs_root,
 )
+from tests.support.rescue_archives import archive, rows_of, untracked
+from tests.support.snapshot_directories import KINDS, OTHER_DAY, shown_in
 
-OTHER_DAY = 4_000_000_000.0
 
-
-@pytest.fixture(params=["its own device", "no device of its own"])
+@pytest.fixture(params=KINDS)
 def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A volume as NFSv3 shows it: listed at the root, and there further below, too."""
     root = tmp_path / "clone"
-    has_device = request.param == "its own device"
-    if has_device and os.geteuid():
-        pytest.skip("mounts need root")
-    mounted = []
-    for place in (root, root / "src"):
-        snapshots = place / ".snapshot"
-        snapshots.mkdir(parents=True)
-        if has_device:
-            subprocess.run(["mount", "-t", "tmpfs", "none", snapshots], check=True)
-            mounted.append(snapshots)
-        copy = snapshots / "hourly.0"
-        copy.mkdir()
-        (copy / "old.c").write_text(f"see {root}/src/old.c")
-        os.utime(copy / "old.c", (OTHER_DAY, OTHER_DAY))
-        os.utime(copy, (OTHER_DAY, OTHER_DAY))
-        (place / "file.c").write_text("x")
-        copy.chmod(0o555)
-    yield root
-    for snapshots in mounted:
-        subprocess.run(["umount", snapshots], check=True)
+    with shown_in(root, root / "src", kind=request.param):
+        for place in (root, root / "src"):
+            (place / "file.c").write_text("x")
+        yield root
 
 
 def kept(root: Path) -> list[str]:
@@ -93,3 +77,24 @@ def test_nobody_was_at_work_in_it(tree: Path) -> None:
 def test_no_remark_is_about_it(tree: Path) -> None:
     assert sample_root_paths(tree) == []
     assert [found for found in lint_tree(tree) if ".snapshot" in found.path] == []
+
+
+def test_a_clean_build_leaves_it_alone(tree: Path) -> None:
+    before, keep = kept(tree), Versioned(tree)
+    keep.add(str(tree / "src/file.c"))
+
+    report = clear_tree(tree, keep=keep)
+
+    assert (report.removed, report.failures) == (1, ())
+    assert kept(tree) == before
+    assert (tree / "src/file.c").exists()
+
+
+def test_no_archive_has_it(tree: Path) -> None:
+    (tree.parent / "rescue").mkdir()
+    found = [os.fsdecode(path) for path in leaves_below(tree)]
+
+    report = archive(tree, untracked(*found))
+
+    assert report.is_complete
+    assert sorted(rows_of(report)) == ["file.c", "src/file.c"]
