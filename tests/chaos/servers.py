@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,7 @@ class Servers:
 
     def start_lab(self) -> None:
         """Start ONTAP and Perforce at ports that they keep when they start again."""
-        self._programs = Warm({})
+        self._programs = [Warm({})]
         first = random.SystemRandom().randrange(FIRST_PORT, LAST_FIRST_PORT)
         ontap_port = free_port(first)
         perforce_port = free_port(ontap_port + 1)
@@ -167,7 +167,9 @@ class Servers:
         self.wire = Wire(directory=self.scratch / "wire", to=self._data_dir() / SOCKET)
         through = {"DATABASE_URL": self._database_at(self.scratch / "wire")}
         self._start("worker-1", manage("worker", "--skip-checks"))
-        self._start("worker-2", manage("worker", "--skip-checks"), environment=through)
+        # What has imported the settings uses the database that they name.
+        self._programs.append(Warm(through))
+        self._start("worker-2", manage("worker", "--skip-checks"))
         self._start(
             "web",
             [
@@ -193,7 +195,8 @@ class Servers:
         for child in reversed(self.children.values()):
             child.stop()
         if self.children:
-            self._programs.end()
+            for programs in self._programs:
+                programs.end()
 
     def _start(
         self,
@@ -201,16 +204,14 @@ class Servers:
         command: list[str],
         *,
         says_ready: bool = False,
-        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.locks[name] = threading.Lock()
         self.children[name] = Child(
             name,
             command,
             log_dir=self.log_dir,
-            environment=environment,
             reads_output=says_ready,
-            start=self._programs,
+            start=self._programs[-1 if name == "worker-2" else 0],
         )
 
     def _ready(self, name: str) -> dict[str, Any]:
@@ -399,6 +400,8 @@ class Servers:
 
     def check(self) -> None:
         """Raises: ProcessFailed where something does not stay up."""
+        if self.kills["cut off"] and not self.wire.is_used:
+            raise ProcessFailed("worker-2 does not use the wire that was cut.")
         since = time.monotonic() - WITHIN_SECONDS
         for name, ends in list(self._ends.items()):
             if len(ends) == ENDS_AT_MOST and ends[0] > since:

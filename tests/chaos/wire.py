@@ -24,8 +24,9 @@ class Wire:
     def __init__(self, *, directory: Path, to: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._to = to
-        self._whole = threading.Event()
-        self._whole.set()
+        self.is_used = False
+        self._there, self._back = threading.Event(), threading.Event()
+        self.mend()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(directory / SOCKET))
         self._listener.listen(64)
@@ -33,11 +34,17 @@ class Wire:
 
     def cut(self) -> None:
         """Let nothing through, either way."""
-        self._whole.clear()
+        self._there.clear()
+        self._back.clear()
+
+    def cut_answers(self) -> None:
+        """Let questions through, and nothing back."""
+        self._back.clear()
 
     def mend(self) -> None:
         """Let everything through, what waited first."""
-        self._whole.set()
+        self._there.set()
+        self._back.set()
 
     def close(self) -> None:
         """Take no more connections."""
@@ -47,27 +54,29 @@ class Wire:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
+                self.is_used = True
                 threading.Thread(target=self._join, args=[near], daemon=True).start()
 
     def _join(self, near: socket.socket) -> None:
-        self._whole.wait()
-        far = socket.socket(socket.AF_UNIX)
-        try:
-            far.connect(str(self._to))
-        except OSError:  # the database is away: so is what leads to it
-            near.close()
-            far.close()
-            return
-        for source, target in ((near, far), (far, near)):
-            threading.Thread(
-                target=self._pump, args=[source, target], daemon=True
-            ).start()
+        self._there.wait()
+        with near, socket.socket(socket.AF_UNIX) as far:
+            try:
+                far.connect(str(self._to))
+            except OSError:  # the database is away: so is what leads to it
+                return
+            back = threading.Thread(
+                target=_pump, args=[far, near, self._back], daemon=True
+            )
+            back.start()
+            _pump(near, far, self._there)
+            back.join()
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+
+def _pump(source: socket.socket, target: socket.socket, way: threading.Event) -> None:
+    with contextlib.suppress(OSError):
+        while piece := source.recv(PIECE_BYTES):
+            way.wait()
+            target.sendall(piece)
+    for end in (source, target):
         with contextlib.suppress(OSError):
-            while piece := source.recv(PIECE_BYTES):
-                self._whole.wait()
-                target.sendall(piece)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+            end.shutdown(socket.SHUT_RDWR)
