@@ -1,9 +1,10 @@
 """Whether an attempt at a step, or a job, is still the one that counts.
 
 The database decides: an attempt that another has followed, or whose operation was
-ended, may change nothing any more, nor may a job that another worker was given. Who was
-given leave may act on it for a second, by a clock that goes on while a process, or its
-machine, is stopped.
+ended, may change nothing any more, nor may a job that was taken from its worker. Who
+was given leave may act on it for a second from when it asked, by a clock that goes on
+while a process, or its machine, is stopped. What is taken from a worker is given to
+another when such a second is over.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import time
 from abc import ABC, abstractmethod
 
 from django.conf import settings
+from django.db import OperationalError
+from django.db.models import Exists, QuerySet
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
@@ -20,14 +23,26 @@ from provisioner.engine.models import Step
 from provisioner.lib.refusals import StepCutShort
 
 LEAVE_SECONDS = 1.0
+ASKED_AT_MOST = 10
+
+
+class AnswersLate(OperationalError):
+    """The database answers too slowly to act on what it says."""
+
+
+def leave_seconds() -> float:
+    """Return how long leave holds, well below the silence that costs a worker its jobs.
+
+    A job that was taken from a worker is given to another after that long.
+    """
+    stalled: float = settings.WORKER_STALLED_SECONDS
+    return min(LEAVE_SECONDS, stalled / 4)
 
 
 class _Leave(ABC):
     """Leave that the database gives for a while; call it before each act."""
 
     def __init__(self) -> None:
-        # Well before what a silent worker had is given to another.
-        self._seconds = min(LEAVE_SECONDS, settings.WORKER_STALLED_SECONDS / 4)
         self._until = 0.0
         # Helpers that hear nothing for so long end before a take-over.
         self.silent_seconds = settings.WORKER_STALLED_SECONDS / 2
@@ -35,31 +50,29 @@ class _Leave(ABC):
     def __call__(self) -> None:
         """Go on, or do not.
 
+        An answer that comes after its leave is over is none: it is asked for again.
+
         Raises: StepCutShort where another has gone on with it; OperationalError where
-        the database does not say.
+        the database does not say, or not in time.
         """
-        asked_at = time.clock_gettime(time.CLOCK_BOOTTIME)
-        if asked_at < self._until:
-            return
-        if not self._is_given():
-            raise StepCutShort
-        # From when it was asked: the answer may have taken its time.
-        self._until = asked_at + self._seconds
+        for _ in range(ASKED_AT_MOST):
+            asked_at = _now()
+            if asked_at < self._until:
+                return
+            if not self._is_given():
+                raise StepCutShort
+            self._until = asked_at + leave_seconds()
+            if _now() < self._until:
+                return
+        raise AnswersLate
 
     @abstractmethod
     def _is_given(self) -> bool:
         """Ask the database."""
 
 
-class AttemptLeave(_Leave):
-    """Leave for one attempt at one step."""
-
-    def __init__(self, step: Step) -> None:
-        super().__init__()
-        self._step_id, self._attempt = step.pk, step.attempt
-
-    def _is_given(self) -> bool:
-        return states.counts(self._step_id, attempt=self._attempt)
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class JobLeave(_Leave):
@@ -70,5 +83,20 @@ class JobLeave(_Leave):
         self._job = job
 
     def _is_given(self) -> bool:
+        return self._jobs().exists()
+
+    def _jobs(self) -> QuerySet[ProcrastinateJob]:
         jobs = ProcrastinateJob.objects.filter(pk=self._job.id, status="doing")
-        return jobs.filter(worker_id=self._job.worker_id).exists()
+        return jobs.filter(worker_id=self._job.worker_id)
+
+
+class AttemptLeave(JobLeave):
+    """Leave for one attempt at one step, made in a job."""
+
+    def __init__(self, step: Step, *, job: Job) -> None:
+        super().__init__(job)
+        self._step_id, self._attempt = step.pk, step.attempt
+
+    def _is_given(self) -> bool:
+        step = states.under_way(self._step_id, attempt=self._attempt)
+        return step.filter(Exists(self._jobs())).exists()

@@ -72,10 +72,23 @@ QUEUE_AGAIN = """
     SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
     FROM procrastinate_jobs WHERE id = %(job_id)s
 """
-WITH_WHOM = """
-    SELECT id FROM procrastinate_jobs
-    WHERE id = %(job_id)s AND worker_id IS NOT DISTINCT FROM %(worker_id)s
+# A job where it still is with the worker it was read with: locked until it is settled.
+OF_ITS_WORKER = """
+    WITH its AS MATERIALIZED (
+        SELECT id FROM procrastinate_jobs
+        WHERE id = %(job_id)s AND status = 'doing'
+            AND worker_id IS NOT DISTINCT FROM %(worker_id)s
+        FOR UPDATE
+    )
+    SELECT id, {act} FROM its
 """
+FINISH = OF_ITS_WORKER.format(
+    act="procrastinate_finish_job_v1(id, %(status)s, %(delete_job)s)"
+)
+RETRY = OF_ITS_WORKER.format(
+    act="procrastinate_retry_job_v2("
+    "id, %(retry_at)s, %(priority)s, %(queue)s, %(lock)s)"
+)
 DROP = "SELECT procrastinate_finish_job_v1(%(job_id)s, 'failed', true)"
 HELD = """
     SELECT id FROM procrastinate_jobs
@@ -93,6 +106,42 @@ def is_away(error: BaseException) -> bool:
         error.__cause__ if isinstance(error, ConnectorException) else error,
         DOES_NOT_ANSWER,
     )
+
+
+async def finish_of_its_worker(
+    connector: BaseConnector, job: Job, *, status: Status, delete_job: bool
+) -> bool:
+    """End a job where it is with the worker that it was read with; say whether."""
+    rows = await connector.execute_query_all_async(
+        query=FINISH,
+        job_id=job.id,
+        worker_id=job.worker_id,
+        status=status.value,
+        delete_job=delete_job,
+    )
+    return bool(rows)
+
+
+async def retry_of_its_worker(
+    connector: BaseConnector,
+    job: Job,
+    *,
+    retry_at: dt.datetime | None,
+    priority: int | None = None,
+    queue: str | None = None,
+    lock: str | None = None,
+) -> bool:
+    """Queue a job again where it is with the worker it was read with; say whether."""
+    rows = await connector.execute_query_all_async(
+        query=RETRY,
+        job_id=job.id,
+        worker_id=job.worker_id,
+        retry_at=retry_at,
+        priority=priority,
+        queue=queue,
+        lock=lock,
+    )
+    return bool(rows)
 
 
 class LastingJobManager(JobManager):
@@ -192,48 +241,41 @@ class LastingJobManager(JobManager):
         self._may_hold_unknown = False
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """Have a job ended. What was done before its answer was lost is done."""
+        """Have a job ended, unless it was, or was taken from its worker."""
+        finish = partial(finish_of_its_worker, self.connector, job)
+        await self._settle(job, partial(finish, status=status, delete_job=delete_job))
 
-        async def finish() -> None:
-            await JobManager.finish_job(self, job, status, delete_job)
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: dt.datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        """Have a job queued again, unless it was, or was taken from its worker."""
+        retry = partial(retry_of_its_worker, self.connector, job, retry_at=retry_at)
+        await self._settle(
+            job, partial(retry, priority=priority, queue=queue, lock=lock)
+        )
 
-        await self._settle(job, finish)
-
-    async def retry_job(self, job: Job, *args: Any, **kwargs: Any) -> None:
-        """Have a job queued again, whatever becomes of the first answer."""
-
-        async def retry() -> None:
-            await JobManager.retry_job(self, job, *args, **kwargs)
-
-        await self._settle(job, retry)
-
-    async def _settle(self, job: Job, settle: Callable[[], Awaitable[None]]) -> None:
-        """Settle a job, unless another worker was given it meanwhile."""
+    async def _settle(self, job: Job, settle: Callable[[], Awaitable[bool]]) -> None:
+        """Settle a job, whatever becomes of the first answer."""
         attempt = 0
         while True:
             try:
-                if await self._is_still(job):
-                    await settle()
-                else:
-                    log.warning("job_was_taken_over", job_id=job.id)
+                is_settled = await settle()
             except ConnectorException as error:
-                if is_away(error) and not self._is_stopping():
-                    await self._pause(error, attempt=attempt)
-                    attempt += 1
-                    continue
-                if is_away(error) or not attempt:
+                if not is_away(error) or self._is_stopping():
                     raise
-                log.warning("job_was_settled_before", job_id=job.id, why=str(error))
+                await self._pause(error, attempt=attempt)
+                attempt += 1
+                continue
+            if not is_settled:
+                log.warning("job_was_settled_before", job_id=job.id)
             if job.id is not None:
                 self._held.discard(job.id)
             return
-
-    async def _is_still(self, job: Job) -> bool:
-        """Return whether a job is with the worker that it was with when we read it."""
-        rows = await self.connector.execute_query_all_async(
-            query=WITH_WHOM, job_id=job.id, worker_id=job.worker_id
-        )
-        return bool(rows)
 
     # --- what goes on beside it
 

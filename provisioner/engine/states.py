@@ -8,7 +8,8 @@ transaction and logs once that is committed.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import structlog
@@ -75,21 +76,34 @@ def end_operation(
     )
 
 
-def note_findings(operation: Operation, findings: dict[str, Any]) -> None:
-    """Keep what a running operation found, for its page."""
-    running = Operation.objects.filter(pk=operation.pk, state=Operation.State.RUNNING)
-    running.update(findings=findings)
-
-
-def counts(step_id: int, *, attempt: int) -> bool:
-    """Return whether this attempt at a step is the one under way, and wanted."""
-    return under_way(step_id, attempt=attempt).exists()
-
-
 def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:
-    """Return the step while this attempt at it is under way, and wanted."""
-    running = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
-    return running.exclude(operation__state__in=ENDED_EARLY)
+    """Return a step where this attempt at it is the one under way, and wanted."""
+    steps = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
+    return steps.exclude(operation__state__in=ENDED_EARLY)
+
+
+@contextmanager
+def holding(step: Step) -> Iterator[None]:
+    """Write rows of what a step is about in one transaction with its attempt.
+
+    Nobody begins another attempt, or ends this one, before they are written.
+
+    Raises: StepCutShort where this attempt is not the one under way.
+    """
+    mine = under_way(step.pk, attempt=step.attempt).order_by()
+    with transaction.atomic():
+        if not mine.select_for_update(of=("self",), no_key=True).values_list("pk"):
+            raise StepCutShort
+        yield
+
+
+def note_findings(step: Step, findings: dict[str, Any]) -> None:
+    """Keep what a running step found, for the page of its operation.
+
+    Raises: StepCutShort where another attempt has begun.
+    """
+    with holding(step):
+        Operation.objects.filter(pk=step.operation_id).update(findings=findings)
 
 
 def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
@@ -193,11 +207,8 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit TO off")
-        is_wanted = (
-            Step.objects.filter(pk=step.pk, attempt=step.attempt)
-            .exclude(operation__state__in=ENDED_EARLY)
-            .update(progress=progress)
-        )
+        mine = under_way(step.pk, attempt=step.attempt)
+        is_wanted = mine.update(progress=progress)
     if not is_wanted:
         raise StepCutShort
     step.progress = progress

@@ -7,6 +7,7 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -150,6 +151,13 @@ class StepRun:
         """Keep how a command ended. What it made is worth more than a row of ours."""
         with contextlib.suppress(*DATABASE_WENT_AWAY):
             states.note_exit_code(self.step, exit_code)
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Write rows in one transaction, in which no other attempt can follow.
+
+        Raises: StepCutShort where one has.
+        """
+        return states.holding(self.step)
 
     def remember_ontap_job(self, ontap_job_uuid: str) -> None:
         """Keep the ONTAP job's id before waiting for the job."""

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any
 
 import structlog
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
@@ -26,8 +27,9 @@ from procrastinate.jobs import Job, Status
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import slots, states, subjects, workflow
-from provisioner.engine.fencing import AttemptLeave
+from provisioner.engine import clocks, slots, states, subjects, workflow
+from provisioner.engine.fencing import AttemptLeave, leave_seconds
+from provisioner.engine.job_manager import finish_of_its_worker, retry_of_its_worker
 from provisioner.engine.models import HasOperations, Operation, Step
 from provisioner.engine.queueing import defer
 from provisioner.engine.worker_pools import Pool
@@ -185,7 +187,7 @@ def _start(job: Job, step: Step) -> bool:
 def _attempt(context: JobContext, step: Step) -> Step | None:
     """Run one attempt; return the step with which the job goes on, if any."""
     try:
-        with fence.asking(AttemptLeave(step)):
+        with fence.asking(AttemptLeave(step, job=context.job)):
             result = workflow.perform(step)
     except StepRefused as refusal:
         _settle_failure(step, code=refusal.code, message=refusal.sentence, why=refusal)
@@ -207,9 +209,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
             _release_slot(step)
         raise
     except StepCutShort:
-        with contextlib.suppress(StateChanged), transaction.atomic():
-            states.skip_step(step)
-            _release_slot(step)
+        _settle_cut_short(step)
     except DATABASE_WENT_AWAY:
         raise  # The job is tried again, and finds the step as it was left.
     except Exception as bug:
@@ -272,6 +272,14 @@ def _settle_success(
             following = advance(operation, context=context)
         _release_slot(step)
     return following
+
+
+def _settle_cut_short(step: Step) -> None:
+    """Skip a step of an ended operation; where a job was lost, another goes on."""
+    with contextlib.suppress(StateChanged), transaction.atomic():
+        if _lock(step.operation).state != Operation.State.RUNNING:
+            states.skip_step(step)
+            _release_slot(step)
 
 
 def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
@@ -503,18 +511,27 @@ async def _database_started_lately() -> bool:
 
 
 async def _give_to_another(job: Job) -> None:
-    """Queue a job again; drop it where one like it waits, and maybe for its lock."""
+    """Queue a job again; drop it where one like it waits, and maybe for its lock.
+
+    Not at once: its worker, cut off or slow, may have been given leave just now.
+    """
+    leave = dt.timedelta(seconds=leave_seconds())
+    retry_at = await sync_to_async(clocks.database_now)() + leave
+    connector = app.job_manager.connector
     try:
-        await app.job_manager.retry_job(job)
+        is_given = await retry_of_its_worker(connector, job, retry_at=retry_at)
     except UniqueViolation:
         log.warning("stalled_job_dropped", job_id=job.id, task=job.task_name)
         with contextlib.suppress(ConnectorException):
-            await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=True)
+            await finish_of_its_worker(
+                connector, job, status=Status.FAILED, delete_job=True
+            )
     except ConnectorException as failure:
-        # Most often it has just ended; one that has not is met again by the next sweep.
+        # It is met again by the next sweep.
         log.warning("stalled_job_left", job_id=job.id, why=str(failure))
     else:
-        log.warning("stalled_job_retried", job_id=job.id, task=job.task_name)
+        if is_given:  # else it has just ended, or another sweep was faster
+            log.warning("stalled_job_retried", job_id=job.id, task=job.task_name)
 
 
 @app.periodic(cron="* * * * * */30")

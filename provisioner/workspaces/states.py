@@ -7,15 +7,13 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists
 from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Step
-from provisioner.engine.states import log, sources_of, under_way
-from provisioner.gateways.fence import require_leave
-from provisioner.lib.refusals import StateChanged, StepCutShort
+from provisioner.engine.states import holding, log, sources_of
+from provisioner.lib.refusals import StateChanged
 from provisioner.workspaces.models import Workspace, WorkspaceClient
 
 W = Workspace.State
@@ -115,15 +113,12 @@ def move_client(
 
     Raises: StepCutShort where it does not, StateChanged where the table says no.
     """
-    require_leave()
-    attempt = under_way(by.pk, attempt=by.attempt)
-    moved = WorkspaceClient.objects.filter(
-        Exists(attempt),
-        pk=client.pk,
-        state__in=sources_of(CLIENT_TRANSITIONS, to=to),
-    ).update(state=to, **fields)
+    with holding(by):
+        moved = WorkspaceClient.objects.filter(
+            pk=client.pk, state__in=sources_of(CLIENT_TRANSITIONS, to=to)
+        ).update(state=to, **fields)
     if not moved:
-        raise StateChanged if attempt.exists() else StepCutShort
+        raise StateChanged
     client.state = to
     for field, value in fields.items():
         setattr(client, field, value)

@@ -38,7 +38,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
-from tests.support.jobs import settle
+from tests.support.jobs import perform_again, settle
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
 from tests.support.projects import Project
@@ -569,7 +569,7 @@ def test_a_step_that_was_done_already_changes_nothing(
     before = everything()
     for spec in workflow.specs_of(operation):
         step = step_of(operation, spec.name)
-        result = workflow.perform(step)
+        result = perform_again(step)
         assert everything() == before, spec.name
         assert result.keys() == step.result.keys(), spec.name
         if spec.name not in ("sync", "build"):  # those tell how long they took

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import F
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
@@ -22,10 +23,10 @@ from procrastinate.jobs import Job
 
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template, TemplateOperation
-from provisioner.demo.processes import Child, manage
+from provisioner.demo.processes import Child, manage, started_anew
+from provisioner.engine import clocks, tasks
 from provisioner.engine import states as engine_states
-from provisioner.engine import tasks
-from provisioner.engine.fencing import AttemptLeave
+from provisioner.engine.fencing import ASKED_AT_MOST, LEAVE_SECONDS, AttemptLeave
 from provisioner.engine.management.commands.worker import in_its_name
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import fence, registry
@@ -43,6 +44,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from tests.chaos.wire import SOCKET, Wire
 from tests.support.database_outage import cut_off_everybody_else, let_in
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
@@ -67,33 +69,75 @@ def taken_over(step: Step) -> None:
 
 
 @pytest.fixture
-def step(lab_workspace: Workspace) -> Step:
-    """A step at work."""
+def step(lab_workspace: Workspace, jobs_emptied: None) -> Step:
+    """A step at work, in the job of a worker."""
     operation = workspace_check(by=lab_workspace.owner, workspace=lab_workspace)
     step = operation.steps.get()
     engine_states.start_step(step)
     return step
 
 
-def test_leave_is_given_to_the_attempt_under_way_alone(step: Step) -> None:
-    AttemptLeave(step)()
+@pytest.fixture
+def job(step: Step) -> Job:
+    assert step.job_id is not None
+    return job_at_work(step.job_id)
+
+
+def job_at_work(job_id: int) -> Job:
+    """Return a job as its worker has it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT procrastinate_register_worker_v1()")
+        [worker_id] = cursor.fetchone()
+    give(job_id, to=worker_id)
+    row = ProcrastinateJob.objects.get(pk=job_id)
+    return Job(
+        id=row.pk,
+        worker_id=worker_id,
+        task_name=row.task_name,
+        queue=row.queue_name,
+        lock=None,
+        queueing_lock=None,
+    )
+
+
+def give(job_id: int | None, *, to: int | None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s "
+            "WHERE id = %s",
+            [to, job_id],
+        )
+
+
+def test_leave_is_given_to_the_attempt_under_way_alone(step: Step, job: Job) -> None:
+    AttemptLeave(step, job=job)()
 
     taken_over(step)
 
     with pytest.raises(StepCutShort):
-        AttemptLeave(step)()
+        AttemptLeave(step, job=job)()
 
 
-def test_leave_ends_with_the_operation(step: Step) -> None:
+def test_leave_ends_with_the_operation(step: Step, job: Job) -> None:
     engine_states.cancel_operation(step.operation, message="Enough.")
 
     with pytest.raises(StepCutShort):
-        AttemptLeave(step)()
+        AttemptLeave(step, job=job)()
 
 
-def test_leave_is_asked_for_again_after_a_while(step: Step, settings: Any) -> None:
+def test_leave_ends_when_the_job_is_taken_from_its_worker(step: Step, job: Job) -> None:
+    """Before another begins: what leave was given until then is over by that time."""
+    give(job.id, to=None)
+
+    with pytest.raises(StepCutShort):
+        AttemptLeave(step, job=job)()
+
+
+def test_leave_is_asked_for_again_after_a_while(
+    step: Step, job: Job, settings: Any
+) -> None:
     settings.WORKER_STALLED_SECONDS = 0.4
-    leave = AttemptLeave(step)
+    leave = AttemptLeave(step, job=job)
     leave()
     taken_over(step)
     leave()  # it was given a moment ago
@@ -103,12 +147,101 @@ def test_leave_is_asked_for_again_after_a_while(step: Step, settings: Any) -> No
         leave()
 
 
-def give_jobs_to(worker_id: int | None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s",
-            [worker_id],
-        )
+class LateAnswer(AttemptLeave):
+    """The database's answers come late, and what was true at first is not any more."""
+
+    seconds = 0.15
+    asked = 0
+
+    def _is_given(self) -> bool:
+        is_given = super()._is_given()
+        self.asked += 1
+        time.sleep(self.seconds)
+        return is_given
+
+
+def test_an_answer_that_comes_late_is_no_leave(
+    step: Step, job: Job, settings: Any
+) -> None:
+    settings.WORKER_STALLED_SECONDS = 0.4
+
+    class TakenOverMeanwhile(LateAnswer):
+        def _is_given(self) -> bool:
+            is_given = super()._is_given()
+            taken_over(step)
+            return is_given
+
+    with pytest.raises(StepCutShort):
+        TakenOverMeanwhile(step, job=job)()
+
+
+def test_a_database_that_always_answers_late_gives_no_leave(
+    step: Step, job: Job, settings: Any
+) -> None:
+    """The job is tried again later, as where the database is away."""
+    settings.WORKER_STALLED_SECONDS = 0.4
+    leave = LateAnswer(step, job=job)
+
+    with pytest.raises(OperationalError):
+        leave()
+
+    assert leave.asked == ASKED_AT_MOST
+
+
+def test_a_job_is_given_to_another_when_leave_for_it_is_over(
+    step: Step, job: Job, settings: Any
+) -> None:
+    give(job.id, to=None)
+
+    async_to_sync(tasks._give_to_another)(job.evolve(worker_id=None))
+
+    row = ProcrastinateJob.objects.get(pk=job.id)
+    assert row.status == "todo"
+    assert row.scheduled_at is not None
+    left = row.scheduled_at - clocks.database_now()
+    assert 0.5 < left.total_seconds() <= LEAVE_SECONDS
+
+
+def test_a_job_that_is_with_another_by_now_is_not_settled_for_it(
+    step: Step, job: Job
+) -> None:
+    before = job.evolve(worker_id=None)
+
+    async_to_sync(tasks._give_to_another)(before)
+
+    assert ProcrastinateJob.objects.get(pk=job.id).status == "doing"
+
+
+def test_rows_are_written_by_the_attempt_under_way_alone(step: Step) -> None:
+    with engine_states.holding(step):
+        Workspace.objects.update(volume_uuid="mine")
+    taken_over(step)
+
+    with pytest.raises(StepCutShort), engine_states.holding(step):
+        Workspace.objects.update(volume_uuid="late")
+
+    assert Workspace.objects.get().volume_uuid == "mine"
+
+
+def test_nobody_follows_while_an_attempt_writes(step: Step) -> None:
+    """Another attempt begins after what is being written, never in between."""
+    order: list[str] = []
+
+    def follow() -> None:
+        try:
+            engine_states.start_step(Step.objects.get(pk=step.pk))
+            order.append("followed")
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=follow)
+    with engine_states.holding(step):
+        other.start()
+        time.sleep(0.3)
+        order.append("written")
+    other.join()
+
+    assert order == ["written", "followed"]
 
 
 def test_a_job_that_another_worker_was_given_acts_no_more(
@@ -116,20 +249,7 @@ def test_a_job_that_another_worker_was_given_acts_no_more(
 ) -> None:
     """Sweeps and repairs, which are no steps: the worker gives each its leave."""
     settings.WORKER_STALLED_SECONDS = 0.4
-    queue_sweep(tasks.sweep_steps)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT procrastinate_register_worker_v1()")
-        [worker_id] = cursor.fetchone()
-    row = ProcrastinateJob.objects.get()
-    give_jobs_to(worker_id)
-    job = Job(
-        id=row.pk,
-        worker_id=worker_id,
-        task_name=row.task_name,
-        queue=row.queue_name,
-        lock=None,
-        queueing_lock=None,
-    )
+    job = job_at_work(queue_sweep(tasks.sweep_steps))
 
     context = JobContext(
         app=app, job=job, start_timestamp=0.0, abort_reason=lambda: None
@@ -137,7 +257,7 @@ def test_a_job_that_another_worker_was_given_acts_no_more(
 
     async def acts() -> None:
         await sync_to_async(fence.require_leave)()
-        await sync_to_async(give_jobs_to)(None)
+        await sync_to_async(give)(job.id, to=None)
         await asyncio.sleep(0.2)
         await sync_to_async(fence.require_leave)()
 
@@ -243,8 +363,8 @@ class TakenOver(AttemptLeave):
 
     seen: ClassVar[set[tuple[str, str]]] = set()
 
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, *, job: Job) -> None:
+        super().__init__(step, job=job)
         self._which = (step.operation.kind, step.name)
 
     def __call__(self) -> None:
@@ -311,29 +431,42 @@ def what_is_left(operation: Operation) -> str:
 
 
 @pytest.fixture(scope="module")
-def warm_worker(django_db_setup: None, lab: Lab) -> Iterator[Warm]:
-    with warm(
-        {
-            "DATABASE_NAME": connection.settings_dict["NAME"],
-            "ONTAP_PASSWORD": lab.ontap["password"],
-            "P4PASSWD": lab.perforce["password"],
-            "LOG_DIR": str(lab.root / "logs"),
-            "WORKER_HEARTBEAT_SECONDS": "0.3",
-            "WORKER_STALLED_SECONDS": str(STALLED_SECONDS),
-        }
-    ) as warm_worker:
+def of_workers(django_db_setup: None, lab: Lab) -> dict[str, str]:
+    """The environment of workers."""
+    return {
+        "DATABASE_NAME": connection.settings_dict["NAME"],
+        "ONTAP_PASSWORD": lab.ontap["password"],
+        "P4PASSWD": lab.perforce["password"],
+        "LOG_DIR": str(lab.root / "logs"),
+        "WORKER_HEARTBEAT_SECONDS": "0.3",
+        "WORKER_STALLED_SECONDS": str(STALLED_SECONDS),
+    }
+
+
+@pytest.fixture(scope="module")
+def warm_worker(of_workers: dict[str, str]) -> Iterator[Warm]:
+    with warm(of_workers) as warm_worker:
         yield warm_worker
 
 
 @pytest.fixture
 def start_worker(
-    warm_worker: Warm, jobs_emptied: None, tmp_path: Any
-) -> Iterator[Callable[[], Child]]:
+    warm_worker: Warm,
+    of_workers: dict[str, str],
+    jobs_emptied: None,
+    tmp_path: Path,
+) -> Iterator[Callable[..., Child]]:
     started: list[Child] = []
 
-    def start() -> Child:
-        name = f"worker{len(started)}"
-        worker = Child(name, manage("worker"), log_dir=tmp_path, start=warm_worker)
+    def start(*, by: str = "") -> Child:
+        """Start one; where its way to the database is given, with settings anew."""
+        worker = Child(
+            f"worker{len(started)}",
+            manage("worker"),
+            log_dir=tmp_path,
+            start=started_anew if by else warm_worker,
+            environment={**of_workers, "DATABASE_URL": by} if by else None,
+        )
         started.append(worker)
         return worker
 
@@ -355,7 +488,7 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     lab_workspace: Workspace,
     at_work: AtWork,
     lab: Lab,
-    start_worker: Callable[[], Child],
+    start_worker: Callable[..., Child],
 ) -> None:
     """It stops before the client goes, and wakes when its owner is at work again."""
     workspace, owner = lab_workspace, lab_workspace.owner
@@ -383,10 +516,54 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     assert settled(workspace) == Workspace.State.READY
 
 
+@pytest.fixture
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    """A way to the database that can be cut."""
+    directory = connection.settings_dict["DATA_DIR"]
+    wire = Wire(directory=tmp_path / "wire", to=Path(directory) / SOCKET)
+    yield wire
+    wire.mend()
+    wire.close()
+
+
+def test_a_worker_whose_leave_came_late_unmounts_nothing(
+    lab_workspace: Workspace,
+    lab: Lab,
+    wire: Wire,
+    tmp_path: Path,
+    start_worker: Callable[..., Child],
+) -> None:
+    """It asked in time, and hears of it when the owner has the workspace back."""
+    workspace, owner = lab_workspace, lab_workspace.owner
+    name = connection.settings_dict["NAME"]
+    through = f"postgres://postgres@/{name}?host={tmp_path / 'wire'}"
+    first = start_worker(by=through)
+    lab.break_ontap({"method": "GET", "latency_seconds": 1.0})
+    operation = workspace_retire(by=owner, workspace=workspace)
+    running = operation.steps.filter(name="unmount", state=Step.State.RUNNING)
+    wait_for(running.exists)
+    wire.cut_answers()
+    assert wire.is_used
+    time.sleep(1.5)  # by now it has asked for leave to unmount
+    lab.break_ontap()
+    start_worker()
+    wait_for(lambda: settled(workspace) == Workspace.State.TRASHED)
+    workspace_restore(by=owner, workspace=workspace)
+    wait_for(lambda: settled(workspace) == Workspace.State.READY)
+
+    wire.mend()
+    time.sleep(STALLED_SECONDS)
+
+    assert first.is_running, first.last_lines()
+    volume = registry.ontap(workspace.site).find_volume(workspace.volume_name)
+    assert volume is not None
+    assert volume.junction_path == workspace.junction_path
+
+
 def test_a_command_outlives_an_absence_of_the_database(
     project: Project,
     make_template: Callable[..., Template],
-    start_worker: Callable[[], Child],
+    start_worker: Callable[..., Child],
 ) -> None:
     """It is not begun again, and what it did is kept."""
     project.submit_paths({"src/a.txt": "one\n"})

@@ -288,9 +288,8 @@ def test_jobs_of_a_silent_worker_are_given_to_another(
     give_jobs_to_a_worker(workspace, silent_seconds=3600)
 
     queue_sweep(tasks.sweep_jobs)
-    run_jobs()
+    settle(workspace)
 
-    workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message
 
 
@@ -315,16 +314,16 @@ def test_what_was_written_while_the_databases_clock_was_ahead_holds_nothing_up(
     settings: Settings,
 ) -> None:
     """A worker that died then would be alive, and its steps its own, until that day."""
-    settings.WORKER_STALLED_SECONDS = 0.0
+    settings.WORKER_STALLED_SECONDS = 0.4
     workspace = workspace_create(by=owner, template=published_template)
     give_jobs_to_a_worker(workspace, silent_seconds=-40 * 86400)
 
     queue_sweep(tasks.sweep_jobs)
     run_jobs()
+    time.sleep(0.5)
     queue_sweep(tasks.sweep_jobs)
-    run_jobs()
+    settle(workspace)
 
-    workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message
 
 
@@ -359,9 +358,8 @@ def test_a_dead_job_like_one_that_waits_keeps_no_other_from_being_given_on(
     waiting = watch.defer(server_id=server.pk)
 
     queue_sweep(tasks.sweep_jobs)
-    run_jobs()
+    settle(workspace)
 
-    workspace.refresh_from_db()
     assert workspace.state == Workspace.State.READY, workspace.status_message
     assert ProcrastinateJob.objects.get(pk=waiting).status == "succeeded"
     assert not ProcrastinateJob.objects.filter(status="doing").exists()

@@ -18,7 +18,8 @@ from procrastinate.periodic import PeriodicRegistry
 from procrastinate.tasks import Task
 
 from provisioner.catalog.models import Template
-from provisioner.engine.models import Operation
+from provisioner.engine import workflow
+from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.models import Workspace
 
 Subject = TypeVar("Subject", Workspace, Template)
@@ -61,6 +62,23 @@ def _no_clock(worker_app: App) -> Iterator[None]:
         yield
     finally:
         worker_app.periodic_registry = registry
+
+
+def perform_again(step: Step) -> dict[str, Any]:
+    """Run another attempt at a step that is done, as after an answer that was lost."""
+    with under_way_again(step):
+        return workflow.perform(step)
+
+
+@contextlib.contextmanager
+def under_way_again(step: Step) -> Iterator[None]:
+    """Have a step that is done be at work once more."""
+    row = Step.objects.filter(pk=step.pk)
+    row.update(state=Step.State.RUNNING)
+    try:
+        yield
+    finally:
+        row.update(state=step.state)
 
 
 def settle(subject: Subject) -> Subject:

@@ -26,7 +26,7 @@ from provisioner.workspaces.steps.provision import ensure_owner
 from provisioner.workspaces.steps.run import WorkspaceRun
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
-from tests.support.jobs import run_jobs_once, settle
+from tests.support.jobs import run_jobs_once, settle, under_way_again
 from tests.support.requests import workspace_create
 
 pytestmark = [
@@ -111,10 +111,12 @@ def test_ontap_is_asked_whose_files_are_where_no_host_sees_them(
     lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(step_run, "VISIBLE_WITHIN_SECONDS", 0.0)
-    run = WorkspaceRun(owner_step(lab_workspace))
+    step = owner_step(lab_workspace)
+    run = WorkspaceRun(step)
     run.site.mount_root = run.workspace.site.mount_root = "/nonexistent/clones"
 
-    known = ensure_owner(run)
+    with under_way_again(step):
+        known = ensure_owner(run)
 
     assert known["by"] == "ontap"
     assert "entries that ONTAP was asked for agree" in known["sentence"]

@@ -7,7 +7,6 @@ from typing import Any
 from provisioner.catalog.models import Template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.errors import Busy
-from provisioner.gateways.fence import require_leave
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
@@ -77,14 +76,14 @@ def ensure_nothing_left(run: TemplateRun) -> dict[str, Any]:
         raise _still_there(f"the client {template.client_name}")
     if _own_volume(run) is not None:
         raise _still_there(f"the volume {template.volume_name}")
-    require_leave()
-    Template.objects.filter(pk=template.pk).update(
-        volume_uuid="",
-        actual_size_bytes=None,
-        used_bytes=None,
-        used_inodes=None,
-        max_inodes=None,
-    )
+    with run.writing():
+        Template.objects.filter(pk=template.pk).update(
+            volume_uuid="",
+            actual_size_bytes=None,
+            used_bytes=None,
+            used_inodes=None,
+            max_inodes=None,
+        )
     return {}
 
 

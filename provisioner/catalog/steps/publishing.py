@@ -114,25 +114,27 @@ def ensure_snapshot(run: TemplateRun) -> dict[str, Any]:
     if taken.comment != str(mark):
         _refuse_another(run, name, volume_uuid=uuid)
     assert parse_client_spec(client["client_spec"]).name == template.client_name
-    snapshot, _ = Snapshot.objects.get_or_create(
-        template=template,
-        name=name,
-        defaults={
-            "ontap_uuid": taken.uuid,
-            "change": client["change"],
-            "parts": client.get("parts", []),
-            "client_spec": client["client_spec"],
-            "have_count": verified["have_count"],
-            "have_digest": verified["have_digest"],
-            "quality": tested["quality"],
-            "is_clean": _began_clean(operation),
-            "lint": verified["lint"],
-            "sync_seconds": run.result_of("sync")["seconds"],
-            "build_seconds": run.result_of("build")["seconds"],
-            "test_seconds": tested["seconds"],
-            "operation": operation,
-        },
-    )
+    built, synced = run.result_of("build"), run.result_of("sync")
+    with run.writing():
+        snapshot, _ = Snapshot.objects.get_or_create(
+            template=template,
+            name=name,
+            defaults={
+                "ontap_uuid": taken.uuid,
+                "change": client["change"],
+                "parts": client.get("parts", []),
+                "client_spec": client["client_spec"],
+                "have_count": verified["have_count"],
+                "have_digest": verified["have_digest"],
+                "quality": tested["quality"],
+                "is_clean": _began_clean(operation),
+                "lint": verified["lint"],
+                "sync_seconds": synced["seconds"],
+                "build_seconds": built["seconds"],
+                "test_seconds": tested["seconds"],
+                "operation": operation,
+            },
+        )
     return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}
 
 

@@ -16,7 +16,6 @@ from provisioner.catalog.steps.volumes import (
     ensure_templates_policy,
     require_online,
 )
-from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.comparing import is_same_view
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
@@ -61,10 +60,10 @@ def ensure_volume(run: TemplateRun) -> dict[str, Any]:
     _ensure_size(run, volume)
     volume = run.ontap.get_volume(volume.uuid)
     ensure_inodes(run, volume, counted=tree_of(run.result_of("client")))
-    require_leave()
-    Template.objects.filter(pk=template.pk).update(
-        volume_uuid=volume.uuid, actual_size_bytes=volume.size_bytes
-    )
+    with run.writing():
+        Template.objects.filter(pk=template.pk).update(
+            volume_uuid=volume.uuid, actual_size_bytes=volume.size_bytes
+        )
     return {"volume_uuid": volume.uuid}
 
 

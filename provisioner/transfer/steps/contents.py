@@ -9,11 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from django.db import transaction
-from django.utils import timezone
-
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
+from provisioner.engine import clocks
 from provisioner.gateways.hosts import client_copies, transferred_files
 from provisioner.gateways.perforce.specs import rename_view
 from provisioner.gateways.perforce.standins import Purpose
@@ -69,7 +67,8 @@ def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
             ]
         transfer.shelves = shelves
         transfer.conflicts["1 shelve"] = refused
-        transfer.save(update_fields=["shelves", "conflicts"])
+        with run.writing():
+            transfer.save(update_fields=["shelves", "conflicts"])
     return {"files": sum(len(shelf["files"]) for shelf in transfer.shelves)}
 
 
@@ -162,7 +161,8 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
             for place, aside in report.put_aside
         ]
     transfer.conflicts["2 open"] = found
-    transfer.save(update_fields=["changes", "conflicts"])
+    with run.writing():
+        transfer.save(update_fields=["changes", "conflicts"])
     return {"changes": len(transfer.changes)}
 
 
@@ -226,7 +226,8 @@ def ensure_merged(run: WorkspaceRun) -> dict[str, Any]:
             if planned[path].action in _GONE
         ]
     transfer.conflicts["3 merge"] = found
-    transfer.save(update_fields=["conflicts"])
+    with run.writing():
+        transfer.save(update_fields=["conflicts"])
     return {"merged": merged}
 
 
@@ -246,7 +247,8 @@ def ensure_files_copied(run: WorkspaceRun) -> dict[str, Any]:
         *(conflicts.kept_aside(path, name) for path, name in outcome.kept_aside),
         *(conflicts.not_copied(path, reason=why) for path, why in outcome.failed),
     ]
-    transfer.save(update_fields=["conflicts"])
+    with run.writing():
+        transfer.save(update_fields=["conflicts"])
     return {"copied": len(outcome.copied) + len(outcome.same)}
 
 
@@ -309,8 +311,8 @@ def ensure_shelves_gone(run: WorkspaceRun) -> dict[str, Any]:
     transfer = transfer_of(run)
     _remove_stand_ins(run, transfer)
     if transfer.transferred_at is None:
-        with transaction.atomic():
-            transfer.transferred_at = timezone.now()
+        transfer.transferred_at = clocks.database_now()
+        with run.writing():
             transfer.save(update_fields=["transferred_at"])
             _record(run, transfer)
     return {}
@@ -323,11 +325,12 @@ def _record(run: WorkspaceRun, transfer: Transfer) -> None:
         f"{transfer.counts['untracked']:,} untracked files from {transfer.source.name}"
         + (f"; {left:,} are left to be decided." if left else ".")
     )
-    for workspace in (transfer.workspace, transfer.source):
-        record_event(
-            workspace,
-            kind="work_transferred",
-            message=message,
-            actor=run.operation.requested_by,
-            data={"from": transfer.source.pk, "to": transfer.workspace.pk},
-        )
+    with run.writing():
+        for workspace in (transfer.workspace, transfer.source):
+            record_event(
+                workspace,
+                kind="work_transferred",
+                message=message,
+                actor=run.operation.requested_by,
+                data={"from": transfer.source.pk, "to": transfer.workspace.pk},
+            )

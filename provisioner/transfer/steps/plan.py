@@ -44,9 +44,7 @@ def ensure_checked(run: WorkspaceRun) -> dict[str, Any]:
     look = check_everything(run)
     is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
     blockers = list(_blockers(run, look)) if is_for_work else []
-    engine_states.note_findings(
-        run.operation, {**look.first_findings, "blockers": blockers}
-    )
+    engine_states.note_findings(run.step, {**look.first_findings, "blockers": blockers})
     return {"found": look.count, "blockers": len(blockers)}
 
 
@@ -65,7 +63,8 @@ def ensure_planned(run: WorkspaceRun) -> dict[str, Any]:
         if blockers:
             raise StepRefused(" ".join(blockers), code="cannot_transfer")
         transfer.plan = _plan(at_source, look, transfer)
-        transfer.save(update_fields=["plan"])
+        with run.writing():
+            transfer.save(update_fields=["plan"])
     return {
         "opened": len(transfer.plan["opened"]),
         "changed": len(transfer.plan["changed"]),

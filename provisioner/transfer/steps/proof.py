@@ -55,7 +55,8 @@ def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
         "left": plan["left"],
         "left_changes": plan["left_changes"],
     }
-    transfer.save(update_fields=["conflicts", "counts"])
+    with run.writing():
+        transfer.save(update_fields=["conflicts", "counts"])
     return {"conflicts": len(transfer.all_conflicts)}
 
 

@@ -16,7 +16,6 @@ from provisioner.catalog.steps.volumes import (
 )
 from provisioner.engine import slots
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
-from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.ontap.types import CloneSpec
@@ -66,8 +65,8 @@ def ensure_clone(run: WorkspaceRun) -> dict[str, Any]:
             code="volume_is_not_the_clone",
         )
     require_online(volume)
-    require_leave()
-    Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
+    with run.writing():
+        Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
     return {"volume_uuid": volume.uuid}
 
 
@@ -85,8 +84,8 @@ def ensure_exported(run: WorkspaceRun) -> dict[str, Any]:
         export_policy=ensure_export_policy(run),
         root_mode=mode if workspace.root_mode != mode else None,
     )
-    require_leave()
-    Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
+    with run.writing():
+        Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
     return {}
 
 
@@ -189,8 +188,8 @@ def _ownership_by_ontap(run: WorkspaceRun) -> dict[str, Any] | None:
 
 def _ownership_known(run: WorkspaceRun, *, by: str, sentence: str) -> dict[str, Any]:
     known = {"by": by, "sentence": sentence}
-    require_leave()
-    Workspace.objects.filter(pk=run.workspace.pk).update(ownership=known)
+    with run.writing():
+        Workspace.objects.filter(pk=run.workspace.pk).update(ownership=known)
     return known
 
 
@@ -310,8 +309,8 @@ def ensure_reconciled(run: WorkspaceRun) -> dict[str, Any]:
         "count": len(found),
         "findings": [dataclasses.asdict(f) for f in found[:FINDINGS_SHOWN]],
     }
-    require_leave()
-    Workspace.objects.filter(pk=workspace.pk).update(reconcile=reconcile)
+    with run.writing():
+        Workspace.objects.filter(pk=workspace.pk).update(reconcile=reconcile)
     return {"count": len(found)}
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from provisioner.catalog.steps.volumes import ensure_junction
 from provisioner.gateways.errors import Busy
-from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import mounts, removal
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.gateways.ontap.types import Volume
@@ -102,8 +101,8 @@ def ensure_nothing_left(run: WorkspaceRun) -> dict[str, Any]:
     for path in (workspace.path, workspace.site.path_of(workspace.purge_path)):
         mounts.wait_until_gone(path, timeout_seconds=GONE_WITHIN_SECONDS)
     _remove_half_rescues(workspace)
-    require_leave()
-    Workspace.objects.filter(pk=workspace.pk).update(volume_uuid="")
+    with run.writing():
+        Workspace.objects.filter(pk=workspace.pk).update(volume_uuid="")
     return {}
 
 

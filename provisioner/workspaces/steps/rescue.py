@@ -71,14 +71,15 @@ def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
         rescue.archived_bytes = archive.size_bytes
         rescue.archive_sha256 = archive.sha256
     rescue.is_complete = True
-    rescue.save()
-    record_event(
-        run.workspace,
-        kind="work_rescued",
-        message=_sentence(rescue),
-        actor=run.operation.requested_by,
-        data={"directory": rescue.directory, "shelves": _counted(rescue)},
-    )
+    with run.writing():
+        rescue.save()
+        record_event(
+            run.workspace,
+            kind="work_rescued",
+            message=_sentence(rescue),
+            actor=run.operation.requested_by,
+            data={"directory": rescue.directory, "shelves": _counted(rescue)},
+        )
     return rescue
 
 
@@ -96,7 +97,8 @@ def keep_have_list(run: WorkspaceRun, look: Look) -> None:
         return
     if rescue.have_differences or rescue.is_complete:
         rescue.is_complete = True
-        rescue.save()
+        with run.writing():
+            rescue.save()
 
 
 def _row_of(run: WorkspaceRun) -> Rescue:

@@ -9,12 +9,10 @@ import dataclasses
 from functools import partial
 from typing import Any
 
-from django.db import transaction
 from django.utils.timezone import now
 
 from provisioner.catalog.steps.volumes import require_online
 from provisioner.engine import states as engine_states
-from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
@@ -123,9 +121,8 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
         if locks.is_locked(was):
             run.perforce.clients.save(was)
     locks.give_back(run)
-    require_leave()
-    with transaction.atomic():
-        engine_states.note_findings(run.operation, {"not_restored": not_restored})
+    with run.writing():
+        engine_states.note_findings(run.step, {"not_restored": not_restored})
         make_client_whole(client_of(run.workspace), by=run.step)
     return {"not_restored": len(not_restored)}
 

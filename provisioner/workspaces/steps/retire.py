@@ -74,7 +74,7 @@ def ensure_work_settled(run: WorkspaceRun) -> dict[str, Any]:
     locks.unlock(run)
     look = check_for_unsaved_work(run)
     if look.findings:
-        engine_states.note_findings(run.operation, look.first_findings)
+        engine_states.note_findings(run.step, look.first_findings)
     choice = choice_of(run)
     if choice == Unsaved.DISCARD:
         if look.findings:
@@ -106,13 +106,14 @@ def _rescue(run: WorkspaceRun, look: Look) -> None:
 
 
 def _record_discarded(run: WorkspaceRun, look: Look) -> None:
-    record_event(
-        run.workspace,
-        kind="unsaved_work_discarded",
-        message=f"Chose to discard {look.count:,} things that were not submitted.",
-        actor=run.operation.requested_by,
-        data=look.findings,
-    )
+    with run.writing():
+        record_event(
+            run.workspace,
+            kind="unsaved_work_discarded",
+            message=f"Chose to discard {look.count:,} things that were not submitted.",
+            actor=run.operation.requested_by,
+            data=look.findings,
+        )
 
 
 def _thaw(run: WorkspaceRun) -> None:
