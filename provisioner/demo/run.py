@@ -22,6 +22,7 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.demo import checks, depot, seed
+from provisioner.demo.company.opening import NotEmpty, ensure_company, point_abroad
 from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
 from provisioner.engine.models import Operation
@@ -47,12 +48,16 @@ class DemoFailed(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions:
-    """`source` None means the installed Django; `build` "" means byte-compilation."""
+    """`source` None means the installed Django; `build` "" means byte-compilation.
+
+    `has_company`: half a year of a studio is there, too.
+    """
 
     source: Path | None = None
     build: str = ""
     ignore: str = ""
     btrfs: str = ""
+    has_company: bool = False
 
 
 class Demo:
@@ -76,21 +81,26 @@ class Demo:
     def start(self) -> Site:
         """Start the lab, the database, the worker and the web server; seed the rows."""
         self.log_dir.mkdir(parents=True, exist_ok=True)
-        self._start_lab()
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
         self.say("The database is up to date.")
         seed.ensure_people()
+        try:
+            arguments = ensure_company(is_wanted=self.options.has_company, say=self.say)
+        except NotEmpty as error:
+            raise DemoFailed(str(error)) from error
+        self._start_lab(arguments)
         site = seed.ensure_site(lab=self.lab)
+        point_abroad(self.lab)
         self._start_worker()
         self._start_web()
         return site
 
-    def _start_lab(self) -> None:
-        btrfs = ["--btrfs", self.options.btrfs] if self.options.btrfs else []
-        lab = Child(
-            "lab", manage("lab", *btrfs), log_dir=self.log_dir, reads_output=True
-        )
+    def _start_lab(self, arguments: list[str]) -> None:
+        if self.options.btrfs:
+            arguments = [*arguments, "--btrfs", self.options.btrfs]
+        command = manage("lab", *arguments)
+        lab = Child("lab", command, log_dir=self.log_dir, reads_output=True)
         self.children.append(lab)
         self.lab = lab.read_json_line(timeout_seconds=LAB_WITHIN_SECONDS)
         for line in lab.log_path.read_text().splitlines():

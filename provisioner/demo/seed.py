@@ -29,13 +29,28 @@ class Person:
     username: str
     uid: int | None
     what: str
+    in_company: str = ""
     is_staff: bool = False
     is_service: bool = False
 
+    @property
+    def what_in_company(self) -> str:
+        return self.in_company or self.what
+
 
 PEOPLE = (
-    Person(username="alice", uid=20001, what="developer"),
-    Person(username="bob", uid=20002, what="developer"),
+    Person(
+        username="alice",
+        uid=20001,
+        what="developer",
+        in_company="developer of the team Gameplay",
+    ),
+    Person(
+        username="bob",
+        uid=20002,
+        what="developer",
+        in_company="team lead of Gameplay, owner of the template aurora-main",
+    ),
     Person(username="admin", uid=20003, what="administrator", is_staff=True),
     Person(username="ci", uid=20004, what="CI", is_service=True),
 )
@@ -108,7 +123,7 @@ def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Templa
 
 def lab_root(*, is_peer: bool = False) -> Path:
     """Return where the lab's ONTAP keeps everything, or that of its second cluster."""
-    root = Path(settings.VAR_DIR) / "lab" / "ontap"
+    root = Path(settings.VAR_DIR).resolve() / "lab" / "ontap"
     return root / "peer" if is_peer else root
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from provisioner.accounts.models import User
 from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
-from provisioner.bisect.search import search
+from provisioner.bisect.search import nearest, search
+from provisioner.catalog.models import Snapshot
 from provisioner.demo.company.changes import Change, History
 from provisioner.demo.company.events import Log
 from provisioner.demo.company.operations import Course, Engine
@@ -127,7 +128,9 @@ class Bisections:
     ) -> tuple[Trial, dt.datetime]:
         """Try a change; return the trial, and when that was over."""
         owner = bisection.owner
-        workspace = self._clone(bisection, built, number, at)
+        there = [each for each in built.offered if each.created_at < at]
+        snapshot = nearest(there, change=change) or built.offered[0]
+        workspace = self._clone(bisection, snapshot, number, at)
         trial = self._studio.rows.add(
             Trial(
                 bisection=bisection,
@@ -160,7 +163,7 @@ class Bisections:
         return trial, over_at
 
     def _clone(
-        self, bisection: Bisection, built: Built, number: int, at: dt.datetime
+        self, bisection: Bisection, snapshot: Snapshot, number: int, at: dt.datetime
     ) -> Workspace:
         owner = bisection.owner
         assert owner.uid is not None
@@ -168,9 +171,9 @@ class Bisections:
         workspace = Workspace(
             subject=self._studio.rows.add(Subject(kind="workspace")),
             owner=owner,
-            site=built.template.site,
-            template=built.template,
-            snapshot=built.default_at(at),
+            site=bisection.template.site,
+            template=bisection.template,
+            snapshot=snapshot,
             name=f"bisect-{bisection.pk}-{number}",
             purpose=Workspace.Purpose.BUILD,
             uid=owner.uid,

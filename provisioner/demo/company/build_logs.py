@@ -9,13 +9,15 @@ from provisioner.demo.company.plans import Plan, Tool
 from provisioner.demo.company.trees import paths_of
 
 LINES_OF_A_GOOD_BUILD = (90, 240)
+COMPILED = (".cpp", ".cc", ".java", ".json", ".csv")
 LINES_AFTER_AN_ERROR = (3, 30)
 
 
 def log_of(plan: Plan, chance: random.Random, *, change: int, fails: bool) -> str:
     """Return what a build of a template printed."""
-    sources = chance.sample(paths_of(plan)[1:], k=min(plan.files - 1, 240))
-    names = [path.removeprefix(f"{plan.depot_path}/") for path in sources]
+    sources = [path for path in paths_of(plan)[1:] if path.endswith(COMPILED)]
+    chosen = chance.sample(sources, k=min(len(sources), 240))
+    names = [path.removeprefix(f"{plan.depot_path}/") for path in chosen]
     number = chance.randrange(*LINES_OF_A_GOOD_BUILD)
     progress = list(_PROGRESS[plan.tool](names, number))
     lines = [*_begin(plan, change)]

@@ -19,6 +19,8 @@ A_DAY = 38
 # It is quiet before a milestone: what follows the depot has everything.
 QUIET_HOURS = 3
 SECOND_TEMPLATE = 0.12
+# What artists work with.
+ARTISTS = ("unreal", "python")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,7 @@ def _change(
         number=number,
         at=at,
         user=chance.choice(people),
-        title=words.change_title(chance),
+        title=words.change_title(chance, has_content=touched[0].tool in ARTISTS),
         paths={
             # The build script stays as it is: it is the first.
             plan.name: sorted(

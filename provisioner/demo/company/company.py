@@ -33,7 +33,7 @@ from provisioner.workspaces.models import Workspace
 
 W = Workspace.State
 AT_ONCE = 2000
-FULL = 0.78
+FULL = 0.84
 TIB = 2**40
 
 
@@ -41,9 +41,9 @@ class Company:
     """Half a year of a studio, up to `now`; the same seed and moment give the same."""
 
     def __init__(
-        self, size: CompanySize | None = None, *, now: dt.datetime, seed: int = SEED
+        self, size: CompanySize, *, now: dt.datetime, seed: int = SEED
     ) -> None:
-        self.size = size or CompanySize()
+        self.size = size
         self.studio = Studio(self.size, seed=seed, now=now)
         self.log = Log(self.studio)
         self.engine = Engine(self.studio)
@@ -117,7 +117,7 @@ class Company:
         places.measure(
             self.studio,
             site,
-            size=max(ceil(used / FULL / TIB), 1) * TIB,
+            size=max(ceil(4 * used / FULL / TIB), 1) * TIB // 4,
             now_used=used,
             clones=len(there),
             volumes=len(there) + len(templates) + 1,

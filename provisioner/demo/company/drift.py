@@ -27,6 +27,7 @@ class Orphan:
 
     name: str
     tag: str
+    volume_uuid: str
     parent: Built
 
     @property
@@ -94,6 +95,7 @@ class Drift:
             "marks the workspace FAILED.",
             action=A.FINISH,
             about=gone,
+            external_id=gone.volume_uuid,
         )
         self._open(
             K.VOLUME_UNTAGGED,
@@ -102,6 +104,7 @@ class Drift:
             "lost its tag. Finishing puts it back.",
             action=A.FINISH,
             about=untagged,
+            external_id=untagged.volume_uuid,
         )
         self._open(
             K.JUNCTION_DIFFERS,
@@ -111,6 +114,7 @@ class Drift:
             f"{elsewhere.junction_path}.",
             action=A.FINISH,
             about=elsewhere,
+            external_id=elsewhere.volume_uuid,
         )
         self._open(
             K.ROW_WITHOUT_CLIENT,
@@ -137,13 +141,19 @@ class Drift:
             chance.choice(parents),
         )
         name = f"{owner.username}-{parent.plan.name}"[:34].rstrip("-")
-        orphan = Orphan(name=name, tag=str(self._studio.uuid()), parent=parent)
+        orphan = Orphan(
+            name=name,
+            tag=str(self._studio.uuid()),
+            volume_uuid=str(self._studio.uuid()),
+            parent=parent,
+        )
         self._open(
             K.VOLUME_WITHOUT_ROW,
             orphan.volume_name,
             f"The volume {orphan.volume_name} has the tag of a workspace that is not "
             "in this database. Adopting it makes a row of it.",
             action=A.ADOPT,
+            external_id=orphan.volume_uuid,
         )
         return orphan
 
@@ -155,6 +165,7 @@ class Drift:
         *,
         action: Finding.Action,
         about: Workspace | None = None,
+        external_id: str = "",
     ) -> None:
         calendar = self._studio.calendar
         first = calendar.moment(
@@ -166,6 +177,7 @@ class Drift:
                 site=self._places.home,
                 kind=kind,
                 subject=subject,
+                external_id=external_id,
                 sentence=sentence,
                 action=action,
                 details={},

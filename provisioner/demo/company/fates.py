@@ -28,7 +28,7 @@ OF_PEOPLE = {
     W.RESTORING: 0.3,
     W.PURGING: 0.2,
 }
-OF_MACHINES = {W.READY: 6.0, W.RETIRED: 92.0, W.FAILED: 2.0}
+OF_MACHINES = {W.READY: 6.0, W.RETIRED: 93.0, W.FAILED: 1.0}
 # Of what stands still: the server of the site abroad is paused.
 ABROAD_ALONE = (W.PROVISIONING, W.RETIRING, W.RESTORING)
 MOST_OF_A_PERSON = 9
@@ -98,7 +98,7 @@ class Fates:
         state = wanted or drawn
         built = self._template(state)
         purpose = P.DEVELOPMENT
-        owner = chance.choice(self._people.machines)
+        [owner] = chance.choices(self._people.machines, (6, 1, 1))
         if is_machine:
             purpose = chance.choices((P.CI, P.CI_EDIT, P.BUILD), (7, 1, 2))[0]
         else:

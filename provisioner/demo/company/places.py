@@ -71,7 +71,7 @@ def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
         PerforceServer(
             name=name,
             p4port="127.0.0.1:1666",
-            p4user="p4admin",
+            p4user="cloneyard",
             accepts_tickets=True,
             flush_limit=6,
         )

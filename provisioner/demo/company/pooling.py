@@ -52,6 +52,7 @@ class Pooling:
                     owner=farm,
                     size=size,
                     windows=["mon-fri 06:00-20:00 " + str(size)],
+                    idle_seconds=7 * 24 * 3600,
                     created_at=made_at,
                     changed_at=made_at,
                 )

@@ -11,6 +11,7 @@ from provisioner.workspaces.models import Workspace
 
 FLUSHED_A_SECOND = 2500
 OWNED_A_SECOND = 4200
+RARELY = 0.1
 TROUBLES = (
     (
         "access",
@@ -64,7 +65,9 @@ class Provisioning:
         if workspace.state == Workspace.State.PROVISIONING:
             return Course(stands_at="access", seconds=seconds)
         if workspace.state == Workspace.State.FAILED:
-            step, code, message = self._studio.chance.choice(TROUBLES)
+            step, code, message = self._studio.chance.choice(TROUBLES[-3:])
+            if self._studio.happens(RARELY):
+                step, code, message = self._studio.chance.choice(TROUBLES[:2])
             if step == "flush" and not workspace.client_name:
                 step = "owner"
             return Course(

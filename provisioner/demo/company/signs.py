@@ -26,8 +26,7 @@ class Signs:
     def show(self, workspace: Workspace) -> None:
         """Have its space measured, and its signs of life if it is at work."""
         self._measure(workspace)
-        is_ready = workspace.state == Workspace.State.READY
-        if is_ready and workspace.purpose == Workspace.Purpose.DEVELOPMENT:
+        if workspace.state == Workspace.State.READY:
             self._look(workspace)
 
     def _measure(self, workspace: Workspace) -> None:
@@ -49,7 +48,11 @@ class Signs:
             return
         newest = seen_at
         is_old = calendar.now - began > ABANDONED_AGE
-        if is_old and next(self._old) % ONE_IN_IS_ABANDONED == 0:
+        if (
+            workspace.holds_work
+            and is_old
+            and next(self._old) % ONE_IN_IS_ABANDONED == 0
+        ):
             newest = min(began + chance.uniform(0, 9) * DAY, calendar.ago(days=30))
         worked = calendar.moment(after=max(began, newest - 4 * DAY), before=newest)
         signs: dict[str, Any] = {
@@ -62,6 +65,8 @@ class Signs:
         }
         if self._studio.happens(0.45):
             signs["opened"] = {"count": chance.randrange(1, 30)}
+        if not workspace.holds_work:
+            signs = {kind: signs[kind] for kind in ("accessed", "files", "touched")}
         workspace.activity, workspace.activity_seen_at = signs, seen_at
         workspace.worked_at = newest_of(signs, WORK)
         workspace.used_at = newest_of(signs, WORDS)

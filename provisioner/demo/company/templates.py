@@ -102,6 +102,7 @@ def _template(
     chance, rows = studio.chance, studio.rows
     at = studio.calendar.began - dt.timedelta(days=chance.uniform(1, 40))
     used = int(plan.gib * GIB * chance.uniform(0.86, 0.94))
+    is_new = plan.standing == "new"
     template = rows.add(
         Template(
             subject=rows.add(Subject(kind="template")),
@@ -116,13 +117,13 @@ def _template(
             ignore_patterns=plan.ignore_patterns,
             volume_size_bytes=int(plan.gib * GIB * 1.25),
             snapshots_to_keep=5,
-            state="new" if plan.standing == "new" else "ready",
+            state="new" if is_new else "ready",
             tag=studio.uuid(),
-            volume_uuid="" if plan.standing == "new" else str(studio.uuid()),
-            actual_size_bytes=int(plan.gib * GIB * 1.25),
-            used_bytes=used,
-            used_inodes=plan.files * 3,
-            max_inodes=max(plan.files * 8, 100_000),
+            volume_uuid="" if is_new else str(studio.uuid()),
+            actual_size_bytes=None if is_new else int(plan.gib * GIB * 1.25),
+            used_bytes=None if is_new else used,
+            used_inodes=None if is_new else plan.files * 3,
+            max_inodes=None if is_new else max(plan.files * 8, 100_000),
             owner=owner,
             created_at=at,
         )

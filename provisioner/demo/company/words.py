@@ -67,9 +67,9 @@ _PLACES = (
 )
 
 
-def change_title(chance: random.Random) -> str:
+def change_title(chance: random.Random, *, has_content: bool) -> str:
     """Return the first line of what somebody says of a change."""
-    kind = chance.random()
+    kind = chance.random() * (1 if has_content else 0.79)
     if kind < 0.45:
         return f"{chance.choice(_FIXES)} {chance.choice(_WHEN)}"
     if kind < 0.8:

@@ -39,6 +39,7 @@ def main() -> int:
         more_svms=tuple(arguments.more_svm),
         aggregate=arguments.aggregate,
         btrfs_bytes=arguments.btrfs,
+        volumes=arguments.volumes,
     )
     if arguments.peer_root is not None:
         peer = replace(
@@ -88,6 +89,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--btrfs", type=size, metavar="SIZE", help="mount a btrfs image (root only)"
     )
+    parser.add_argument("--volumes", type=Path, help="JSON that names volumes to have")
     parser.add_argument("--forget", action="store_true", help="remove the root and end")
     return parser.parse_args()
 

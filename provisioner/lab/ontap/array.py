@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+from provisioner.lab.ontap import given
 from provisioner.lab.ontap.config import OntapConfig
 from provisioner.lab.ontap.dataplane.loop import detach_image
 from provisioner.lab.ontap.dataplane.plane import choose_plane
@@ -172,6 +173,8 @@ class Array:
         snapmirror_policies.seed(self)
         snapshot_policies.seed(self)
         self._drop_strays()
+        if self.config.volumes is not None:
+            given.take(self, self.config.volumes)
         svms = self.store.select(Svm)
         junctions = {s.uuid: self._junctions(s) for s in svms}
         wanted = {
@@ -292,7 +295,10 @@ class Array:
             status.f_blocks * status.f_frsize,
             status.f_bavail * status.f_frsize,
         )
-        if self.settings.aggregate_bytes is not None:
+        said: int | None = self.store.setting(given.AGGREGATE_BYTES)
+        if said is not None:
+            size, free = said, max(0, said - self.usage.total_bytes())
+        elif self.settings.aggregate_bytes is not None:
             used = self.usage.total_bytes()
             size = self.settings.aggregate_bytes
             free = min(free, max(0, size - used))

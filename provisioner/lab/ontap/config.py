@@ -57,7 +57,7 @@ class OntapConfig:
     as ONTAP's role of that name; so have the accounts of `accounts.py`. btrfs_bytes:
     make and mount an image of that size. data_lif: the address that the data LIF
     reports. more_svms: SVMs beside `svm`. peer: a second cluster, on a root and a port
-    of its own, which is peered.
+    of its own, which is peered. volumes: a file that names volumes, see given.py.
     """
 
     root: Path
@@ -79,3 +79,4 @@ class OntapConfig:
     job_threads: int = 8
     settings: Settings = field(default_factory=Settings)
     peer: OntapConfig | None = None
+    volumes: Path | None = None

@@ -69,6 +69,10 @@ class Volume:
     split_percent: int = 0
     inherited_bytes: int = 0
     inherited_files: int = 0
+    # What it holds beyond its files, and what of that is its own: see given.py.
+    said_bytes: int = 0
+    said_own_bytes: int = 0
+    said_files: int = 0
     deleted_at: float | None = None
     # How long it stays in the recovery queue; None: as the settings say.
     retention_seconds: float | None = None

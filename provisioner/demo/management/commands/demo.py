@@ -40,6 +40,11 @@ class Command(BaseCommand):
             help="Keep the lab's volumes in a btrfs image of this size (as root).",
         )
         parser.add_argument(
+            "--company",
+            action="store_true",
+            help="Fill it with half a year of a studio, where it is new.",
+        )
+        parser.add_argument(
             "--once", action="store_true", help="Make, check, retire, and stop."
         )
         parser.add_argument(
@@ -57,6 +62,7 @@ class Command(BaseCommand):
             build=options["build"],
             ignore=options["ignore"].replace(",", "\n"),
             btrfs=options["btrfs"],
+            has_company=options["company"],
         )
         signal.signal(signal.SIGTERM, _interrupt)
         # What happens is said in sentences here; the worker's log has the events.
@@ -87,8 +93,10 @@ class Command(BaseCommand):
         self.stderr.flush()
 
     def _show(self, demo: Demo, workspace: Workspace) -> None:
+        has_company = demo.options.has_company
         people = "\n".join(
-            f"    {person.username:<8} {seed.PASSWORD:<12} {person.what}"
+            f"    {person.username:<8} {seed.PASSWORD:<12} "
+            f"{person.what_in_company if has_company else person.what}"
             for person in seed.PEOPLE
         )
         self.stdout.write(
@@ -100,6 +108,11 @@ class Command(BaseCommand):
             f"  Logs are in {demo.log_dir}. Ctrl-C stops everything; `make clean` "
             "forgets it.\n"
         )
+        if has_company:
+            self.stdout.write(
+                "  Everybody else in the studio has this password, too: see People. "
+                "Its trees are\n  names without contents until they are built here.\n"
+            )
         if os.geteuid() != 0:
             self.stdout.write(
                 "  Not running as root: files keep this user's uid, and junctions are "

@@ -58,6 +58,12 @@ class Command(BaseCommand):
             action="store_true",
             help="Have a second ONTAP cluster, peered with the first one.",
         )
+        parser.add_argument(
+            "--volumes",
+            type=Path,
+            metavar="FILE",
+            help="Have the volumes of this file, whose contents are only said.",
+        )
         parser.add_argument("--peer-svm", default="svm_dr", metavar="NAME")
         parser.add_argument("--peer-port", type=int, default=8444)
         parser.add_argument(
@@ -171,6 +177,8 @@ class Command(BaseCommand):
             arguments += ["--btrfs", options["btrfs"]]
         for svm in options["more_svm"]:
             arguments += ["--more-svm", svm]
+        if options["volumes"]:
+            arguments += ["--volumes", str(options["volumes"].resolve())]
         if options["peer"]:
             arguments += [
                 *("--peer-root", str(root / "peer")),

@@ -77,10 +77,18 @@ class Usage:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ontap-usage")
 
     def used_bytes(self, volume: Volume) -> int:
+        """Return what the volume holds: its files, and what it is said to have."""
+        return self.measured_bytes(volume) + volume.said_bytes
+
+    def used_files(self, volume: Volume) -> int:
+        """Return how many inodes it has: its files', and those it is said to have."""
+        return self.measured_files(volume) + volume.said_files
+
+    def measured_bytes(self, volume: Volume) -> int:
         """Return what the volume's active files occupy, shared blocks included."""
         return self._measured(volume).used
 
-    def used_files(self, volume: Volume) -> int:
+    def measured_files(self, volume: Volume) -> int:
         """Return how many inodes the volume's active files have."""
         return self._measured(volume).files
 
@@ -180,7 +188,10 @@ class Usage:
         For a clone that is what it has written; a volume that is no clone answers for
         all its files, those that were its parent's before a split included.
         """
-        used = self.used_bytes(volume)
+        return self._measured_own_bytes(volume) + volume.said_own_bytes
+
+    def _measured_own_bytes(self, volume: Volume) -> int:
+        used = self.measured_bytes(volume)
         if self._array.plane.method == "copy":
             return used
         counted = self._counted()
@@ -230,9 +241,10 @@ class Usage:
     def total_bytes(self) -> int:
         """Return what all volumes and snapshots occupy, shared blocks once."""
         counted = self._counted()
-        if counted is not None:
-            return sum(counted.values())
         store = self._array.store
+        if counted is not None:
+            said = sum(row.said_own_bytes for row in store.select(Volume))
+            return sum(counted.values()) + said
         total = sum(self.own_bytes(row) for row in store.select(Volume))
         if self._array.plane.method == "copy":
             total += sum(row.logical_bytes for row in store.select(Snapshot))

@@ -72,8 +72,8 @@ def plan(
         comment=fields.get("comment"),
         snapmirror_label=fields.get("snapmirror_label"),
         expiry_time=fields.get("expiry_time"),
-        logical_bytes=array.usage.used_bytes(volume),
-        files=array.usage.used_files(volume),
+        logical_bytes=array.usage.measured_bytes(volume),
+        files=array.usage.measured_files(volume),
         saved_bytes=int(str(volume.efficiency.get("saved", 0))),
     )
     array.store.save(snapshot)

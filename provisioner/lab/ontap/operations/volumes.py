@@ -216,6 +216,7 @@ def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         inherited_bytes=snapshot.logical_bytes,
         inherited_files=snapshot.files,
         inherited_savings_bytes=snapshot.saved_bytes,
+        said_own_bytes=0,
         retention_seconds=None,
         is_splitting=False,
         split_percent=0,
