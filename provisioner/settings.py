@@ -93,6 +93,7 @@ INSTALLED_APPS = [
     "provisioner.engine",
     "provisioner.catalog",
     "provisioner.workspaces",
+    "provisioner.rescues",
     "provisioner.leases",
     "provisioner.limits",
     "provisioner.transfer",

@@ -27,6 +27,7 @@ from provisioner.maintenance import urls as maintenance_urls
 from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
+from provisioner.rescues import urls as rescue_urls
 from provisioner.sites import urls as site_urls
 from provisioner.transfer import urls as transfer_urls
 from provisioner.workspace_requests import urls as workspace_requests_urls
@@ -48,6 +49,7 @@ FEATURES = (
     notify_urls,
     people_urls,
     pool_urls,
+    rescue_urls,
     site_urls,
     transfer_urls,
     workspace_requests_urls,

@@ -76,8 +76,9 @@ def described(
     summary: str,
     description: str = "",
     *,
-    ok: type[Serializer[Any]] | BaseSerializer[Any] | None,
+    ok: type[Serializer[Any]] | BaseSerializer[Any] | OpenApiTypes | None,
     status: int = 200,
+    media_type: str = "",
     also: Mapping[int, type[Serializer[Any]]] | None = None,
     refused: Sequence[int] = (),
     parameters: Sequence[OpenApiParameter | type[Serializer[Any]]] = (),
@@ -105,7 +106,7 @@ def described(
         parameters=list(parameters),
         examples=list(examples),
         responses={
-            status: ok,
+            (status, media_type) if media_type else status: ok,
             **(also or {}),
             **{
                 refusal: OpenApiResponse(ErrorSerializer, REFUSALS[refusal])

@@ -3,6 +3,7 @@
 Each answer that is held takes a thread of the web server, so only so many are held at
 a time: by a process, and for a person by all of their tokens and sessions. Whoever
 comes beyond that has the answer at once, and in `Retry-After` when to ask again.
+Downloads of rescues hold a thread as long as they take, and have the same places.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Places:
                 del self._held_for[person]
 
 
-_places = Places()
+PLACES = Places()
 
 
 def ask_again_unless(was_held: bool, response: Response) -> Response:
@@ -90,7 +91,7 @@ def wait_while(moving: QuerySet[Any], *, seconds: float, by: User) -> bool:
     pause = FIRST_PAUSE_SECONDS
     if seconds <= 0 or not _finds(look, values):
         return True
-    with _places.one_for(by.pk) as has_place:
+    with PLACES.one_for(by.pk) as has_place:
         while has_place and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(pause, left))
             pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)

@@ -37,6 +37,7 @@ import base64
 import datetime as dt
 import email.utils
 import getpass
+import hashlib
 import http.client
 import ipaddress
 import json
@@ -54,7 +55,7 @@ import urllib.error
 import urllib.request
 import uuid
 from pathlib import Path
-from typing import Any, Dict, NoReturn
+from typing import IO, Any, Dict, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 # Whoever serves this file fills in these two.
@@ -69,6 +70,7 @@ INTERRUPTED = 130
 HOLD_SECONDS = 30  # below what proxies usually allow an answer
 POLL_EVERY_SECONDS = 2  # where somebody watches
 ANSWER_WITHIN_SECONDS = 30
+BLOCK_BYTES = 1024 * 1024
 LONGEST_PAUSE_SECONDS = 10.0
 MOVING = {"provisioning", "retiring", "restoring", "purging"}
 PUT_AWAY = {"trashed", "purging", "retired"}
@@ -374,6 +376,34 @@ class Server:
             except Stop as stop:
                 stop.was_repeated = tries > 1
                 raise
+
+    def download(self, path: str, into: IO[bytes]) -> str:
+        """Write what a path answers into a file; return its SHA-256.
+
+        Raises: Stop, also where it was broken off.
+        """
+        request = urllib.request.Request(  # noqa: S310 - http(s), see normal_address
+            f"{self.address}/api/v1/{path}", headers=self._headers(None, "")
+        )
+        digest = hashlib.sha256()
+        try:
+            # A host has to read it first, and another one where that was killed.
+            with self._opener.open(request, timeout=60) as answer:
+                expected = int(answer.headers["Content-Length"])
+                while block := answer.read(BLOCK_BYTES):
+                    digest.update(block)
+                    into.write(block)
+                    expected -= len(block)
+        except urllib.error.HTTPError as error:
+            raw = self._read_refusal(error)
+            self._refuse(error.code, error.headers, as_json(raw))
+        except (ConnectionError, socket.timeout, http.client.HTTPException) as error:
+            self._give_up(error)
+        except urllib.error.URLError as error:
+            self._give_up(error.reason)
+        if expected:
+            raise Later("The download was broken off. Try again.")
+        return digest.hexdigest()
 
     def _headers(self, data: bytes | None, key: str) -> dict[str, str]:
         headers = {
@@ -878,6 +908,75 @@ def run_restore(args: argparse.Namespace) -> None:
     show(args, workspace)
 
 
+def run_rescue(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    path = f"workspaces/{workspace['id']}/rescues"
+    rescue = chosen_rescue(server.ask("GET", path)["results"], args.id, workspace)
+    if args.output is not None:
+        save_rescue(server, f"{path}/{rescue['id']}/archive", rescue, args.output)
+        return
+    entries: list[Json] = []
+    query: Json | None = {} if rescue["has_archive"] else None
+    while query is not None:
+        page = server.ask("GET", f"{path}/{rescue['id']}/files", query=query)
+        entries += page["entries"]
+        start = page["next_start"]
+        query = None if start is None else {"start": start}
+    if args.json:
+        print_json({**rescue, "entries": entries})
+        return
+    for shelf in rescue["shelves"]:
+        print(f"p4 unshelve -s {shelf['change']}    # files: {shelf['files']}")
+    if entries:
+        print_table([["SIZE", "WAS", "PATH"], *map(entry_row, entries)])
+        name = shlex.quote(workspace["name"])
+        tell(f"“cloneyard rescue {name} -o FILE” downloads it.")
+
+
+def chosen_rescue(rescues: list[Json], wanted: int | None, workspace: Json) -> Json:
+    """Return the rescue that was meant, the newest with an archive where none was.
+
+    Raises: Stop where there is none.
+    """
+    if wanted is not None:
+        rescues = [rescue for rescue in rescues if rescue["id"] == wanted]
+    for rescue in (*(r for r in rescues if r["has_archive"]), *rescues):
+        return rescue
+    raise Stop(NOT_FOUND, f"Nothing was rescued of {workspace['name']}.")
+
+
+def entry_row(entry: Json) -> list[str]:
+    size = entry["size_bytes"]
+    return ["-" if size is None else f"{size:,}", entry["kind"], plain(entry["path"])]
+
+
+def save_rescue(server: Server, path: str, rescue: Json, output: str) -> None:
+    """Download an archive into a file that its owner alone can read, and verify it.
+
+    Raises: Stop where it is not what was rescued; then there is no such file.
+    """
+    if output == "-":
+        check_digest(server.download(path, sys.stdout.buffer), rescue)
+        return
+    where = Path(output)
+    # mkstemp makes files that only their owner can read.
+    handle, temporary = tempfile.mkstemp(dir=str(where.parent), prefix=".rescue-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            check_digest(server.download(path, file), rescue)
+        os.replace(temporary, where)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    tell(f"{where} has {rescue['archived_files']:,} files; its checksum is right.")
+
+
+def check_digest(digest: str, rescue: Json) -> None:
+    if digest != rescue["archive_sha256"]:
+        raise Stop(FAILED, "The archive was changed since: its checksum is not right.")
+
+
 def run_bisect(args: argparse.Namespace) -> None:
     """Begin a bisection, or look at one, decide its trial, or stop it."""
     server = server_of(args)
@@ -1321,6 +1420,17 @@ def make_parser() -> Parser:
     restore = add(
         "restore", run_restore, "bring a workspace back from the trash", one, waiting
     )
+    rescue = add(
+        "rescue", run_rescue, "list or download what was rescued of a workspace", one
+    )
+    rescue.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=word,
+        help="download the archive (tar) into it; -: to standard output",
+    )
+    rescue.add_argument("--id", type=int, help="of an earlier rescue")
     bisect = add(
         "bisect",
         run_bisect,

@@ -22,6 +22,7 @@ LEFT_OUT = {
     "command-line",
     "operation-step-log-download",
     "operation-step-log-error",
+    "workspace-rescue-download",
 }
 
 Arguments = list[tuple[object, ...]]
@@ -40,6 +41,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-create": [(template,)],
         "help-page": [("glossary",), ("architecture",)],
         "workspace-detail": [(one.pk,) for one in in_every_state],
+        "workspace-rescue": [(rows.trashed.pk, rows.trashed.rescues.latest("pk").pk)],
         "workspace-transfer": [(rows.old.pk,)],
         "workspace-keep": [(workspace,)],
         "workspace-purge": [(rows.trashed.pk,)],

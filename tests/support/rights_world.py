@@ -24,7 +24,7 @@ from provisioner.notify.models import Webhook
 from provisioner.notify.webhooks import write_test
 from provisioner.pools.models import Pool
 from provisioner.workspaces.actions.sharing import workspace_share
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.findings import finding_about
@@ -136,6 +136,12 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         template=template, purpose="ci", owner=workspace.owner, size=2
     )
     share = workspace.shares.get()
+    rescue = Rescue.objects.create(
+        workspace=workspace,
+        operation=workspace.operations.get(),
+        shelves=[{"change": 7, "was": "default", "files": []}],
+        is_complete=True,
+    )
     bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)
     return {
         "pool": {"pk": pool.pk},
@@ -146,6 +152,11 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "template": {"pk": template.pk},
         "snapshot": {"pk": snapshot.pk},
         "workspace": {"pk": workspace.pk},
+        "workspace-rescue": {
+            "pk": workspace.pk,
+            "rescue_pk": rescue.pk,
+            "rescue": rescue.pk,
+        },
         "workspace-share-": {"workspace_pk": workspace.pk, "pk": share.pk},
         "workspace-unshare": {"pk": workspace.pk, "share_pk": share.pk},
         "lease-policy": {"pk": policy.pk},

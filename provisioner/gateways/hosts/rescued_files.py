@@ -1,0 +1,141 @@
+"""Reading what was rescued, as its owner: nobody else may, and root may be squashed.
+
+A part of a file comes in pieces, so neither side ever holds more than one.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import errno
+import os
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from provisioner.gateways.errors import NotFound, Refused
+from provisioner.gateways.hosts.descent import ENTER
+from provisioner.gateways.hosts.rescues.writing import MANIFEST, TAR
+from provisioner.gateways.hosts.run_as import run_module_as
+
+PIECE_BYTES = 512 * 1024
+READ_WITHIN_SECONDS = 300.0
+NAMES = (TAR, MANIFEST)
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+Json = dict[str, Any]
+
+
+def read_rescued(
+    directory: Path,
+    name: str,
+    *,
+    start: int,
+    length: int,
+    uid: int,
+    gid: int,
+    on_size: Callable[[int], None],
+    on_piece: Callable[[int, bytes], None],
+) -> None:
+    """Read part of a file of a rescue: tell its size, then every piece and its offset.
+
+    Less than `length` comes where the file ends before.
+
+    Raises: ValueError (no name of a file of a rescue); NotFound (it was removed);
+    Refused (it cannot be read, or this host has no rescue area); ChildFailed; what the
+    callbacks raise, and then nothing more is read.
+    """
+    if name not in NAMES:
+        raise ValueError(f"Not a file of a rescue: {name!r}.")
+
+    def relay(seen: Json) -> None:
+        if "size" in seen:
+            on_size(seen["size"])
+        else:
+            on_piece(seen["offset"], base64.b64decode(seen["data"]))
+
+    run_module_as(
+        __name__,
+        request={
+            "directory": str(directory),
+            "name": name,
+            "start": start,
+            "length": length,
+        },
+        uid=uid,
+        gid=gid,
+        timeout_seconds=READ_WITHIN_SECONDS,
+        on_progress=relay,
+    )
+
+
+# --- in the child
+
+
+def run(request: Json, show: Callable[[Json], None]) -> Json:
+    """Show the size of a file and its pieces. Runs as the owner of the rescue."""
+    with _opened(Path(request["directory"]), request["name"]) as file:
+        size = os.fstat(file).st_size
+        show({"size": size})
+        at, end = request["start"], min(request["start"] + request["length"], size)
+        while data := _read_whole(file, min(PIECE_BYTES, end - at), at):
+            show({"offset": at, "data": base64.b64encode(data).decode()})
+            at += len(data)
+    return {}
+
+
+def _read_whole(file: int, length: int, offset: int) -> bytes:
+    """Return so many bytes, fewer at the end of the file alone: a piece that is read
+    twice has to be the same."""
+    data = b""
+    while len(data) < length:
+        more = os.pread(file, length - len(data), offset + len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+@contextlib.contextmanager
+def _opened(directory: Path, name: str) -> Iterator[int]:
+    """Open a file for the block. Below the rescue area no link is followed."""
+    owner, area = directory.parent, directory.parent.parent
+    with contextlib.ExitStack() as opened:
+
+        def open_below(name: str, flags: int, parent: int | None) -> int:
+            descriptor = os.open(name, flags, dir_fd=parent)
+            opened.callback(os.close, descriptor)
+            return descriptor
+
+        try:
+            at = open_below(str(area), os.O_RDONLY | os.O_DIRECTORY, None)
+        except OSError as error:
+            raise Refused(
+                f"The rescue area {area} cannot be read on {socket.gethostname()}: "
+                f"{os.strerror(error.errno or 0)}.",
+                system="host",
+                operation="read rescue",
+                remote_code="rescue_area_missing",
+            ) from error
+        try:
+            for part in (owner.name, directory.name):
+                at = open_below(part, ENTER, at)
+            file = open_below(name, _FILE, at)
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            yield file
+        except OSError as error:
+            raise _why_not(error, directory / name) from error
+
+
+def _why_not(error: OSError, path: Path) -> NotFound | Refused:
+    is_gone = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+    kind = NotFound if is_gone else Refused
+    return kind(
+        f"{path} cannot be read: {os.strerror(error.errno or 0)}.",
+        system="host",
+        operation="read rescue",
+        remote_code="rescue_removed" if is_gone else "rescue_unreadable",
+    )

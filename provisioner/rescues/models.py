@@ -1,0 +1,70 @@
+"""What of a rescue is under way from a host to somebody who reads it."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.gateways.hosts.rescues.writing import MANIFEST, TAR
+from provisioner.workspaces.models import Rescue
+
+
+class RescueRead(models.Model):
+    """Somebody reads a file of a rescue; the row goes when they have done so.
+
+    `size_bytes` is known once a host has opened the file, `problem` where none could.
+    """
+
+    class File(models.TextChoices):
+        ARCHIVE = TAR, "The archive"
+        LIST = MANIFEST, "The list of what is in it"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    rescue = models.ForeignKey(Rescue, on_delete=models.CASCADE, related_name="reads")
+    file = models.CharField(max_length=20, choices=File)
+    size_bytes = models.BigIntegerField(null=True)
+    problem = models.CharField(max_length=60, blank=True)
+    problem_message = models.TextField(blank=True)
+    asked_at = models.DateTimeField(
+        auto_now_add=True, help_text="When more of it was last asked for."
+    )
+
+    class Meta:
+        ordering = ("asked_at",)
+        constraints = (
+            models.CheckConstraint(
+                name="rescue_read_problem_has_message",
+                condition=Q(problem="", problem_message="")
+                | (~Q(problem="") & ~Q(problem_message="")),
+            ),
+        )
+        indexes = (models.Index(fields=("asked_at",), name="rescue_read_by_age"),)
+
+    def __str__(self) -> str:
+        return f"{self.file} of {self.rescue}"
+
+
+class RescuePiece(models.Model):
+    """Bytes of a file that a host has read, until they are sent on.
+
+    The table is unlogged: what a crash of the database loses can be read again.
+    """
+
+    read = models.ForeignKey(
+        RescueRead, on_delete=models.CASCADE, related_name="pieces"
+    )
+    offset = models.BigIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        ordering = ("read", "offset")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("read", "offset"), name="rescue_piece_comes_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.read} from {self.offset:,}"

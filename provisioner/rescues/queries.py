@@ -1,0 +1,11 @@
+"""Which rescues of a workspace there are."""
+
+from __future__ import annotations
+
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models.rescues import RescueQuerySet
+
+
+def rescues_of(workspace: Workspace) -> RescueQuerySet:
+    """Return the rescues that tell people where their work is, newest first."""
+    return workspace.rescues.with_work().select_related("workspace__site")

@@ -1,0 +1,44 @@
+"""Why what was rescued cannot be had."""
+
+from __future__ import annotations
+
+from provisioner.lib.refusals import ActionRefused
+
+
+class NothingArchived(ActionRefused):
+    """Nothing of this rescue is in an archive. Its shelved changes have all of it."""
+
+    code = "nothing_archived"
+
+
+class RescueRemoved(ActionRefused):
+    """The archive was removed: {directory} is not there any more."""
+
+    code = "rescue_removed"
+
+
+class RescueUnreadable(ActionRefused):
+    """The archive cannot be read. {reason}"""
+
+    code = "rescue_unreadable"
+
+
+class RescueDamaged(ActionRefused):
+    """The list of what is in the archive is damaged. The archive may still be whole:
+    download it, and compare its checksum."""
+
+    code = "rescue_damaged"
+
+
+class NoHostAnswers(ActionRefused):
+    """No host worker of the site {site} answers, so nobody can read the archive now.
+    Try again later, or tell an administrator."""
+
+    code = "no_host_answers"
+
+
+class TooManyDownloads(ActionRefused):
+    """Too many downloads are under way. Try again when one of them has ended."""
+
+    code = "too_many_downloads"
+    http_status = 429

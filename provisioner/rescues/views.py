@@ -1,0 +1,78 @@
+"""What was rescued of a workspace: what is in it, and a download."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_GET, require_safe
+
+from provisioner.lib.refusals import ActionRefused
+from provisioner.rescues.actions import Download, rescue_contents, rescue_download
+from provisioner.rescues.forms import ContentsForm
+from provisioner.rescues.queries import rescues_of
+from provisioner.web.http import WebRequest
+from provisioner.workspaces.models import Rescue
+from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.views.guards import for_changing
+
+
+def download_answer(download: Download) -> StreamingHttpResponse:
+    """Return the answer that sends an archive, as long as it says beforehand."""
+    disposition = content_disposition_header(True, download.file_name)
+    return StreamingHttpResponse(
+        download,
+        content_type="application/x-tar",
+        headers={
+            "Content-Length": str(download.size_bytes),
+            "Content-Disposition": disposition or "attachment",
+        },
+    )
+
+
+@require_safe
+@for_changing
+def workspace_rescue(
+    request: WebRequest, *, pk: int, rescue_pk: int
+) -> HttpResponseBase:
+    """Show what is in a rescue, some entries at a time."""
+    rescue = _rescue_or_404(request, pk=pk, rescue_pk=rescue_pk)
+    form = ContentsForm(request.GET)
+    start = (form.cleaned_data.get("start") if form.is_valid() else 0) or 0
+    contents, why_not = None, ""
+    if rescue.directory:
+        try:
+            contents = rescue_contents(by=request.user, rescue=rescue, start=start)
+        except ActionRefused as refusal:
+            why_not = refusal.sentence
+    context = {
+        "rescue": rescue,
+        "workspace": rescue.workspace,
+        "contents": contents,
+        "why_not": why_not,
+        "others": rescues_of(rescue.workspace).exclude(pk=rescue.pk),
+    }
+    return render(request, "rescues/detail.html", context)
+
+
+@require_GET
+@for_changing
+def workspace_rescue_download(
+    request: WebRequest, *, pk: int, rescue_pk: int
+) -> HttpResponseBase:
+    """Send the archive of a rescue; where it cannot be had, the page says why."""
+    rescue = _rescue_or_404(request, pk=pk, rescue_pk=rescue_pk)
+    try:
+        return download_answer(rescue_download(by=request.user, rescue=rescue))
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+        return redirect("workspace-rescue", pk, rescue_pk)
+
+
+def _rescue_or_404(request: WebRequest, *, pk: int, rescue_pk: int) -> Rescue:
+    workspace = workspaces_visible_to(request.user).filter(pk=pk).first()
+    if workspace is None:
+        raise Http404
+    return get_object_or_404(rescues_of(workspace), pk=rescue_pk)
