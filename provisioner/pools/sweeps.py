@@ -34,7 +34,7 @@ from provisioner.workspaces.actions.making import insert_workspace
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
 from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.purposes import client_type_for
-from provisioner.workspaces.queries import seconds_it_took
+from provisioner.workspaces.queries import last_operation, seconds_it_took
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +121,7 @@ def _remove_failed(pool: Pool, *, now: dt.datetime) -> None:
     """Retire members that could not be made, and have the pool pause for them."""
     has_failed = False
     for member in queries.members_of(pool).filter(state=W.FAILED)[:MOST_FAILED]:
-        last, why = member.operations.first(), member.status_message
+        last, why = last_operation(member), member.status_message
         if not _retire(member, why="It could not be made.", now=now):
             continue
         if last is not None and last.kind in LEAVING:
@@ -149,7 +149,7 @@ def _retire(member: Workspace, *, why: str, now: dt.datetime) -> bool:
         member = locked(member)
         if not member.is_pooled or member.state not in (*queries.ALIVE, W.FAILED):
             return False
-        last = member.operations.first()
+        last = last_operation(member)
         if last is not None and not _may_leave(member, last, now):
             return False
         try:

@@ -160,12 +160,17 @@ def _newest_operations(
     return Prefetch("subject__operations", queryset=newest, to_attr="newest_operations")
 
 
+def last_operation(workspace: Workspace) -> Operation | None:
+    """Return the operation that was asked for last, whatever clocks said meanwhile."""
+    return workspace.operations.order_by("-pk").first()
+
+
 def latest_operation(subject: Workspace | Template) -> Operation | None:
     """Return the newest operation about a workspace or a template, with its steps."""
     return (
         subject.operations.select_related("requested_by")
         .prefetch_related(Prefetch("steps", queryset=Step.objects.order_by("position")))
-        .order_by("-created_at", "-id")
+        .order_by("-pk")
         .first()
     )
 

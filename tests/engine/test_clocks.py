@@ -25,9 +25,10 @@ from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
 from provisioner.engine import clocks, job_manager
 from provisioner.engine.job_manager import ClockIsOff, LastingJobManager
-from provisioner.engine.models import Step
+from provisioner.engine.models import Operation, Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import alive_workers
+from provisioner.leases.actions.heartbeats import workspace_heartbeat
 from provisioner.leases.sweeps.leases import purge_expired, sweep_leases
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.clock import can_be_shifted, clock_ahead
@@ -37,6 +38,7 @@ from tests.support.requests import workspace_create
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DAYS_40 = dt.timedelta(days=40)
+HOUR = dt.timedelta(hours=1)
 MINUTE = dt.timedelta(minutes=1)
 SAID_WITHIN_SECONDS = 60.0
 
@@ -243,3 +245,53 @@ def test_a_web_server_whose_clock_is_behind_shortens_no_lease(
 
     assert workspace.expires_at is not None
     assert abs(workspace.expires_at - right() - dt.timedelta(hours=1)) < MINUTE
+
+
+def test_a_heartbeat_counts_whatever_the_clock_of_the_web_server_says(
+    trashed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = timezone.now()
+    Workspace.objects.filter(pk=trashed.pk).update(
+        state=Workspace.State.READY,
+        trashed_at=None,
+        purge_at=None,
+        heartbeat_seconds=60,
+        heartbeat_at=right,
+    )
+    monkeypatch.setattr(timezone, "now", lambda: right - DAYS_40)
+
+    workspace = workspace_heartbeat(by=trashed.owner, workspace=trashed)
+
+    assert workspace.heartbeat_at is not None
+    assert workspace.heartbeat_at >= right
+
+
+def test_what_was_asked_for_last_is_last_whatever_clocks_said(
+    trashed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restore by a web server whose clock was behind is newer than the purge."""
+    right = timezone.now()
+    for kind, at in (
+        (WorkspaceOperation.PURGE, right - 3 * HOUR),
+        (WorkspaceOperation.RESTORE, right - 7 * HOUR),
+    ):
+        monkeypatch.setattr(timezone, "now", lambda at=at: at)
+        Operation.objects.create(
+            kind=kind,
+            subject=trashed.subject,
+            requested_by=trashed.owner,
+            state=Operation.State.FAILED,
+            ended_at=at,
+            status_code="x",
+            status_message="x",
+        )
+    monkeypatch.undo()
+    Workspace.objects.filter(pk=trashed.pk).update(
+        state=Workspace.State.FAILED,
+        failed_at=right,
+        purge_at=right - HOUR,
+        status_code="x",
+        status_message="x",
+    )
+
+    assert purge_expired(now=clocks.database_now()) == 0

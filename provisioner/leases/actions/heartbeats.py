@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.engine.clocks import database_now
 from provisioner.leases import queries
 from provisioner.leases.refusals import NoHeartbeat
 from provisioner.lib.refusals import InvalidRequest
@@ -51,6 +51,6 @@ def workspace_heartbeat(*, by: User, workspace: Workspace) -> Workspace:
             )
         if workspace.heartbeat_seconds is None:
             raise NoHeartbeat(name=workspace.name)
-        workspace.heartbeat_at = timezone.now()
+        workspace.heartbeat_at = database_now()
         workspace.save(update_fields=["heartbeat_at"])
     return workspace

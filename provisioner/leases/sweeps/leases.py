@@ -34,6 +34,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.queries import last_operation
 
 log = structlog.get_logger(__name__)
 
@@ -230,7 +231,7 @@ def _was_due_before(workspace: Workspace, *, now: dt.datetime) -> bool:
 
 
 def _was_being_purged(workspace: Workspace) -> bool:
-    last = workspace.operations.first()
+    last = last_operation(workspace)
     return (
         workspace.state == Workspace.State.FAILED
         and last is not None

@@ -13,7 +13,7 @@ from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
 from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
-from provisioner.workspaces.queries import can_be_restored
+from provisioner.workspaces.queries import can_be_restored, last_operation
 from provisioner.workspaces.refusals import (
     NothingToRestore,
     NothingToRetry,
@@ -157,7 +157,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             )
         if workspace.state != Workspace.State.FAILED:
             raise NothingToRetry(name=workspace.name)
-        last = workspace.operations.first()
+        last = last_operation(workspace)
         if last is not None and last.kind == WorkspaceOperation.RETIRE:
             return workspace_retire(
                 by=by,
