@@ -38,6 +38,7 @@ USES_ENVIRONMENT = {
     "provisioner/demo/checks.py": "a developer's shell needs PATH and P4CONFIG",
     "provisioner/demo/chromium.py": "the browser needs a directory for what it makes",
     "provisioner/demo/processes.py": "children inherit what the demo was given",
+    "provisioner/demo/company/opening.py": "hands on the second lab's password",
     "provisioner/demo/run.py": "hands the lab's passwords to settings, as operators do",
     "provisioner/lab/ontap/__main__.py": "a program of its own, without our settings",
     "provisioner/lab/perforce/__main__.py": "a program of its own, without ours",

@@ -277,6 +277,15 @@ VALUES = {
 }
 
 BY_ACTIONS = {
+    "RescueRead.file": "a file of a rescue, one that its listing names",
+    "RescueRead.problem": "written by the host worker that reads the rescue",
+    "RescueRead.problem_message": "as problem",
+    "Snapshot.hold_reason": "pages, mails: catalog/actions",
+    "Snapshot.label": "pages, answers: catalog/actions",
+    "Snapshot.notes": "pages, answers: catalog/actions",
+    "Snapshot.withdraw_reason": "pages, mails: catalog/actions",
+    "Template.archive_reason": "pages, answers: catalog/actions",
+    "Template.title": "pages, mails: catalog/actions",
     "Workspace.name": "names of clients, volumes, paths: accounts/names.py",
     "Workspace.request_key": "compared alone: api/http.py REQUEST_KEY",
     "Workspace.keep_reason": "pages, mails: white space becomes one blank",
@@ -393,6 +402,17 @@ TYPED = {
     },
     "RefreshPauseForm": {"server": CHOSEN, "do": CHOSEN},
     "ReasonForm": {"reason": "Governor.paused_reason"},
+    "OptionalReasonForm": {"reason": "Snapshot.withdraw_reason"},
+    "OptionalReasonRequest": {"reason": "Snapshot.withdraw_reason"},
+    "ReasonRequest": {"reason": "Snapshot.hold_reason"},
+    "TemplateOwnerForm": {"owner": ASKED},
+    "SnapshotDescribeForm": {"notes": "Snapshot.notes", "label": "Snapshot.label"},
+    "PatchedSnapshotDescribeRequest": {
+        "notes": "Snapshot.notes",
+        "label": "Snapshot.label",
+    },
+    "TemplateRenameForm": {"title": "Template.title"},
+    "PatchedTemplateChangeRequest": {"title": "Template.title", "owner": ASKED},
     "PoolChangeForm": {
         "windows": "Pool.windows",
         "max_age_seconds": "a span: lib/spans.py",
@@ -425,7 +445,7 @@ TYPED = {
         dict.fromkeys(
             (
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
-                *("since", "until", "role", "team", "gone"),
+                *("since", "until", "role", "team", "gone", "archived"),
             ),
             ASKED,
         ),

@@ -21,6 +21,7 @@ TEMPLATE_TRANSITIONS: dict[Template.State, tuple[Template.State, ...]] = {
     T.READY: (T.BUILDING, T.FAILED, T.DELETING),
     T.FAILED: (T.BUILDING, T.DELETING),
     T.DELETING: (T.DELETED, T.FAILED),
+    T.DELETED: (),
 }
 
 

@@ -30,7 +30,7 @@ def refusals(
 def test_every_refusal_of_the_domain_has_a_status(
     refusal: type[ActionRefused],
 ) -> None:
-    assert refusal.http_status in (400, 401, 403, 409)
+    assert refusal.http_status in (400, 401, 403, 409, 429)
 
 
 def test_no_code_means_two_things() -> None:

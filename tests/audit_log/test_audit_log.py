@@ -202,7 +202,9 @@ def test_only_our_own_proxy_is_believed(
 
 
 @pytest.mark.parametrize("address", ["", "unix:", "fe80::1%eth0", "::ffff:192.0.2.1"])
-def test_an_address_that_is_none_is_left_out(address: str, client: Client) -> None:
+def test_an_address_that_is_none_is_left_out(
+    address: str, client: Client, db: None
+) -> None:
     assert client.get("/login/", REMOTE_ADDR=address).status_code == 200
 
 

@@ -74,7 +74,7 @@ def test_pages_keep_the_filters(
         record_event(template, kind="told", message=f"Event no {number}.")
     # the session, its user, open findings; how many there are, one page of them, and
     # what they are about
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         page = as_admin.get(f"{ADDRESS}?kind=told").text
     assert "Page 1 of 2" in page
     assert "?kind=told&amp;page=2" in page

@@ -27,7 +27,7 @@ KINDS = [
     *WorkspaceOperation,
     TransferOperation.TRANSFER,
     BisectionOperation.TRIAL,
-    TemplateOperation.BUILD,
+    *TemplateOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 

@@ -45,6 +45,8 @@ def test_a_request_is_answered_at_once_with_the_resource(
         "id": snapshot.pk,
         "name": snapshot.name,
         "change": snapshot.change,
+        "withdrawn_at": None,
+        "withdraw_reason": "",
     }
     assert body["change"] == snapshot.change
     assert body["path"] == "/nonexistent/cloneyard/w-alice-main"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -213,7 +214,8 @@ def test_a_child_that_does_not_die_holds_nobody_up(
             run("sleep", timeout_seconds=1, on_progress=lambda s: pids.append(s["pid"]))
         assert time.monotonic() - began < 10
     finally:
-        os.kill(pids[0], signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pids[0], signal.SIGKILL)
 
 
 class Given:
