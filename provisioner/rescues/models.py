@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import uuid
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 
 from provisioner.gateways.hosts.rescues.writing import MANIFEST, TAR
 from provisioner.workspaces.models import Rescue
+
+
+class RescueReadQuerySet(models.QuerySet["RescueRead"]):
+    def forget(self) -> None:
+        """Remove these reads and all pieces of them, also of a host that still writes.
+
+        The host's insert waits for our lock and then finds no read to belong to.
+        Without the lock it lands between the two deletions, and fails ours.
+        """
+        with transaction.atomic():
+            reads = list(self.select_for_update().values_list("pk", flat=True))
+            RescueRead.objects.filter(pk__in=reads).delete()
 
 
 class RescueRead(models.Model):
@@ -30,6 +42,8 @@ class RescueRead(models.Model):
     asked_at = models.DateTimeField(
         auto_now_add=True, help_text="When more of it was last asked for."
     )
+
+    objects = RescueReadQuerySet.as_manager()
 
     class Meta:
         ordering = ("asked_at",)

@@ -96,8 +96,7 @@ class Reader:
 
     def close(self) -> None:
         """Forget all of it, also at the hosts."""
-        self._read.pieces.all().delete()
-        RescueRead.objects.filter(pk=self._read.pk).delete()
+        RescueRead.objects.filter(pk=self._read.pk).forget()
 
     def _ask_on(self) -> None:
         """Have the next window read, unless the file ends before it."""

@@ -87,4 +87,4 @@ def _reclaim() -> None:
 def sweep_rescue_reads(timestamp: int) -> None:
     """Remove what was under way to readers that have gone."""
     forgotten = RescueRead.objects.filter(asked_at__lt=timezone.now() - FORGOTTEN_AFTER)
-    forgotten.delete()
+    forgotten.forget()

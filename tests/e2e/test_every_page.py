@@ -74,6 +74,8 @@ class Look:
 
     def look(self) -> None:
         """Look at what is shown now: in both themes, at every width."""
+        # A page that a click opened has its words before it has its styles.
+        self.page.wait_for_load_state()
         self.resize(WIDE, "light")
         self.ask_axe(ALL_RULES)
         for width in (ZOOMED, NARROWEST, NARROW):

@@ -11,12 +11,15 @@ import signal
 import tarfile
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -29,7 +32,7 @@ from provisioner.lib.refusals import NotAllowed
 from provisioner.rescues import reading
 from provisioner.rescues.actions import rescue_contents, rescue_download
 from provisioner.rescues.models import RescuePiece, RescueRead
-from provisioner.rescues.reading import WINDOW_BYTES, DownloadBroken
+from provisioner.rescues.reading import WINDOW_BYTES, DownloadBroken, Reader
 from provisioner.rescues.refusals import NoHostAnswers, NothingArchived
 from provisioner.rescues.sweeps import sweep_rescue_reads
 from provisioner.workspaces.actions.sharing import workspace_share
@@ -422,6 +425,36 @@ def test_what_a_killed_web_server_left_goes(
     assert RescueRead.objects.exists()
     RescueRead.objects.update(asked_at=timezone.now() - timedelta(hours=2))
     sweep_rescue_reads(timestamp=0)
+    assert nothing_is_left()
+
+
+@pytest.mark.parametrize("forget", [Reader.close, lambda _: sweep_rescue_reads(0)])
+def test_a_piece_that_a_host_writes_meanwhile_goes_too(
+    forget: Callable[[Reader], None], rescue: Rescue, host: Child
+) -> None:
+    reader = Reader(rescue, RescueRead.File.LIST)
+    reader.size()
+    read = RescueRead.objects.get()
+    long_ago = timezone.now() - timedelta(hours=2)
+    RescueRead.objects.update(asked_at=long_ago)
+
+    def write() -> None:
+        with suppress(IntegrityError):
+            RescuePiece.objects.create(read=read, offset=10**9, data=b"late")
+        connection.close()
+
+    late = Thread(target=write)
+
+    def before_the_read_goes(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith('DELETE FROM "rescues_rescueread"'):
+            late.start()
+            late.join(timeout=0.5)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(before_the_read_goes):
+        forget(reader)
+    late.join()
+
     assert nothing_is_left()
 
 
