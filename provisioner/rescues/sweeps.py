@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
-from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.errors import GatewayError, Refused
 from provisioner.gateways.hosts.rescued_files import read_rescued
 from provisioner.rescues.models import RescuePiece, RescueRead
 from provisioner.rescues.reading import READ
@@ -62,7 +62,15 @@ def read_rescue(read_id: str, start: int, length: int) -> None:
 
 
 def _keep_size(read: RescueRead, size: int) -> None:
-    """Raises: _NobodyReads."""
+    """Raises: _NobodyReads; Refused, of a file that is longer or shorter by now."""
+    if read.size_bytes is not None and read.size_bytes != size:
+        raise Refused(
+            f"{read.file} had {read.size_bytes:,} bytes when the download began and "
+            f"has {size:,} now.",
+            system="host",
+            operation="read rescue",
+            remote_code="rescue_changed",
+        )
     if not RescueRead.objects.filter(pk=read.pk).update(size_bytes=size):
         raise _NobodyReads
 
