@@ -33,6 +33,9 @@ CLIENT_HAS_PENDING_CHANGES = 6591
 NO_PERMISSION = 6185
 NO_SUCH_USER = 7205
 NO_CONFIGURABLES = 7634
+UNICODE_SERVER = 7190
+UNICODE_CLIENT = 7191
+PROGRAM_REJECTED = 8111
 SERVER_KEY_UNKNOWN = 3120
 SERVER_KEY_CHANGED = 3121
 
@@ -109,8 +112,14 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     7205: (AuthFailed, "The server has no user {user}."),
     6267: (AuthFailed, "The protections of the server deny {user} access."),
     6715: (AuthFailed, "{user} is a service user, which may not run commands."),
-    7190: (Refused, "The server is in Unicode mode; set a charset such as utf8."),
-    7191: (Refused, "The server is not in Unicode mode; set the charset to none."),
+    UNICODE_SERVER: (
+        Refused,
+        "The server is in Unicode mode; set a charset such as utf8.",
+    ),
+    UNICODE_CLIENT: (
+        Refused,
+        "The server is not in Unicode mode; set the charset to none.",
+    ),
     # -- not found
     6170: (NotFound, ""),  # change
     6176: (NotFound, ""),  # depot
@@ -146,9 +155,13 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     4128: (Refused, "{text} Ask for a higher MaxResults of {user}'s group."),
     4157: (Refused, "{text} Ask for a higher MaxScanRows of {user}'s group."),
     7030: (ClientTypeMissing, ""),
-    8111: (
+    7588: (Refused, "{text} Name a commit or edge server in P4PORT."),
+    7784: (ClientOfOtherServer, ""),
+    7826: (ClientOfOtherServer, ""),  # a label, a branch, a client
+    PROGRAM_REJECTED: (
         Refused,
-        "{text} Remove cloneyard from the server's rejectList (p4 configure).",
+        "{text} An entry of the server's rejectList names this program, or a version, "
+        "build or platform that it says.",
     ),
     6185: (NotPermitted, "{user} has no permission for this operation."),
     6212: (ClientIsLocked, ""),  # spec cannot be changed

@@ -22,6 +22,7 @@ from pathlib import Path
 from provisioner.lab.perforce.configurables import DEFAULTS
 from provisioner.lab.perforce.database import CaseMismatch
 from provisioner.lab.perforce.journal import JournalError
+from provisioner.lab.perforce.kinds import KINDS
 from provisioner.lab.perforce.restore import restore, unpack
 from provisioner.lab.perforce.server import (
     PerforceConfig,
@@ -53,8 +54,13 @@ def main() -> int:
     parser.add_argument("-C1", dest="ignores_case", action="store_true")
     parser.add_argument("--unicode", action="store_true")
     parser.add_argument("--server-id", default="")
+    parser.add_argument(
+        "--services", default="standard", choices=KINDS, help="needs --server-id"
+    )
     parser.add_argument("--security", type=int, default=2, choices=range(4))
     options = parser.parse_args()
+    if options.services != "standard" and not options.server_id:
+        parser.error("--services needs --server-id")
     address = options.port.removeprefix("ssl:")
     host, _, port = address.rpartition(":")
     config = PerforceConfig(
@@ -68,6 +74,7 @@ def main() -> int:
         ignores_case=options.ignores_case,
         is_unicode=options.unicode,
         server_id=options.server_id,
+        services=options.services,
         is_encrypted=address != options.port,
         configurables={
             name: value

@@ -29,6 +29,8 @@ DEFAULTS = {
     "net.parallel.batchsize": "512K",
     "net.parallel.min": "9",
     "net.parallel.minsize": "576K",
+    # Programs that are let in nowhere; see programs.
+    "rejectList": "",
     # 1: a sync or flush holds a shared lock on its client.
     "server.locks.sync": "0",
     # 1: the log says of each command which tables it used.

@@ -295,6 +295,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7578: (822418842, 'Change %change% has shelved files --  cannot submit.'),
     7579: (806428059, 'No shelved files in changelist to delete.'),
     7580: (285220252, '%change% files shelved.'),
+    7588: (807476644, 'Replica does not support this command.'),
     7591: (822156711, "Can't increment counter '%counterName%' - value is not numeric."),
     7605: (335551925, "For server '%serverName%', configuration variable '%variableName%' set to '%variableValue%'"),
     7606: (318774710, "For server '%serverName%', configuration variable '%variableName%' removed."),
@@ -302,12 +303,14 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7634: (268443090, 'No configurables have been set.'),
     7711: (822353439, 'Password should be at least %size% characters in length.'),
     7759: (301997647, '%fileCount% files branched[ (change %change%)].'),
+    7784: (824254056, "Client '%client%' is not restricted to this server."),
     7800: (352329336, 'Server network estimates: files added/updated/deleted=%filesAdded%/%filesUpdated%/%filesDeleted%, bytes added/updated=%bytesAdded%/%bytesUpdated%'),
     7805: (822156925, 'Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower.'),
     7808: (822419072, 'Change %change% does not have shelved files --  cannot submit.'),
     7809: (822419073, "Submit failed -- fix problems above then use 'p4 submit -e %change%'."),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),
     7998: (822157118, "Can't unload partitioned client %domainName%."),
+    8111: (822157231, "Your application '%app%' has been blocked from the server, please contact your administrator."),
     10241: (822159361, 'No help for %command%.'),
 }
 # fmt: on

@@ -15,9 +15,11 @@ from provisioner.lab.perforce.commands import (
     Command,
     parse_options,
 )
+from provisioner.lab.perforce.kinds import check_kind
 from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.processes import ProcessTable, Running
+from provisioner.lab.perforce.programs import is_rejected
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.serverlog import CommandLog
 from provisioner.lab.perforce.specstore import find_spec
@@ -183,6 +185,7 @@ class Session:
     def _answer(self, request: Request, rule: faults.Rule) -> None:
         if request.command == "discover":
             return
+        self._check_program(request)
         command = COMMANDS.get(request.command)
         if command is None:
             if request.command in KNOWN_ELSEWHERE:
@@ -201,6 +204,7 @@ class Session:
             if request.access().highest_anywhere() == "none":
                 raise CommandError(6267, user=request.user)
         self._check_user_type(request)
+        check_kind(request)
         limit = self._state.limit(request.user, "MaxLockTime")
         if limit is not None:
             request.locks.limit_seconds = limit / 1000
@@ -252,6 +256,15 @@ class Session:
                 self._connection.between_writes = None
 
     # --- who is asking
+
+    def _check_program(self, request: Request) -> None:
+        program = request.message.text("prog")
+        if is_rejected(
+            self._state.configurables.text("rejectList"),
+            program=program,
+            version=request.message.text("version"),
+        ):
+            raise CommandError(8111, app=program)
 
     def _check_user_type(self, request: Request) -> None:
         """Refuse a service user most commands.

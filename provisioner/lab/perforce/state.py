@@ -50,6 +50,8 @@ class PerforceConfig:
     is_encrypted: bool = False
     # The name a client's ServerID is held against; a server starts without one.
     server_id: str = ""
+    # What it says that it is; see kinds.
+    services: str = "standard"
     ticket_lifetime_seconds: float = 43_200.0
     peer_timeout_seconds: float = 600.0
     log_wire: bool = False

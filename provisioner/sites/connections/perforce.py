@@ -9,7 +9,12 @@ from django.conf import settings
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AuthFailed, Refused
-from provisioner.gateways.perforce.errors import NotPermitted
+from provisioner.gateways.perforce.errors import (
+    PROGRAM_REJECTED,
+    UNICODE_CLIENT,
+    UNICODE_SERVER,
+    NotPermitted,
+)
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ServerInfo
 from provisioner.gateways.reach import check_port, is_encrypted, perforce_address
@@ -23,20 +28,33 @@ from provisioner.sites.connections.checklist import (
     Wrong,
     secret_of,
 )
+from provisioner.sites.connections.server_kinds import kind_sentence
 from provisioner.sites.models import PerforceServer
 
 ENDS_SOON = dt.timedelta(days=7)
 # With these our account can define clients for others and read the protections.
 ENOUGH = ("super", "admin")
 
-
-# A client of ours could not be made there, or its files would never be known.
-_READ_ONLY = ("replica", "standby")
 _RAISE_LIMITS = (
     "Put our account into a group with MaxResults, MaxScanRows and MaxLockTime "
     "unlimited (p4 group)."
 )
 CLIENT_PREFIX = "cy-"
+_SET_CHARSET = (
+    "Set P4CHARSET: utf8 for most servers in Unicode mode, none for all others."
+)
+_LET_IN_AGAIN = (
+    "With another program, look at p4 configure show rejectList. Set it again without "
+    "the entry that fits: the name cloneyard, its version, build number or platform. "
+    "It counts at once, without a restart. The server's log does not say whom it "
+    "rejects."
+)
+_LET_IN = {
+    str(UNICODE_SERVER): _SET_CHARSET,
+    str(UNICODE_CLIENT): _SET_CHARSET,
+    str(PROGRAM_REJECTED): _LET_IN_AGAIN,
+}
+_ASK = "Ask the administrator of the Perforce server, with this sentence."
 
 
 def check_perforce(server: PerforceServer) -> list[Check]:
@@ -77,7 +95,7 @@ def check_perforce(server: PerforceServer) -> list[Check]:
         "perforce_settings",
         looks.settings,
         after=["perforce_level"],
-        advice="Look at p4 configure show zerosyncPrefix.",
+        advice="Look at p4 configure show.",
     )
     return checklist.checks
 
@@ -168,9 +186,7 @@ class _Checks:
             self.info = self.gateway.get_info()
         except Refused as error:
             raise Wrong(
-                error.sentence,
-                advice="Set P4CHARSET: utf8 for most servers in Unicode mode, none for "
-                "all others.",
+                error.sentence, advice=_LET_IN.get(error.remote_code, _ASK)
             ) from error
         return f"{self.info.version or 'It'} answers ({self.info.services or 'p4d'})."
 
@@ -257,19 +273,9 @@ class _Checks:
         return said
 
     def services(self) -> str:
-        services = self.info.services or "standard"
-        if services in _READ_ONLY:
-            raise Wrong(
-                f"It is a read-only {services}: no client can be made or synced there.",
-                advice="Give the P4PORT of the commit server, or of an edge server.",
-            )
-        if services == "edge-server":
-            raise Remark(
-                f"It is the edge server {self.info.server_id}: what is opened and "
-                "synced in its clients is known there alone.",
-                advice="Nothing, if the people of its sites use it, too.",
-            )
-        return f"It is a server of the kind {services}."
+        return kind_sentence(
+            self.info.services or "standard", server_id=self.info.server_id
+        )
 
     def limits(self) -> str:
         user = self._server.p4user
@@ -287,11 +293,13 @@ class _Checks:
         try:
             prefix = self.gateway.setting("zerosyncPrefix")
             monitor = self.gateway.setting("monitor")
+            rejected = self.gateway.setting("rejectList")
         except NotPermitted as error:
             raise Remark(
                 f"{self._server.p4user} may not ask for the settings of the server.",
                 advice="Nothing, if zerosyncPrefix is not set: with it, syncs of "
-                "clients whose names begin so bring no files.",
+                "clients whose names begin so bring no files. With super, rejectList "
+                "and the level of p4 monitor are shown here, too.",
             ) from error
         if prefix and (
             CLIENT_PREFIX.startswith(prefix) or prefix.startswith(CLIENT_PREFIX)
@@ -301,9 +309,12 @@ class _Checks:
                 f"files, and ours begin with {CLIENT_PREFIX}.",
                 advice="Have it unset, or set to something else (p4 configure).",
             )
-        if monitor in ("", "0"):
-            return "Syncs bring files. Commands are not monitored (monitor=0)."
-        return f"Syncs bring files. Commands are monitored (monitor={monitor})."
+        watched = "are not" if monitor in ("", "0") else "are"
+        rejects = f" rejectList is {rejected}; Cloneyard is let in." if rejected else ""
+        return (
+            f"Syncs bring files. Commands {watched} monitored "
+            f"(monitor={monitor or 0}).{rejects}"
+        )
 
 
 def charset_remark(info: ServerInfo, *, charset: str) -> str:

@@ -15,6 +15,7 @@ from provisioner.lab.perforce.commands.forms import (
 )
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.holdings import opened_by
+from provisioner.lab.perforce.kinds import check_bound, server_of_new_clients
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.request import Request
@@ -167,9 +168,12 @@ def _save(request: Request) -> None:
     assert isinstance(name, str)
     database = request.state.database
     _check_name(request, name)
+    check_bound(request, name)
     old = find_spec(database, kind="client", name=name)
     if find_spec(database, kind="unloaded", name=name):
         raise CommandError(6846, domainType="Client", domain=name)
+    if old is None and (server := server_of_new_clients(request)):
+        fields["ServerID"] = server
     fields.setdefault("Owner", old.text("Owner") if old else request.user)
     fields.setdefault("SubmitOptions", client_specs.DEFAULT_SUBMIT_OPTIONS)
     fields.setdefault("LineEnd", "local")

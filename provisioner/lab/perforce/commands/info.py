@@ -62,7 +62,7 @@ def info(request: Request) -> None:
             if request.certificate_expires
             else {}
         ),
-        "serverServices": "standard",
+        "serverServices": state.config.services,
         "serverLicense": "none",
         "caseHandling": "insensitive" if state.config.ignores_case else "sensitive",
         **({"unicode": "enabled"} if state.config.is_unicode else {}),

@@ -1,0 +1,88 @@
+"""What a server takes, by the kind of server that it is.
+
+A replica has what another server has, and may lag behind it; this lab has nothing to
+lag behind. What forwards has everything done elsewhere, and looks like any server.
+
+Source: p4 help server, replication, buildserver, forwardingreplica; the categories of
+commands in the administrator's guide.
+"""
+
+from __future__ import annotations
+
+from provisioner.lab.perforce.clients import find_client
+from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.request import Request
+
+KINDS = (
+    *("standard", "commit-server", "edge-server"),
+    *("forwarding-replica", "forwarding-standby"),
+    *("replica", "standby", "build-server"),
+)
+_READ_ONLY = frozenset({"replica", "standby", "build-server"})
+# A client that is made there belongs to it.
+_BINDING = frozenset({"edge-server", "build-server"})
+
+_REPORTS = frozenset(
+    {
+        *("annotate", "branches", "changes", "changelists", "clients", "depots"),
+        *("describe", "diff", "diff2", "dirs", "filelog", "files", "fixes"),
+        *("fstat", "grep", "groups", "have", "help", "info", "integrated", "jobs"),
+        *("labels", "login", "logout", "monitor", "opened", "print", "protects"),
+        *("resolved", "sizes", "status", "streams", "transmit", "users", "verify"),
+        *("where", "workspaces"),
+    }
+)
+_FORMS = frozenset(
+    {
+        *("branch", "change", "changelist", "client", "depot", "group", "job"),
+        *("label", "ldap", "protect", "remote", "repo", "server", "spec", "stream"),
+        *("triggers", "typemap", "user", "workspace"),
+    }
+)
+_SYNCS = frozenset({"sync", "flush", "update"})
+_OF_BUILD_SERVERS = _SYNCS | {"client", "workspace"}
+# With -n, and a sync with -p, they change nothing that the server keeps.
+_PREVIEWED = _SYNCS | {"reconcile", "clean"}
+
+
+def server_of_new_clients(request: Request) -> str:
+    """Return the ServerID that a new client gets; "" for none."""
+    config = request.state.config
+    return config.server_id if config.services in _BINDING else ""
+
+
+def check_kind(request: Request) -> None:
+    """Refuse what a server of this kind does not do.
+
+    Raises: CommandError.
+    """
+    services = request.state.config.services
+    if services not in _READ_ONLY or _only_reads(request):
+        return
+    if services != "build-server" or request.command not in _OF_BUILD_SERVERS:
+        raise CommandError(7588)
+    check_bound(request, request.client_name)
+
+
+def check_bound(request: Request, name: str) -> None:
+    """Refuse a client that is there and not a build-server's own.
+
+    Raises: CommandError.
+    """
+    config = request.state.config
+    if config.services != "build-server":
+        return
+    client = find_client(request.state.database, name=name)
+    if client and client.server_id != config.server_id:
+        raise CommandError(7784, client=name)
+
+
+def _only_reads(request: Request) -> bool:
+    command, arguments = request.command, request.args
+    if command in _PREVIEWED:
+        return request.has("n") or (command in _SYNCS and request.has("p"))
+    if command == "configure":
+        return arguments[:1] == ["show"]
+    if command == "counter":
+        return len(arguments) == 1 and not request.has("d")
+    return command in _REPORTS or (command in _FORMS and request.has("o"))

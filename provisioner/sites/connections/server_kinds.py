@@ -1,0 +1,80 @@
+"""What works through a Perforce server of each kind, and what does not.
+
+Source: p4 help server, buildserver, forwardingreplica, distributed; the administrator's
+guide on distribution servers.
+"""
+
+from __future__ import annotations
+
+from provisioner.sites.connections.checklist import Remark, Wrong
+
+_ELSEWHERE = "Give the P4PORT of the commit server, or of an edge server."
+
+# Everything works there.
+_WHOLE = {
+    "standard": "It is a standard server.",
+    "commit-server": "It is the commit server.",
+}
+# Sentence and advice. {id} is the ServerID.
+_REMARKED = {
+    "edge-server": (
+        "It is the edge server {id}. Only it knows what clients made there have synced "
+        "and opened.",
+        "Nothing, if the people of its sites use it, too.",
+    ),
+    "forwarding-replica": (
+        "It is the forwarding replica {id}. It passes every change of a client on to "
+        "its master, and answers questions from its own copy, which may lag behind.",
+        "Templates are as fresh as this copy. If what was just written is not found "
+        "here, give the P4PORT of the master, and this one as P4PORT for people.",
+    ),
+    "build-server": (
+        "It is the build server {id}. Clients can be made and synced there; opening, "
+        "shelving and submitting are refused, from every other server, too.",
+        "Use it for templates and workspaces of CI alone. Work in other workspaces "
+        "could not be opened, shelved or transferred: give their sites another server.",
+    ),
+    "P4AUTH": (
+        "It keeps the accounts of other servers (P4AUTH).",
+        "Check that the depots of your templates are on it.",
+    ),
+    "P4CHANGE": (
+        "It gives change numbers to other servers (P4CHANGE).",
+        "Check that the depots of your templates are on it.",
+    ),
+    "local": (
+        "It is somebody's personal server, made by p4 init.",
+        "Give the P4PORT of the server that everybody submits to.",
+    ),
+    "distribution-server": (
+        "It is a distribution server: files are synced from it, and submits refused.",
+        "Use it for templates and workspaces in which nobody works.",
+    ),
+}
+_REMARKED["forwarding-standby"] = (
+    _REMARKED["forwarding-replica"][0].replace("replica", "standby"),
+    _REMARKED["forwarding-replica"][1],
+)
+_REFUSED = {
+    "replica": "It is a read-only replica: no client can be made or synced there.",
+    "standby": "It is a standby, and read-only: no client can be made or synced there.",
+}
+KINDS = frozenset({*_WHOLE, *_REMARKED, *_REFUSED})
+
+
+def kind_sentence(services: str, *, server_id: str) -> str:
+    """Return what is to be said of a kind of server with which all is well.
+
+    Raises: Remark (a part of our work is not done there), Wrong (none is).
+    """
+    if services in _REFUSED:
+        raise Wrong(_REFUSED[services], advice=_ELSEWHERE)
+    if services in _REMARKED:
+        sentence, advice = _REMARKED[services]
+        raise Remark(sentence.format(id=server_id or "of this port"), advice=advice)
+    if services in _WHOLE:
+        return _WHOLE[services]
+    raise Remark(
+        f"It says that it is a {services}, a kind that Cloneyard does not know.",
+        advice="Try it out with a template before people use it.",
+    )
