@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.records import (
+    Destination,
     ExportPolicy,
     Job,
     Relationship,
+    SnapmirrorPolicy,
     Snapshot,
     SnapshotPolicy,
     Svm,
+    SvmPeer,
+    Transfer,
     Volume,
 )
 from provisioner.lab.ontap.store import Row, Store
@@ -36,7 +40,7 @@ VSADMIN: Mapping[str, Access] = {
     "/": "none",
     "/api": "all",
     "/api/cluster": "readonly",
-    "/api/cluster/jobs": "all",
+    "/api/cluster/jobs": "readonly",
     "/api/cluster/licensing": "none",
     "/api/cluster/nodes": "none",
     "/api/cluster/peers": "none",
@@ -111,19 +115,22 @@ class _SvmView:
     """The array, with the rows of one SVM alone."""
 
     def __init__(self, array: Array, svm_uuid: str) -> None:
-        self._array = array
+        self.whole = array
         self.store = _SvmStore(array.store, svm_uuid)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._array, name)
+        return getattr(self.whole, name)
 
 
 class _SvmStore:
-    """The state, in which rows of other SVMs are not to be found."""
+    """The state, in which rows of other SVMs are not to be found.
+
+    Those of the whole cluster are found, and not to be changed.
+    """
 
     def __init__(self, store: Store, svm_uuid: str) -> None:
         self._store = store
-        self._svm_uuid = svm_uuid
+        self.svm_uuid = svm_uuid
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -141,15 +148,34 @@ class _SvmStore:
         """Return how many rows `select` would give."""
         return len(self.select(kind, **equals))
 
+    def save(self, row: Row) -> None:
+        """Write a row. Raises: OntapError 6 for the cluster's."""
+        self._require_own(row)
+        self._store.save(row)
+
+    def remove(self, row: Row) -> None:
+        """Forget a row. Raises: OntapError 6 for the cluster's."""
+        self._require_own(row)
+        self._store.remove(row)
+
+    def _require_own(self, row: Row) -> None:
+        if isinstance(row, SnapshotPolicy | SnapmirrorPolicy) and row.svm_uuid is None:
+            raise OntapError("6")
+
     def _is_ours(self, row: Row) -> bool:
+        ours = self.svm_uuid
         if isinstance(row, Svm):
-            return row.uuid == self._svm_uuid
-        if isinstance(row, Volume | ExportPolicy | Job):
-            return row.svm_uuid == self._svm_uuid
+            return row.uuid == ours
+        if isinstance(row, Volume | ExportPolicy | Job | SvmPeer):
+            return row.svm_uuid == ours
         if isinstance(row, Relationship):
-            return row.destination_svm_uuid == self._svm_uuid
-        if isinstance(row, SnapshotPolicy):
-            return row.svm_uuid in (None, self._svm_uuid)
+            return row.destination_svm_uuid == ours
+        if isinstance(row, Destination):
+            return row.source_svm_uuid == ours
+        if isinstance(row, SnapshotPolicy | SnapmirrorPolicy):
+            return row.svm_uuid in (None, ours)
+        if isinstance(row, Transfer):
+            return self.find(Relationship, row.relationship_uuid) is not None
         if isinstance(row, Snapshot):
             return self.find(Volume, row.volume_uuid) is not None
         return True

@@ -109,6 +109,11 @@ class Array:
         for name, mode in (*inside, ("shown", 0o700)):
             (self.root / "data" / name).mkdir(mode=mode, exist_ok=True)
 
+    @property
+    def whole(self) -> Array:
+        """The array with the rows of all SVMs; see accounts."""
+        return self
+
     # --- where things are
 
     def volume_path(self, volume: Volume) -> Path:

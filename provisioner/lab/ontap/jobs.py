@@ -79,11 +79,13 @@ class Jobs:
         self._store.save(job)
         return job
 
-    def create_failed(self, error: OntapError, *, description: str) -> Job:
+    def create_failed(
+        self, error: OntapError, *, description: str, svm_uuid: str | None
+    ) -> Job:
         """Store a job that failed at once: the late form of a refusal."""
         with self._store.transaction():
             job = self.create(
-                "none", description=description, svm_uuid=None, arguments={}
+                "none", description=description, svm_uuid=svm_uuid, arguments={}
             )
             self._fail(job.uuid, error)
         return job

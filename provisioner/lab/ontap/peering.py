@@ -37,8 +37,8 @@ class Peer:
 
 
 def clusters(array: Array) -> list[Array]:
-    """Return this cluster and the one it is peered with."""
-    return [array, *([array.peer] if array.peer is not None else [])]
+    """Return this cluster, whole for each account, and the one it is peered with."""
+    return [array.whole, *([array.peer] if array.peer is not None else [])]
 
 
 def cluster_named(array: Array, name: str) -> Array:
@@ -50,7 +50,10 @@ def cluster_named(array: Array, name: str) -> Array:
 
 
 def peers(array: Array) -> list[Peer]:
-    """Return who is peered with whom, or about to be, seen from this cluster."""
+    """Return who is peered with whom, or about to be, seen from this cluster.
+
+    An account of an SVM sees the peers of that SVM.
+    """
     found = []
     for svm in array.store.select(Svm):
         for cluster in clusters(array):

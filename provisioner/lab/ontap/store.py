@@ -47,6 +47,9 @@ class Store:
     that returned is there at the next start.
     """
 
+    # Of the SVM whose rows alone are found; None: all are.
+    svm_uuid: str | None = None
+
     def __init__(self, path: Path) -> None:
         """Open the database, making it when it is not there."""
         self._lock = threading.RLock()

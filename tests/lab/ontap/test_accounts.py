@@ -87,3 +87,93 @@ def test_they_make_clones_and_remove_them(two_svms: Rest, user: str) -> None:
 
 def _body(name: str, *, svm: str) -> dict[str, object]:
     return {"name": name, "svm": {"name": svm}, "aggregates": [{"name": "aggr1"}]}
+
+
+def test_an_account_of_an_svm_sees_its_peers_policies_and_destinations_alone(
+    two_svms: Rest,
+) -> None:
+    rest = two_svms
+    rest.volume("src_of_other", svm={"name": "svm_other"})
+    rest.volume("src_of_dev")
+    for svm, to in (("dev", "other"), ("other", "dev")):
+        rest(
+            "POST",
+            "/api/snapmirror/policies",
+            {"name": f"p_{svm}", "svm": {"name": f"svm_{svm}"}},
+        )
+        rest.done(
+            "POST",
+            "/api/snapmirror/relationships",
+            {
+                "source": {"path": f"svm_{svm}:src_of_{svm}"},
+                "destination": {"path": f"svm_{to}:dst_in_{to}"},
+                "create_destination": {"enabled": True},
+            },
+        )
+    with as_user(rest, "vsadmin"):
+        peers = rest.get("/api/svm/peers", fields="svm,peer")["records"]
+        assert [(p["svm"]["name"], p["peer"]["svm"]["name"]) for p in peers] == [
+            ("svm_dev", "svm_other")
+        ]
+        policies = rest.get("/api/snapmirror/policies", fields="svm")["records"]
+        assert {p["svm"]["name"] for p in policies if "svm" in p} == {"svm_dev"}
+        assert "Asynchronous" in {policy["name"] for policy in policies}
+        relationships = "/api/snapmirror/relationships"
+        [ends_here] = rest.get(relationships)["records"]
+        assert ends_here["source"] == {
+            "path": "svm_other:src_of_other",
+            "svm": ends_here["source"]["svm"],
+        }
+        assert ends_here["destination"]["path"] == "svm_dev:dst_in_dev"
+        [begins] = rest.get(relationships, list_destinations_only="true")["records"]
+        assert begins["source"]["path"] == "svm_dev:src_of_dev"
+    everything = rest.get("/api/svm/peers")
+    assert everything["num_records"] == 2
+    strange = next(
+        policy["uuid"]
+        for policy in rest.get("/api/snapmirror/policies")["records"]
+        if policy["name"] == "p_other"
+    )
+    whose_peer = everything["records"][1]["uuid"]
+    with as_user(rest, "vsadmin"):
+        for path in (
+            f"/api/snapmirror/policies/{strange}",
+            f"/api/svm/peers/{whose_peer}",
+        ):
+            for method in ("GET", "PATCH", "DELETE"):
+                response = rest(method, path, None if method == "GET" else {})
+                assert (response.status_code, rest.code(response)) == (404, "4"), path
+
+
+def test_what_is_the_clusters_is_not_changed_for_an_svm(two_svms: Rest) -> None:
+    rest = two_svms
+    rest("POST", "/api/snapmirror/policies", {"name": "wide"})
+    wide = rest.get("/api/snapmirror/policies", name="wide")["records"][0]["uuid"]
+    with as_user(rest, "vsadmin"):
+        for method in ("PATCH", "DELETE"):
+            response = rest(method, f"/api/snapmirror/policies/{wide}", {})
+            assert (response.status_code, rest.code(response)) == (403, "6")
+        # What it makes without a word on the SVM is its own, and so is the job.
+        made = rest.done("POST", "/api/snapmirror/policies", {"name": "own"})
+        assert made["state"] == "success"
+        [own] = rest.get("/api/snapmirror/policies", name="own", fields="svm")[
+            "records"
+        ]
+        assert own["svm"]["name"] == "svm_dev"
+        for to, code in (("svm_other:stolen", "2621462"), ("svm_dev:dp", "2")):
+            body = {"source": {"path": "svm_other:x"}, "destination": {"path": to}}
+            response = rest("POST", "/api/snapmirror/relationships", body)
+            assert rest.code(response) == code, to
+
+
+def test_jobs_are_watched_and_not_controlled_by_an_svm(two_svms: Rest) -> None:
+    rest = two_svms
+    job = rest("POST", VOLUMES, _body("of_other", svm="svm_other")).json()["job"]
+    mine = rest("POST", VOLUMES, _body("of_dev", svm="svm_dev")).json()["job"]
+    with as_user(rest, "vsadmin"):
+        assert rest("GET", f"/api/cluster/jobs/{job['uuid']}").status_code == 404
+        assert rest("GET", f"/api/cluster/jobs/{mine['uuid']}").status_code == 200
+        response = rest(
+            "PATCH", f"/api/cluster/jobs/{mine['uuid']}", None, action="cancel"
+        )
+        assert (response.status_code, rest.code(response)) == (403, "6")

@@ -30,6 +30,7 @@ from provisioner.lab.ontap.records import (
     Relationship,
     SnapmirrorPolicy,
     Snapshot,
+    Svm,
     Transfer,
     Volume,
 )
@@ -109,6 +110,8 @@ def _endpoints(array: Array, fields: Fields) -> tuple[Endpoint, Endpoint]:
         cluster=array.config.cluster,
         target="destination.path",
     )
+    if array.store.find(Svm, destination.svm.uuid) is None:
+        raise OntapError("2621462", target="destination.path", svm=destination.svm.name)
     source = endpoint(
         array,
         fields["source.path"],

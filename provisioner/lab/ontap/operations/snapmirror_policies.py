@@ -91,7 +91,7 @@ def create(array: Array, fields: Fields) -> SnapmirrorPolicy:
     name = fields.get("name")
     if not name:
         raise OntapError("262194", target="name", field="name")
-    svm_uuid = None
+    svm_uuid = array.store.svm_uuid
     if "svm.name" in fields or "svm.uuid" in fields:
         svm_uuid = names.find_svm(array, fields).uuid
     with array.store.transaction():

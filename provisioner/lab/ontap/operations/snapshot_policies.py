@@ -97,7 +97,7 @@ def create(array: Array, fields: Fields) -> SnapshotPolicy:
     name = fields["name"]
     if not _NAME.fullmatch(name):
         raise OntapError("1638417", target="name", policy=name)
-    svm_uuid = None
+    svm_uuid = array.store.svm_uuid
     if "svm.name" in fields or "svm.uuid" in fields:
         svm_uuid = names.find_svm(array, fields).uuid
     with array.store.transaction():

@@ -43,6 +43,7 @@ def create(array: Array, fields: Fields) -> Peer:
     if "applications" not in fields:
         raise OntapError("262194", target="applications", field="applications")
     svm = names.find_svm(array, fields)
+    array = array.whole
     cluster = _cluster(array, fields)
     other = _peer_svm(cluster, fields)
     if other.uuid == svm.uuid:
@@ -133,6 +134,7 @@ def change(array: Array, peer: Peer, fields: Fields) -> None:
     """
     if not fields:
         raise OntapError("26345577", target="state")
+    array = array.whole
     here, there = peer.row.state, None
     if "state" in fields:
         wanted = fields["state"]
@@ -164,6 +166,7 @@ def change(array: Array, peer: Peer, fields: Fields) -> None:
 
 def delete(array: Array, peer: Peer) -> None:
     """End a peering on both sides. Raises: OntapError 8 while SnapMirror uses it."""
+    array = array.whole
     ends = (peer.svm.uuid, peer.peer.uuid)
     for cluster in clusters(array):
         for row in cluster.store.select(Relationship):

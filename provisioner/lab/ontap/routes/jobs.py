@@ -55,7 +55,8 @@ JOBS: Resource[Job] = Resource(
 
 
 def _find(call: Call, uuid: str) -> Job:
-    job = call.array.jobs.find(uuid)
+    call.array.jobs.forget_old()
+    job = call.array.store.find(Job, uuid)
     if job is None:
         raise OntapError("4", target="uuid")
     return job

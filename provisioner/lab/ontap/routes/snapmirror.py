@@ -49,7 +49,7 @@ def _end(array: Array, cluster: str, *, svm: str, volume: str, path: str) -> Fla
         view["svm"] = {"name": svm_row.name, "uuid": svm_row.uuid}
         if row is not None:
             view["path"] = f"{svm_row.name}:{row.name}"
-    if home is not array:
+    if home is not array.whole:
         view["cluster"] = {"name": cluster, "uuid": home.identity("cluster")}
     return view
 

@@ -151,7 +151,10 @@ def create_policy(call: Call) -> Reply:
 
     location = f"{_BASE}/{policy.uuid}"
     return answer_job(
-        call, _done(call, f"POST {location}"), created=created, location=location
+        call,
+        _done(call, f"POST {location}", policy),
+        created=created,
+        location=location,
     )
 
 
@@ -161,7 +164,7 @@ def change_policy(call: Call, uuid: str) -> Reply:
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=_READ_ONLY)
     snapmirror_policies.change(call.array, policy, fields)
-    return answer_job(call, _done(call, f"PATCH {_BASE}/{uuid}"))
+    return answer_job(call, _done(call, f"PATCH {_BASE}/{uuid}", policy))
 
 
 def delete_policy(call: Call, uuid: str) -> Reply:
@@ -169,14 +172,17 @@ def delete_policy(call: Call, uuid: str) -> Reply:
     policy = _find(call, uuid)
     call.refuse_query(allowed=())
     snapmirror_policies.delete(call.array, policy)
-    return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}"))
+    return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}", policy))
 
 
-def _done(call: Call, description: str) -> Job:
+def _done(call: Call, description: str, policy: SnapmirrorPolicy) -> Job:
     """Return a job for work that is done already."""
     with call.array.store.transaction():
         return call.array.jobs.create(
-            "nothing", description=description, svm_uuid=None, arguments={}
+            "nothing",
+            description=description,
+            svm_uuid=policy.svm_uuid,
+            arguments={},
         )
 
 

@@ -223,7 +223,9 @@ def refuse(call: Call, error: OntapError, *, description: str) -> Reply:
     array = call.array
     if array.settings.refusals != "job" or error.code not in _LATE_CODES:
         raise error
-    job = array.jobs.create_failed(error, description=description)
+    job = array.jobs.create_failed(
+        error, description=description, svm_uuid=array.store.svm_uuid
+    )
     return Reply(dict(job_link(job)), status=202)
 
 
