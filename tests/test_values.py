@@ -380,6 +380,12 @@ TYPED = {
     "ChosenPasswordForm": dict.fromkeys(("new_password1", "new_password2"), HASHED),
     "ForgottenForm": {"email": ASKED},
     "TeamChoiceForm": {"team": CHOSEN},
+    "TeamChangeForm": {"team": CHOSEN},
+    "RoleChangeForm": {"standing": CHOSEN},
+    "QuotaChangeForm": {
+        **dict.fromkeys(("workspaces", "space"), CHOSEN),
+        "max_unique_bytes": "a number: lib/sizes.py",
+    },
     "TeamForm": {"name": "Team.name"},
     "BisectionCreateForm": {"command": "Bisection.command"},
     "TransferForm": {"snapshot": CHOSEN, "name": "Workspace.name"},

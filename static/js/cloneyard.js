@@ -157,9 +157,8 @@
   function beginChoosing() {
     const all = document.querySelector("[data-choose-all]");
     countChosen();
-    if (!all) return;
-    all.hidden = false;
-    for (const way of document.querySelectorAll("[data-unscripted]")) way.hidden = true;
+    for (const way of document.querySelectorAll("[data-unscripted]")) way.remove();
+    if (all) all.hidden = false;
   }
 
   document.addEventListener("htmx:afterSettle", countChosen);

@@ -60,8 +60,12 @@ def extend(page: Page, chosen: list[Workspace]) -> None:
     for one in chosen:
         page.get_by_label(f"Choose {one.name}", exact=True).check()
     press(page, "Extend…")
+    effect, show = page.locator("#effect"), "Show what happens"
+    before = effect.text_content() or ""
     page.get_by_label("New lease length").fill("60 d")
-    press(page, "Check again")
+    if page.get_by_role("button", name=show).is_visible():
+        press(page, show)
+    expect(effect).not_to_have_text(before)
     press(page, "Extend 2 workspaces")
     expect(page.get_by_role("status")).to_contain_text("2 workspaces")
     for one in Workspace.objects.filter(pk__in=ends):

@@ -152,21 +152,90 @@ def test_who_keeps_no_rows_by_hand_gives_and_takes_that_not(
         account_update(by=deputy, account=admin, standing="developer")
 
 
-def test_many_get_a_team_after_a_preview(
+def test_many_get_a_team_with_one_confirmation(
     as_admin: Client, alice: User, carol: User, rendering: Team
 ) -> None:
     chosen = {"do": "team", "chosen": [alice.pk, carol.pk]}
+    assert "From " not in as_admin.post(PEOPLE, chosen).text, "no team is usual"
+    empty = as_admin.post(PEOPLE, {**chosen, "step": "sure", "team": ""})
+    assert (empty.status_code, "This field is required." in empty.text) == (422, True)
     shown = as_admin.post(PEOPLE, {**chosen, "step": "again", "team": rendering.pk})
     assert "From no team to the team Rendering." in shown.text
     assert "Nothing changes." in shown.text
-    carol.refresh_from_db()
-    assert carol.team is None
+    assert list(rendering.members.all()) == [alice]
 
-    seal = shown.context["seal"]
-    sure = {**chosen, "step": "sure", "team": rendering.pk, "seal": seal}
-    assert as_admin.post(PEOPLE, sure).status_code == 302
-    carol.refresh_from_db()
-    assert carol.team == rendering
+    done = as_admin.post(
+        PEOPLE, {**chosen, "step": "sure", "team": rendering.pk}, follow=True
+    )
+    assert "Changed: 2 accounts." in done.text
+    assert {*rendering.members.all()} == {alice, carol}
+    as_admin.post(PEOPLE, {**chosen, "step": "sure", "team": "none"})
+    assert not rendering.members.exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({}, "Choose what changes."),
+        ({"workspaces": "limit"}, "Say how much."),
+        ({"max_workspaces": 3}, "Choose “Limit to” if this is the limit."),
+        (
+            {"workspaces": "none", "max_workspaces": 3},
+            "Choose “Limit to” if this is the limit.",
+        ),
+        ({"space": "limit", "max_unique_bytes": "much"}, "Write a size such as"),
+        (
+            {"space": "limit", "max_unique_bytes": "9999999 TiB"},
+            "That is more than any",
+        ),
+    ],
+)
+def test_a_quota_that_is_not_said_changes_nothing(
+    as_admin: Client, alice: User, sent: dict[str, object], said: str
+) -> None:
+    User.objects.filter(pk=alice.pk).update(max_workspaces=7)
+    usual = {"workspaces": "same", "space": "same"}
+    told = {"do": "quota", "chosen": [alice.pk], "step": "sure", **usual, **sent}
+
+    answer = as_admin.post(PEOPLE, told, follow=True)
+
+    assert said in answer.text
+    alice.refresh_from_db()
+    assert (alice.max_workspaces, alice.max_unique_bytes) == (7, None)
+
+
+def test_many_get_a_quota_of_which_nothing_else_changes(
+    as_admin: Client, alice: User, carol: User
+) -> None:
+    User.objects.filter(pk=alice.pk).update(max_workspaces=7)
+    sent = {"do": "quota", "chosen": [alice.pk, carol.pk], "workspaces": "same"}
+    sent |= {"space": "limit", "max_unique_bytes": "2 GiB"}
+
+    shown = as_admin.post(PEOPLE, {**sent, "step": "again"}).text
+    assert "Up to 7 and 2 GiB instead of up to 7 and any space." in shown
+    as_admin.post(PEOPLE, {**sent, "step": "sure"})
+
+    alice.refresh_from_db()
+    assert (alice.max_workspaces, alice.max_unique_bytes) == (7, 2**31)
+    sent |= {"workspaces": "none", "space": "same", "max_unique_bytes": ""}
+    as_admin.post(PEOPLE, {**sent, "step": "sure"})
+    alice.refresh_from_db()
+    assert (alice.max_workspaces, alice.max_unique_bytes) == (None, 2**31)
+
+
+def test_many_get_a_role_but_nobody_their_own(
+    as_admin: Client, admin: User, alice: User
+) -> None:
+    sent = {"do": "role", "chosen": [alice.pk, admin.pk], "standing": "machine"}
+
+    shown = as_admin.post(PEOPLE, {**sent, "step": "again"}).text
+    assert "From developer to machine." in shown
+    assert 'id="left-out"' in shown
+    as_admin.post(PEOPLE, {**sent, "step": "sure"})
+
+    alice.refresh_from_db()
+    admin.refresh_from_db()
+    assert (alice.is_service, admin.is_staff, admin.is_service) == (True, True, False)
 
 
 def test_teams_are_made_and_changed(as_admin: Client, rendering: Team) -> None:

@@ -166,7 +166,7 @@ def test_a_refusal_at_the_end_stops_no_other_and_says_why(
     assert states_of(*three) == ["trashed", "trashed", "retiring"]
 
 
-def test_a_change_of_many_is_previewed_first(
+def test_values_are_previewed_and_one_confirmation_is_enough(
     as_admin: Client, three: list[Workspace]
 ) -> None:
     a, b, c = three
@@ -175,32 +175,64 @@ def test_a_change_of_many_is_previewed_first(
     assert "Extend 1 workspace?" in preview
     assert "The workspace “y” is in the trash." in preview
     assert "2 of those chosen are not there any more" in preview
-    wrong = post(as_admin, ALL, do="extend", step="again", chosen=[c.pk], span="long")
+    sent = {"do": "extend", "chosen": [c.pk], "left_out": [b.pk]}
+    wrong = post(as_admin, ALL, **sent, step="sure", span="long")
     assert wrong.status_code == 422
-
-    unseen = post(as_admin, ALL, do="extend", step="sure", chosen=[c.pk], span="60 d")
-    assert unseen.status_code == 200
-    assert "Its lease lasts until" in unseen.content.decode()
+    assert "Write a time such as 30 d" in wrong.content.decode()
+    assert "The workspace “y”" not in wrong.content.decode(), "nobody knows yet"
+    for kept in ('value="long"', f'value="{c.pk}"', f'value="{b.pk}"'):
+        assert kept in wrong.content.decode()
+    shown = post(as_admin, ALL, **sent, step="again", span="60 d").content.decode()
+    assert "Its lease lasts until" in shown
+    assert "The workspace “y” is in the trash." in shown
     c.refresh_from_db()
     before = c.expires_at
-    again = post(as_admin, ALL, do="extend", step="again", left_out=[c.pk], span="60 d")
-    seal = re.search(r'name="seal" value="(\w+)"', again.content.decode())
-    assert seal is not None
-    told = {"span": "60 d", "seal": seal[1], "step": "sure", "chosen": [c.pk]}
-    assert post(as_admin, ALL, do="extend", **told).status_code == 302
 
+    done = post(as_admin, ALL, **sent, step="sure", span="60 d")
+
+    said = as_admin.get(done["Location"]).text
+    assert "Extended: 1 workspace." in said
+    assert "Left out" not in said, "what the preview left out was not asked for"
     c.refresh_from_db()
     assert before is not None
     assert c.expires_at is not None
     assert c.expires_at > before
 
 
+def test_scripts_see_what_values_would_do_while_they_are_typed(
+    as_admin: Client, three: list[Workspace]
+) -> None:
+    sent = {"do": "extend", "step": "again", "chosen": [three[0].pk]}
+    for span, said in (("60 d", "Its lease lasts until"), ("6 x", "Write a time such")):
+        answer = as_admin.post(
+            ALL, {**sent, "span": span}, headers={"HX-Request": "true"}
+        )
+        assert answer.status_code == 200, "htmx shows nothing of a failure"
+        effect = answer.text[answer.text.index('id="effect"') :]
+        assert said in effect.partition("</form>")[0]
+
+
+def test_a_preview_sums_up_and_keeps_all_but_twenty_folded(
+    as_admin: Client, alice: User, snapshot: Snapshot
+) -> None:
+    rows = [
+        make_ready(workspace_create(by=alice, template=snapshot.template, name=f"w{n}"))
+        for n in range(23)
+    ]
+
+    text = post(as_admin, ALL, do="retire", every="1").content.decode()
+
+    shares = re.search(r'class="effect-shares">(.*?)</ul>', text, re.DOTALL)
+    assert shares is not None
+    assert "<strong>23</strong> It stays if it has unsubmitted work." in shares[1]
+    shown, _, folded = text.partition("<summary>The other 3</summary>")
+    assert shown.count('name="chosen"') == 20
+    assert folded.count('name="chosen"') == 3
+    assert states_of(*rows) == ["ready"] * 23
+
+
 def test_a_reason_is_asked_for_once(as_admin: Client, three: list[Workspace]) -> None:
-    sent = {"do": "keep", "chosen": [three[0].pk]}
-    preview = post(as_admin, ALL, **sent).content.decode()
-    seal = re.search(r'name="seal" value="(\w+)"', preview)
-    assert seal is not None
-    sent |= {"seal": seal[1], "step": "sure"}
+    sent = {"do": "keep", "chosen": [three[0].pk], "step": "sure"}
 
     assert post(as_admin, ALL, **sent, reason="").status_code == 422
     assert post(as_admin, ALL, **sent, reason="A demo.").status_code == 302

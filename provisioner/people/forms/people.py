@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
+from django.db.models import TextChoices
 
 from provisioner.accounts.models import Quota, Team
 from provisioner.accounts.zones import zones_to_choose
 from provisioner.lib.sizes import exact_size_text, size_text
+from provisioner.people.actions.accounts import MOST_BYTES, MOST_WORKSPACES
 from provisioner.people.queries import Standing
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, SizeField
@@ -94,6 +96,84 @@ class TeamChoiceForm(forms.Form):
     team = forms.ModelChoiceField(
         required=False, queryset=Team.objects.all(), empty_label="No team"
     )
+
+
+class TeamChangeForm(AskingForm):
+    """The team that many accounts get; leaving their team is a choice, too."""
+
+    team = forms.ChoiceField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._teams = {str(team.pk): team for team in Team.objects.all()}
+        field = self.fields["team"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [
+            ("", "Choose a team…"),
+            *((key, team.name) for key, team in self._teams.items()),
+            ("none", "No team"),
+        ]
+
+    def clean_team(self) -> Team | None:
+        return self._teams.get(self.cleaned_data["team"])
+
+
+class RoleChangeForm(AskingForm):
+    """The role that many accounts get."""
+
+    standing = forms.ChoiceField(
+        label="Role", choices=[("", "Choose a role…"), *Standing.choices]
+    )
+
+
+class Bound(TextChoices):
+    """What becomes of one bound of a quota."""
+
+    SAME = "same", "Leave as it is"
+    LIMIT = "limit", "Limit to"
+    NONE = "none", "No limit"
+
+
+class QuotaChangeForm(AskingForm):
+    """What changes in the quotas of many accounts. Nothing is without a limit unless
+    somebody says so."""
+
+    workspaces = forms.ChoiceField(
+        label="Workspaces at a time", choices=Bound.choices, initial=Bound.SAME
+    )
+    max_workspaces = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_WORKSPACES,
+        label="Number of workspaces",
+    )
+    space = forms.ChoiceField(
+        label="Space of their own", choices=Bound.choices, initial=Bound.SAME
+    )
+    max_unique_bytes = OptionalSizeField(
+        required=False,
+        max_length=40,
+        label="Size",
+        help_text="What workspaces do not share with their templates, such as 200 GiB.",
+    )
+    BOUNDS: ClassVar = {"workspaces": "max_workspaces", "space": "max_unique_bytes"}
+
+    def clean(self) -> dict[str, Any]:
+        """Return what changes: max_workspaces, max_unique_bytes, or both."""
+        changes: dict[str, Any] = {}
+        for choice, name in self.BOUNDS.items():
+            bound, value = self.cleaned_data.get(choice), self.cleaned_data.get(name)
+            if bound == Bound.LIMIT and value is None and name not in self.errors:
+                self.add_error(name, "Say how much.")
+            elif name == "max_unique_bytes" and (value or 0) > MOST_BYTES:
+                self.add_error(name, "That is more than any file system has.")
+            elif bound != Bound.LIMIT and value is not None:
+                self.add_error(choice, "Choose “Limit to” if this is the limit.")
+            elif bound != Bound.SAME:
+                changes[name] = value
+        if not changes and not self.errors:
+            raise forms.ValidationError("Choose what changes.")
+        return changes
 
 
 class AccountForm(TeamChoiceForm, QuotaForm):

@@ -8,8 +8,10 @@ from provisioner.accounts.models import Team, User
 from provisioner.people.actions.accounts import account_update
 from provisioner.people.forms.people import (
     PeopleFilterForm,
+    QuotaChangeForm,
     QuotaForm,
-    TeamChoiceForm,
+    RoleChangeForm,
+    TeamChangeForm,
 )
 from provisioner.people.queries import (
     people_matching,
@@ -23,8 +25,9 @@ from provisioner.web.lists.listing import Column, Listing
 
 class PutIntoTeam(Act[User]):
     name, label, done = "team", "Set team", "Changed"
+    asks = "Set team of"
     lead = "Team members see each other's workspaces and share a quota."
-    form = TeamChoiceForm
+    form = TeamChangeForm
 
     def do(self, row: User, **told: Any) -> User:
         return account_update(by=self.by, account=row, team=told["team"])
@@ -39,15 +42,34 @@ class PutIntoTeam(Act[User]):
 
 class SetQuota(Act[User]):
     name, label, done = "quota", "Set quota", "Changed"
+    asks = "Set quota for"
     lead = "The most that each may have at a time. What exceeds it stays."
-    form = QuotaForm
+    form = QuotaChangeForm
 
     def do(self, row: User, **told: Any) -> User:
         return account_update(by=self.by, account=row, **told)
 
     def says(self, row: User, result: User) -> str:
-        asked = QuotaForm.in_words(result)
-        return f"{asked} instead of {QuotaForm.in_words(row).lower()}."
+        before, after = QuotaForm.in_words(row), QuotaForm.in_words(result)
+        if before == after:
+            return "Nothing changes."
+        return f"{after} instead of {before.lower()}."
+
+
+class SetRole(Act[User]):
+    name, label, done = "role", "Set role", "Changed"
+    asks = "Set role of"
+    lead = "Administrators run everything here. Machines are accounts such as CI."
+    form = RoleChangeForm
+
+    def do(self, row: User, **told: Any) -> User:
+        return account_update(by=self.by, account=row, standing=told["standing"])
+
+    def says(self, row: User, result: User) -> str:
+        before, after = standing_of(row), standing_of(result)
+        if before == after:
+            return "Nothing changes."
+        return f"From {before.label.lower()} to {after.label.lower()}."
 
 
 PEOPLE = Listing[User](
@@ -88,7 +110,7 @@ PEOPLE = Listing[User](
         *("username", "p4_user", "email", "uid", "gid", "last_login", "team__name"),
         *("is_staff", "is_service", "max_workspaces", "max_unique_bytes"),
     ),
-    acts=(PutIntoTeam, SetQuota),
+    acts=(PutIntoTeam, SetQuota, SetRole),
 )
 
 TEAMS = Listing[Team](

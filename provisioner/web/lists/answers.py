@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -14,7 +17,7 @@ from django.utils.html import format_html, format_html_join
 
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.web.bulk import MOST_AT_A_TIME, RowOutcome
-from provisioner.web.http import WebRequest, csv_answer, digest
+from provisioner.web.http import WebRequest, csv_answer
 from provisioner.web.lists.acts import Act, Row
 from provisioner.web.lists.listing import Listing, Look, address_without
 
@@ -29,8 +32,9 @@ def list_answer(
 ) -> HttpResponseBase:
     """Answer with a list as a page or as CSV, or act on its rows.
 
-    A POST names rows and what to do to them. The first is answered with a preview, the
-    second does it.
+    A POST names rows and what to do to them. The first is answered with a preview. The
+    second does it, or says beside a field why not; in between, scripts ask what the
+    values that are being typed would do.
     """
     look = Look(listing, request)
     if request.method == "POST":
@@ -70,10 +74,8 @@ def _chosen(request: WebRequest, look: Look[Row]) -> list[Row]:
 
 
 def _keys(request: WebRequest) -> list[str]:
-    """Return the ticked keys; a further preview includes those that were left out."""
-    keys = request.POST.getlist("chosen")
-    if request.POST.get("step") != "sure":
-        keys += request.POST.getlist("left_out")
+    """Return the ticked keys, and those that a preview left out."""
+    keys = request.POST.getlist("chosen") + request.POST.getlist("left_out")
     return list(dict.fromkeys(keys))
 
 
@@ -82,25 +84,71 @@ def _previewed_or_done(
 ) -> HttpResponse:
     step = request.POST.get("step")
     form = act.form(request.POST if step else None)
-    told = form.cleaned_data if form.is_valid() else _usual(form, act)
-    is_sure = step == "sure" and form.is_valid() and _was_seen(request, told, act)
-    outcomes = act.on(rows, told, is_rehearsal=not is_sure)
-    if is_sure:
+    kept = {*request.POST.getlist("left_out")}
+    sure = [row for row in rows if _key(look.listing, row) not in kept]
+    if step == "sure" and sure and form.is_valid():
+        outcomes = act.on(sure, form.cleaned_data, is_rehearsal=False)
         _say(request, look.listing, act, outcomes)
         there = act.leads_to(outcomes)
         return redirect(there or address_without(request, "choose", "as"))
     context = {
-        "listing": look,
+        "preview": Preview.of(look.listing, act, form, rows),
         "act": act,
         "form": form,
-        "going": [_line(look.listing, one) for one in outcomes if not one.is_refused],
-        "left_out": [_line(look.listing, one) for one in outcomes if one.is_refused],
         "gone": _gone(request, rows),
-        "seal": _seal(told, act),
         "back": address_without(request, "choose", "as"),
     }
-    status = 422 if form.is_bound and form.errors else 200
+    is_wrong = form.is_bound and form.errors and not request.htmx
+    status = 422 if is_wrong else 200
     return render(request, "web/preview.html", context, status=status)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What an act would do to the chosen rows, by the values of its form.
+
+    While the form lacks a value no row has a sentence, and `lacks` says what is wrong
+    with what was typed.
+    """
+
+    listing: Listing[Any]
+    going: list[dict[str, str]]
+    left_out: list[dict[str, str]]
+    is_known: bool
+    lacks: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        listing: Listing[Row],
+        act: Act[Row],
+        form: forms.Form,
+        rows: Sequence[Row],
+    ) -> Preview:
+        tried = form if form.is_bound else type(form)(_usual(form, act))
+        is_known = tried.is_valid()
+        if is_known:
+            outcomes = act.on(rows, tried.cleaned_data, is_rehearsal=True)
+        else:
+            outcomes = [RowOutcome(row=row, sentence="") for row in rows]
+        lines = [(one.is_refused, _line(listing, one)) for one in outcomes]
+        return cls(
+            listing=listing,
+            going=[line for is_refused, line in lines if not is_refused],
+            left_out=[line for is_refused, line in lines if is_refused],
+            is_known=is_known,
+            lacks=_complaints(form),
+        )
+
+    @property
+    def tally(self) -> str:
+        return self.listing.tally(len(self.going))
+
+    @property
+    def summary(self) -> list[tuple[str, int]]:
+        """What happens how often, the most frequent first, where many share it."""
+        counted = Counter(line["sentence"] for line in self.going)
+        return counted.most_common() if len(counted) < len(self.going) else []
 
 
 def _usual(form: forms.Form, act: Act[Any]) -> dict[str, Any]:
@@ -111,15 +159,18 @@ def _usual(form: forms.Form, act: Act[Any]) -> dict[str, Any]:
     }
 
 
-def _seal(told: Mapping[str, Any], act: Act[Any]) -> str:
-    """Return a digest of the values that a preview was made with."""
-    counts = {name: told[name] for name in sorted(told) if name not in act.rehearsed}
-    return digest("\n".join(f"{name} {value}" for name, value in counts.items()))
+def _complaints(form: forms.Form) -> list[str]:
+    """Return what is wrong with what was typed; what is missing is no mistake yet."""
+    return [
+        message
+        for name, errors in form.errors.get_json_data().items()
+        for message in (error["message"] for error in errors)
+        if name == NON_FIELD_ERRORS or form[name].data
+    ]
 
 
-def _was_seen(request: WebRequest, told: Mapping[str, Any], act: Act[Any]) -> bool:
-    """Return whether the confirmed preview was made with the same values."""
-    return request.POST.get("seal") == _seal(told, act)
+def _key(listing: Listing[Row], row: Row) -> str:
+    return str(getattr(row, listing.key))
 
 
 def _gone(request: WebRequest, rows: Sequence[Row]) -> int:
@@ -132,7 +183,7 @@ def _gone(request: WebRequest, rows: Sequence[Row]) -> int:
 def _line(listing: Listing[Row], outcome: RowOutcome[Row]) -> dict[str, str]:
     """Return the line of a row in a preview."""
     return {
-        "key": str(getattr(outcome.row, listing.key)),
+        "key": _key(listing, outcome.row),
         "name": str(outcome.row),
         "sentence": outcome.sentence,
     }
