@@ -98,7 +98,7 @@ def _previewed_or_done(
         "gone": _gone(request, rows),
         "back": address_without(request, "choose", "as"),
     }
-    is_wrong = form.is_bound and form.errors and not request.htmx
+    is_wrong = step == "sure" or (form.errors and not request.htmx)
     status = 422 if is_wrong else 200
     return render(request, "web/preview.html", context, status=status)
 
