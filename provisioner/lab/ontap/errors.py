@@ -79,6 +79,11 @@ ERRORS: dict[str, ErrorKind] = {
     "917831": ErrorKind(
         400, "The minimum autosize must not be greater than the maximum autosize."
     ),
+    "918521": ErrorKind(
+        400,
+        "The maximum autosize must not be greater than the largest volume size, "
+        "{largest} bytes.",
+    ),
     "917835": ErrorKind(
         400, "The snapshot reserve must be between 0 and 90 percent at creation."
     ),

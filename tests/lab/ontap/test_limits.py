@@ -90,6 +90,8 @@ def test_autosize_has_the_defaults_and_the_limits_of_ontap(rest: Rest) -> None:
         ({"mode": "shrink"}, None),
         ({"grow_threshold": 40}, "917829"),
         ({"maximum": "20MB"}, "917831"),
+        ({"maximum": "301TB"}, "918521"),
+        ({"mode": "grow", "maximum": (300 << 40) + 1}, "918521"),
     ):
         response = rest("PATCH", path, {"autosize": change})
         assert response.status_code == 400, change
@@ -98,3 +100,20 @@ def test_autosize_has_the_defaults_and_the_limits_of_ontap(rest: Rest) -> None:
     assert rest.done("PATCH", path, {"autosize": change})["state"] == "success"
     autosize = rest.get(path, fields="autosize")["autosize"]
     assert (autosize["mode"], autosize["maximum"]) == ("grow", 1 << 30)
+
+
+def test_no_volume_grows_beyond_the_largest_that_there_is(rest: Rest) -> None:
+    rest.set(max_volume_bytes=220 * MB)
+    uuid = rest.volume("v", size=100 * MB, autosize={"maximum": 150 * MB})
+
+    def maximum() -> int:
+        found = rest.get(f"{VOLUMES}/{uuid}", fields="autosize.maximum")
+        return int(found["autosize"]["maximum"])
+
+    assert maximum() == 150 * MB
+    for size, most in ((160 * MB, 192 * MB), (200 * MB, 220 * MB)):
+        job = rest.done("PATCH", f"{VOLUMES}/{uuid}", {"size": size})
+        assert (job["state"], maximum()) == ("success", most), job
+    place = {"name": "w", "svm.name": "svm_dev", "aggregates.name": ["aggr1"]}
+    sizes = {"size": 100 * MB, "autosize.maximum": 221 * MB}
+    assert rest.code(rest("POST", VOLUMES, {**place, **sizes})) == "918521"

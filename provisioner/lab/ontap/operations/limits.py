@@ -1,12 +1,14 @@
 """How many files a volume may have, and how far it grows and shrinks by itself.
 
 Source: "Set the maximum number of files allowed for a volume"; `files` and `autosize`
-of `/storage/volumes` in the ONTAP REST reference.
+of `/storage/volumes` in the ONTAP REST reference; `volume autosize` of the command
+reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from provisioner.lab.ontap.errors import OntapError
@@ -34,11 +36,14 @@ def inherited(parent: Volume) -> dict[str, object]:
 def check(array: Array, volume: Volume, fields: Mapping[str, Any]) -> None:
     """Refuse limits that no volume of its size can have.
 
-    Raises: OntapError 917536, 917829, 917831.
+    Raises: OntapError 917536, 917829, 917831, 918521.
     """
     size = fields.get("size", volume.size_bytes)
     _check_files(array, volume, fields.get("files.maximum"), size=size)
-    settings = {**autosize_of(volume), **fields}
+    largest = array.settings.max_volume_bytes
+    if fields.get("autosize.maximum", 0) > largest:
+        raise OntapError("918521", target="autosize.maximum", largest=largest)
+    settings = {**autosize_of(array, replace(volume, size_bytes=size)), **fields}
     if settings["autosize.grow_threshold"] <= settings["autosize.shrink_threshold"]:
         raise OntapError("917829", target="autosize.grow_threshold")
     if settings["autosize.minimum"] > settings["autosize.maximum"]:
@@ -66,14 +71,21 @@ def _check_files(
         )
 
 
-def autosize_of(volume: Volume) -> dict[str, Any]:
-    """Return how the volume grows and shrinks: not at all, unless it is mirrored."""
+def autosize_of(array: Array, volume: Volume) -> dict[str, Any]:
+    """Return how the volume grows and shrinks: not at all, unless it is mirrored.
+
+    A maximum that a larger size overtook is the usual one again.
+    """
     is_mirror = volume.type == "dp"
+    usual = min(volume.size_bytes * 6 // 5, array.settings.max_volume_bytes)
+    maximum = int(str(volume.remembered.get("autosize.maximum", usual)))
     given = {
         "autosize.mode": "grow_shrink" if is_mirror else "off",
         "autosize.grow_threshold": 85,
         "autosize.shrink_threshold": 80 if is_mirror else 50,
-        "autosize.maximum": volume.size_bytes * 6 // 5,
         "autosize.minimum": volume.size_bytes,
     }
-    return {name: volume.remembered.get(name, value) for name, value in given.items()}
+    return {
+        **{name: volume.remembered.get(name, value) for name, value in given.items()},
+        "autosize.maximum": maximum if maximum >= volume.size_bytes else usual,
+    }

@@ -129,7 +129,7 @@ def view(array: Array, volume: Volume) -> Flat:
         "space.metadata": 0,
         "files.used": lambda: array.usage.used_files(volume),
         "files.inodefile_capacity": lambda: array.usage.most_files_seen(volume),
-        **limits.autosize_of(volume),
+        **limits.autosize_of(array, volume),
     }
 
 

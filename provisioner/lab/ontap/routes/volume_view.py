@@ -64,8 +64,8 @@ def _view(array: Array, volume: Volume) -> Flat:
         "encryption.enabled": False,
         **efficiency.view(volume),
         **_clone(array, volume),
-        **volume_space.view(array, volume),
         **volume.remembered,
+        **volume_space.view(array, volume),
     }
 
 
