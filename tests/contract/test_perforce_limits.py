@@ -55,6 +55,23 @@ def test_what_a_client_did_is_asked_since_its_snapshot(limited: PerforceScene) -
         limited.gateway.changes.newest_work(spec.name, above=0)
 
 
+def test_pending_changes_are_read_without_those_that_are_submitted(
+    limited: PerforceScene,
+) -> None:
+    """A list without an end: it is as long as what the client has pending."""
+    spec = limited.make_client("pending")
+    made = [
+        limited.gateway.changes.create_pending(spec.name, description=f"{number}")
+        for number in range(3)
+    ]
+
+    found = limited.gateway.changes.list_pending(spec.name)
+
+    assert [change.change for change in found] == made[::-1]
+    for change in made:
+        limited.gateway.changes.delete_pending(change, delete_shelf=False)
+
+
 def test_what_is_watched_is_read_by_number(limited: PerforceScene) -> None:
     batch = limited.gateway.changes.submitted_after(2, at_most=5)
 

@@ -60,7 +60,11 @@ class PendingChanges(Facet):
     def list_pending(self, client: str) -> list[PendingChange]:
         """Return the client's numbered pending changes with their full descriptions.
 
-        Source: p4 changes -l -c client -s pending, -s shelved; p4 opened -a -C.
+        All of them, as what is missing would count as settled. No submitted change is
+        read, however many there are: pending ones have a table of their own.
+
+        Source: p4 changes -l -c client -s pending, -s shelved; p4 opened -a -C;
+        db.changex of the schema.
         """
         with self._connected() as connection:
 
