@@ -168,6 +168,22 @@ def test_what_cannot_be_restored_is_refused(
     assert not (root / "lab" / "perforce" / "db.sqlite3").exists()
 
 
+def test_a_checkpoint_of_a_server_that_ignores_case_is_warned_of(root: Path) -> None:
+    checkpoint = root / "checkpoint"
+    row = "@pv@ 7 @db.user@ @{}@ @x@@x@ @@ 10 20 @x@ @@ 1 @@ 0 0 0 0 0 0 \n"
+    checkpoint.write_text(row.format("aa") + row.format("AX"))
+    lab = start(root, "--restore", str(checkpoint))
+    try:
+        said = lab.read_json_line(timeout_seconds=60)
+        warned = lab.last_lines()
+    finally:
+        lab.stop()
+
+    [warning] = said["perforce"]["restore"]["warnings"]
+    assert "--ignore-case" in warning
+    assert f"Warning: {warning}" in warned
+
+
 def test_a_server_that_is_there_is_not_restored_over(root: Path) -> None:
     (root / "lab" / "perforce").mkdir(parents=True)
     (root / "lab" / "perforce" / "db.sqlite3").touch()

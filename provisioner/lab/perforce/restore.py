@@ -12,11 +12,12 @@ import shutil
 import tarfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from provisioner.lab.perforce import archives, filetypes
 from provisioner.lab.perforce.journal import Record, records
+from provisioner.lab.perforce.restored_mode import RestoredMode
 from provisioner.lab.perforce.restored_specs import RestoredSpecs
 from provisioner.lab.perforce.state import (
     PerforceConfig,
@@ -48,12 +49,16 @@ _REDUNDANT = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What a restore did: rows by table, and revisions whose archive is not there."""
+    """What a restore did: rows by table, and revisions whose archive is not there.
+
+    `warnings` say where the server that serves them is of another kind.
+    """
 
     restored: dict[str, int]
     redundant: dict[str, int]
     not_understood: dict[str, int]
     without_archive: int = 0
+    warnings: list[str] = field(default_factory=list)
 
 
 class _NotUnderstood(Exception):
@@ -99,6 +104,8 @@ class _Restore:
         self._archives = archives.Archives(
             state.config.root.resolve(), database=state.database, content=state.content
         )
+        self._config = state.config
+        self._mode = RestoredMode()
         self._specs = RestoredSpecs(state.database)
         self._handlers: dict[str, Callable[[Record], None]] = {
             "db.rev": self._revision,
@@ -119,6 +126,7 @@ class _Restore:
         restored, redundant = Counter[str](), Counter[str]()
         unknown = Counter[str]()
         for record in records(checkpoint):
+            self._mode.see(record)
             handler = self._handlers.get(record.table)
             if record.operation not in ("pv", "rv"):
                 unknown[f"{record.table} ({record.operation})"] += 1
@@ -137,6 +145,7 @@ class _Restore:
             restored=dict(restored),
             redundant=dict(redundant),
             not_understood=dict(unknown),
+            warnings=self._mode.warnings(self._config),
         )
 
     def count_without_archive(self) -> int:

@@ -47,6 +47,11 @@ class Command(BaseCommand):
             help="Have Perforce take names that differ in case for one; for good.",
         )
         parser.add_argument(
+            "--unicode",
+            action="store_true",
+            help="Have Perforce in Unicode mode: clients set P4CHARSET.",
+        )
+        parser.add_argument(
             "--more-svm",
             action="append",
             default=[],
@@ -121,7 +126,7 @@ class Command(BaseCommand):
                 "or name another --root."
             )
         command = [sys.executable, "-m", "provisioner.lab.perforce", "-r", str(root)]
-        command += [*_case(options), "-jr", str(checkpoint.resolve())]
+        command += [*_kind(options), "-jr", str(checkpoint.resolve())]
         if depots is not None:
             command += ["--depots", str(depots.resolve())]
         done = subprocess.run(  # noqa: S603 - our own command
@@ -132,7 +137,11 @@ class Command(BaseCommand):
             for path in root.glob("db.sqlite3*"):
                 path.unlink()
             raise CommandError(f"The restore failed: {done.stderr.strip()}")
-        return {"restore": json.loads(done.stdout)}
+        said = json.loads(done.stdout)
+        for warning in said["warnings"]:
+            self.stderr.write(f"Warning: {warning}")
+        self.stderr.flush()
+        return {"restore": said}
 
     def _start(
         self, children: list[Child], *, root: Path, options: dict[str, Any]
@@ -143,7 +152,7 @@ class Command(BaseCommand):
             "perforce": [
                 *("-r", str(root / "perforce")),
                 *("-p", f"127.0.0.1:{options['perforce_port']}", "--or-above"),
-                *_case(options),
+                *_kind(options),
             ],
         }
         for name, arguments in commands.items():
@@ -196,5 +205,7 @@ class Command(BaseCommand):
             self.stderr.flush()
 
 
-def _case(options: dict[str, Any]) -> list[str]:
-    return ["-C1"] if options["ignore_case"] else []
+def _kind(options: dict[str, Any]) -> list[str]:
+    """Return the arguments that say which kind of Perforce server it is."""
+    given = {"-C1": options["ignore_case"], "--unicode": options["unicode"]}
+    return [argument for argument, is_given in given.items() if is_given]
