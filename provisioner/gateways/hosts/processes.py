@@ -58,27 +58,52 @@ def die_with_parent(parent_pid: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def forked_at() -> float:
+    """Return when this process was forked, on the clock of `end_if_silent`.
+
+    Source: starttime in proc_pid_stat(5).
+    """
+    stat = Path("/proc/self/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def end_if_silent(heard_at: float, silent_seconds: float) -> float:
+    """Return the time, or end this process where its worker was silent for too long.
+
+    Time in which the machine sleeps counts.
+    """
+    now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    if now - heard_at > silent_seconds:
+        os._exit(1)
+    return now
+
+
 def end_without_beats(
-    silent_seconds: float, *, on_word: Callable[[bytes], None] = lambda said: None
+    silent_seconds: float,
+    *,
+    heard_at: float | None = None,
+    on_word: Callable[[bytes], None] = lambda said: None,
 ) -> None:
     """End this process at once when its worker falls silent on standard input.
 
     The worker sends `BEAT` each time it still has leave. One that was stopped, or cut
     off from the database, sends nothing, and another may go on with its step soon.
-    Time in which the machine sleeps counts. `on_word` gets what was said.
+    Silence begins at `heard_at`, which is the fork unless given: this process may have
+    been stopped before it began to listen. `on_word` gets what was said.
     """
+    heard_at = forked_at() if heard_at is None else heard_at
+    end_if_silent(heard_at, silent_seconds)
     threading.Thread(
-        target=_listen, args=[silent_seconds, on_word], daemon=True
+        target=_listen, args=[heard_at, silent_seconds, on_word], daemon=True
     ).start()
 
 
-def _listen(silent_seconds: float, on_word: Callable[[bytes], None]) -> None:
-    heard_at = time.clock_gettime(time.CLOCK_BOOTTIME)
+def _listen(
+    heard_at: float, silent_seconds: float, on_word: Callable[[bytes], None]
+) -> None:
     while True:
         ready, _, _ = select.select([0], [], [], silent_seconds / 5)
-        now = time.clock_gettime(time.CLOCK_BOOTTIME)
-        if now - heard_at > silent_seconds:
-            os._exit(1)
+        now = end_if_silent(heard_at, silent_seconds)
         if ready:
             said = os.read(0, READ_BYTES)
             if not said:

@@ -56,6 +56,30 @@ def test_a_walk_whose_worker_is_silent_ends(walker: Walker, tmp_path: Path) -> N
     assert list(tree.iterdir())
 
 
+@pytest.mark.parametrize("walker", WALKERS)
+def test_a_walk_that_began_late_ends_at_once(walker: Walker, tmp_path: Path) -> None:
+    walker_or_skip(walker)
+    tree = tmp_path / "tree"
+    plant(tree, directories=2, files=3)
+    root_fd = os.open(tree, ENTER)
+    order = [str(SILENT_SECONDS), str(root_fd), "0", "remove"]
+    late = ["sh", "-c", f'sleep {2 * SILENT_SECONDS}; exec "$@"', "late"]
+
+    with subprocess.Popen(
+        [*late, *command_of(walker), *order],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=[root_fd],
+    ) as walk:
+        os.close(root_fd)
+        assert walk.stdin is not None
+        walk.stdin.write(BEAT)  # said before it listened, nobody knows when
+        walk.stdin.flush()
+        assert walk.wait(WITHIN_SECONDS) == 1
+
+    assert len(list(tree.iterdir())) == 2
+
+
 STOPPED = """
 import sys
 from pathlib import Path
@@ -106,7 +130,7 @@ def test_a_walk_of_a_stopped_worker_removes_nothing_more(tmp_path: Path) -> None
     assert list(tree.iterdir())
 
 
-def archiving(tree: Path) -> subprocess.Popen[bytes]:
+def archiving(tree: Path, *, silent_seconds: float) -> subprocess.Popen[bytes]:
     """Start the process that archives one file, with its order."""
     order = {
         "root": str(tree),
@@ -117,7 +141,7 @@ def archiving(tree: Path) -> subprocess.Popen[bytes]:
         "uid": UID,
         "gid": GID,
         "only_complete": True,
-        "silent_seconds": SILENT_SECONDS,
+        "silent_seconds": silent_seconds,
         "metadata": {"workspace": "hers", "owner": "alice", "shelves": []},
         "attachments": {},
     }
@@ -151,7 +175,7 @@ def said_by(process: subprocess.Popen[bytes], word: str) -> None:
 def test_an_archive_gets_no_name_where_its_worker_is_silent(root: Path) -> None:
     (root / "mine").write_text("work")
 
-    with archiving(root) as process:
+    with archiving(root, silent_seconds=2 * SILENT_SECONDS) as process:
         said_by(process, "complete")
         assert process.wait(WITHIN_SECONDS) == 1
 
@@ -161,7 +185,7 @@ def test_an_archive_gets_no_name_where_its_worker_is_silent(root: Path) -> None:
 def test_an_archive_gets_its_name_once_its_worker_says_so(root: Path) -> None:
     (root / "mine").write_text("work")
 
-    with archiving(root) as process:
+    with archiving(root, silent_seconds=WITHIN_SECONDS) as process:
         assert process.stdin is not None
         said_by(process, "complete")
         process.stdin.write(BEAT)

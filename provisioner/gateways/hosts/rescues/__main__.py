@@ -15,7 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
-from provisioner.gateways.hosts.processes import die_with_parent, end_without_beats
+from provisioner.gateways.hosts.processes import (
+    die_with_parent,
+    end_if_silent,
+    end_without_beats,
+    forked_at,
+)
 from provisioner.gateways.hosts.rescues.place import PUBLISH, NoPlace, Place
 from provisioner.gateways.hosts.rescues.reading import CannotCheck, Tree
 from provisioner.gateways.hosts.rescues.verifying import Damaged, verify
@@ -69,10 +74,15 @@ def _archive(order: Json) -> Json:
     """Write the archive, verify it, and give it its final name."""
     root = os.open(order["root"], ENTER)
     tree = Tree(root, uid=order["uid"], gid=order["gid"])
-    entries = list(_entries())
+    heard_at = end_if_silent(forked_at(), order["silent_seconds"])
+    entries = []
+    for entry in _entries():
+        heard_at = end_if_silent(heard_at, order["silent_seconds"])
+        entries.append(entry)
     may_publish = threading.Event()
     end_without_beats(
         order["silent_seconds"],
+        heard_at=heard_at,
         on_word=lambda said: may_publish.set() if PUBLISH in said else None,
     )
     with contextlib.suppress(_Incomplete), Place.prepared(order) as place:

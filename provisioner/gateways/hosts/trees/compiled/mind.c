@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-static double most_silent;
+static double most_silent, heard;
 
 /* Goes on while the machine sleeps. */
 static double now(void) {
@@ -16,16 +18,40 @@ static double now(void) {
   return (double)read.tv_sec + (double)read.tv_nsec / 1e9;
 }
 
+/* When this process was forked, by the clock of `now`: it may have been stopped before
+   it began to listen. Field 22 of proc_pid_stat(5); the name ends with the last ')'. */
+static double forked(void) {
+  char stat[1024];
+  FILE *file = fopen("/proc/self/stat", "r");
+  if (!file) give_up("/proc/self/stat");
+  size_t length = fread(stat, 1, sizeof stat - 1, file);
+  fclose(file);
+  stat[length] = 0;
+  char *field = strrchr(stat, ')');
+  for (int number = 2; field && number < 22; number++) field = strchr(field + 1, ' ');
+  if (!field) {
+    errno = EINVAL;
+    give_up("/proc/self/stat");
+  }
+  return strtod(field, NULL) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Returns the time, or ends this process. */
+static double still_heard(void) {
+  double at = now();
+  if (at - heard > most_silent) _exit(1);
+  return at;
+}
+
 static void *mind(void *nothing) {
   char said[4096];
-  double heard = now();
   for (;;) {
     struct pollfd worker = {.fd = STDIN_FILENO, .events = POLLIN};
     int ready = poll(&worker, 1, (int)(most_silent * 1000 / 5) + 1);
-    if (now() - heard > most_silent) _exit(1);
+    double at = still_heard();
     if (ready <= 0) continue;
     if (read(STDIN_FILENO, said, sizeof said) <= 0) _exit(1);
-    heard = now();
+    heard = at;
   }
   return nothing;
 }
@@ -38,5 +64,7 @@ void mind_worker(const char *silent_seconds) {
     errno = EINVAL;
     give_up(silent_seconds);
   }
+  heard = forked();
+  still_heard();
   if ((errno = pthread_create(&thread, NULL, mind, NULL))) give_up("pthread_create");
 }
