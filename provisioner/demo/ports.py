@@ -18,16 +18,3 @@ def listen(wanted: int, *, host: str = "127.0.0.1") -> socket.socket:
         with contextlib.suppress(OSError):
             return socket.create_server((host, port))
     raise OSError(f"No free port from {wanted} to {wanted + TRIED_IN_A_ROW - 1}.")
-
-
-def free_port(wanted: int, *, host: str = "127.0.0.1") -> int:
-    """Return the wanted port or the next free one above it.
-
-    Raises: OSError where a hundred in a row are taken.
-    """
-    for port in range(wanted, min(wanted + TRIED_IN_A_ROW, LAST_PORT + 1)):
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-            return port
-    raise OSError(f"No free port from {wanted} to {wanted + TRIED_IN_A_ROW - 1}.")

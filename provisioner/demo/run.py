@@ -320,6 +320,7 @@ class Demo:
             )
         )
         left = checks.left_behind(workspace)
+        self._check_children()
         return {
             "ok": all(check.ok for check in found) and not left,
             "template": built,

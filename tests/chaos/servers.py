@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import socket
 import sys
 import threading
 import time
@@ -16,12 +17,12 @@ from typing import Any
 
 from django.conf import settings
 
-from provisioner.demo.ports import free_port
 from provisioner.demo.processes import Child, ProcessFailed, manage
 from provisioner.embedded_postgres.base import EmbeddedServer
 from provisioner.engine.management.commands.worker import FROZEN
 from tests.chaos.clock import can_be_shifted, clock_ahead
 from tests.chaos.patience import insist
+from tests.chaos.ports import hold_port, number_of
 from tests.chaos.wire import SOCKET, Wire
 from tests.support.forkserver import Warm
 
@@ -115,6 +116,9 @@ class Servers:
         self.ontap: dict[str, Any] = {}
         self.perforce: dict[str, Any] = {}
         self.url = ""
+        self._programs: list[Warm] = []
+        self._ports: list[socket.socket] = []
+        self._web_port = 0
         self._stopped = threading.Event()
         self._watch = threading.Thread(target=self._keep_running, daemon=True)
 
@@ -124,8 +128,8 @@ class Servers:
         """Start ONTAP and Perforce at ports that they keep when they start again."""
         self._programs = [Warm({})]
         first = random.SystemRandom().randrange(FIRST_PORT, LAST_FIRST_PORT)
-        ontap_port = free_port(first)
-        perforce_port = free_port(ontap_port + 1)
+        self._ports = [hold_port(first) for _ in range(3)]
+        ontap_port, perforce_port, self._web_port = map(number_of, self._ports)
         root = self.scratch / "lab"
         root.mkdir(exist_ok=True)
         self._start(
@@ -162,8 +166,7 @@ class Servers:
 
     def start_product(self) -> None:
         """Start workers and web server; from now on all are kept running."""
-        port = free_port(int(self.perforce["port"].rpartition(":")[2]) + 1)
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{self._web_port}"
         self.wire = Wire(directory=self.scratch / "wire", to=self._data_dir() / SOCKET)
         through = {"DATABASE_URL": self._database_at(self.scratch / "wire")}
         self._start("worker-1", manage("worker", "--skip-checks"))
@@ -179,7 +182,7 @@ class Servers:
                 "--config",
                 "python:provisioner.webserver",
                 "--bind",
-                f"127.0.0.1:{port}",
+                f"127.0.0.1:{self._web_port}",
                 "--workers",
                 "1",
                 "--threads",
@@ -197,6 +200,8 @@ class Servers:
         if self.children:
             for programs in self._programs:
                 programs.end()
+        for held in self._ports:
+            held.close()
 
     def _start(
         self,

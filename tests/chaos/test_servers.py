@@ -1,13 +1,18 @@
-"""When the trials give up on a process that does not stay up."""
+"""What the trials hold against their servers, and the ports of these."""
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from provisioner.demo.processes import ProcessFailed
+from provisioner.demo.processes import Child, ProcessFailed
+from tests.chaos.ports import hold_port, number_of
 from tests.chaos.servers import ENDS_AT_MOST, WITHIN_SECONDS, Servers
 
 
@@ -29,3 +34,36 @@ def test_what_ends_now_and_then_in_a_long_run_is_not(tmp_path: Path) -> None:
     servers = Servers(tmp_path)
     ended(servers, seconds_apart=WITHIN_SECONDS)
     servers.check()
+
+
+def test_a_port_that_is_held_is_for_its_server_alone() -> None:
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(hold_port(31000))
+        second = stack.enter_context(hold_port(number_of(first)))
+        assert number_of(second) > number_of(first)
+
+        for _ in ("started", "killed and started again"):
+            with (
+                socket.create_server(first.getsockname()),
+                socket.create_connection(first.getsockname()),
+            ):
+                pass
+
+
+def test_an_end_that_nobody_ordered_is_noted(tmp_path: Path) -> None:
+    servers = Servers(tmp_path)
+    said = "print('told nobody', flush=True)"
+    servers.children["worker-1"] = Child(
+        "worker-1", [sys.executable, "-c", said], log_dir=servers.log_dir
+    )
+    servers.locks["worker-1"] = threading.Lock()
+    servers._watch.start()
+    ends = time.monotonic() + WITHIN_SECONDS
+    while not servers.ended:
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    servers.stop()
+
+    ended = next(iter(servers.ended))
+    assert ended.startswith("worker-1: ")
+    assert "told nobody" in ended
