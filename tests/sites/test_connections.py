@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
 from provisioner.accounts.models import User
 from provisioner.engine.workers import AliveWorker
@@ -33,7 +36,7 @@ from provisioner.sites.connections import (
     try_out,
 )
 from provisioner.sites.connections.checklist import Check
-from provisioner.sites.connections.trial import COMMENT
+from provisioner.sites.connections.trial import COMMENT, PREFIX, _Trial
 from provisioner.sites.export_policies import policies_of
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 from provisioner.sites.queries import connection_of
@@ -337,11 +340,20 @@ def test_a_host_says_what_holds_commands_and_what_does_not(
     if AS_ROOT:
         assert told.outcome == "passed"
         assert "their own processes" in told.sentence
+    assert settings.SANDBOX_MEMORY_MB > 0, "by default half of what there is"
+    assert "Bounded: memory to " in told.sentence
+    assert "Not bounded: processors" in told.sentence
+
+    settings.SANDBOX_MEMORY_MB = 0
+    told = named(check_from_host(lab_site))["sandbox"]
+    assert "Not bounded: memory, processors" in told.sentence
 
     settings.SANDBOX_CGROUP, settings.SANDBOX_MEMORY_MB = "/nowhere", 512
+    settings.SANDBOX_CPUS = 2
     told = named(check_from_host(lab_site))["sandbox"]
     assert told.outcome == "remarked"
-    assert "bounded memory" in told.sentence
+    assert "bounded processors (the controller is not enabled)" in told.sentence
+    assert "memory to 512 MiB, looked at every second" in told.sentence
     if AS_ROOT:
         assert "SANDBOX_CGROUP" in told.advice
 
@@ -450,6 +462,30 @@ def test_a_trial_proves_everything_and_leaves_nothing(
     assert report.failures == []
     assert "2 volumes removed" in report.lines[-1].sentence
     assert registry.ontap(lab_site).list_volumes(comment_prefix=COMMENT) == []
+
+
+def test_a_trial_leaves_those_of_other_installations_alone(lab_site: Site) -> None:
+    """One that is under way on the same SVM, and what it counts as its own."""
+    with trial_of_another(lab_site) as volume:
+        removed = named(try_out(lab_site))["trial_removed"]
+
+        assert "2 volumes removed" in removed.sentence
+        assert registry.ontap(lab_site).find_volume(volume) is not None
+
+
+@contextmanager
+def trial_of_another(site: Site) -> Iterator[str]:
+    """Have the volume of a trial that another installation makes at the same SVM."""
+    with override_settings(SECRET_KEY="of another installation"):
+        other = _Trial(
+            site=site,
+            ontap=registry.ontap(site),
+            name=f"{PREFIX}_{secrets.token_hex(4)}",
+        )
+        other.volume()
+    yield other.name
+    with override_settings(SECRET_KEY="of another installation"):
+        assert other.remove() == "Nothing is left of it (1 volumes removed)."
 
 
 @pytest.mark.parametrize("shows", [True, False])

@@ -10,6 +10,8 @@ import os
 import secrets
 from dataclasses import dataclass
 
+from django.utils.crypto import salted_hmac
+
 from provisioner.gateways import registry
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -40,9 +42,9 @@ _RIGHTS = (
 
 
 def try_out(site: Site) -> list[Check]:
-    """Make, look and remove, on a host of the site. Leftovers of others go first.
+    """Make, look and remove, on a host of the site. Leftovers of earlier ones go first.
 
-    One at a time for a site: it takes every trial's volumes for leftovers.
+    One at a time for a site: it takes the volumes of all its trials for leftovers.
     """
     reached = reach_ontap(site)
     if any(check.outcome == Outcome.FAILED for check in reached):
@@ -95,7 +97,7 @@ class _Trial:
                 name=self.name,
                 aggregate=site.aggregate,
                 size_bytes=SIZE_BYTES,
-                comment=COMMENT,
+                comment=self._comment,
                 export_policy=site.export_policy,
                 uid=site.template_uid,
                 gid=site.template_gid,
@@ -112,7 +114,7 @@ class _Trial:
                 name=self._clone_name,
                 parent_volume=self.name,
                 parent_snapshot=SNAPSHOT,
-                comment=COMMENT,
+                comment=self._comment,
                 uid=site.template_uid,
                 gid=site.template_gid,
             )
@@ -150,6 +152,12 @@ class _Trial:
         return f"Nothing is left of it ({removed} volumes removed)."
 
     @property
+    def _comment(self) -> str:
+        """Say whose trial it is: other sites and installations may use the same SVM."""
+        mark = salted_hmac(COMMENT, str(self.site.pk), algorithm="sha256").hexdigest()
+        return f"{COMMENT}:{mark[:16]}"
+
+    @property
     def _clone_name(self) -> str:
         return f"{self.name}_clone"
 
@@ -158,10 +166,10 @@ class _Trial:
         return f"/{self._clone_name}"
 
     def _remove_all(self) -> int:
-        """Remove what trials have made, clones before their parents."""
+        """Remove what trials of this site have made, clones before their parents."""
         ours = [
             volume
-            for volume in self.ontap.list_volumes(comment_prefix=COMMENT)
+            for volume in self.ontap.list_volumes(comment_prefix=self._comment)
             if volume.name.startswith(f"{PREFIX}_")
         ]
         for volume in sorted(ours, key=_is_parent):
