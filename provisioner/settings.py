@@ -7,6 +7,7 @@ malformed value stops the process with a sentence.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import secrets
 from ipaddress import ip_network
 from pathlib import Path
@@ -361,8 +362,10 @@ SITE_SECRET_SOURCE = site_secret_source
 
 # Tasks beside those in provisioner/engine/tasks.py.
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = "sweeps"
-# Builds, tests and commands of bisections that a worker runs at a time; 0: none.
+# Builds and tests that a worker runs at a time; 0: none.
 WORKER_COMMANDS = env.int("WORKER_COMMANDS", default=4)
+# Commands of bisections that it runs beside those, for whoever asks; 0: none.
+WORKER_BISECTIONS = env.int("WORKER_BISECTIONS", default=2)
 # A file that is touched while calls for jobs are heard; "": none.
 WORKER_ALIVE_FILE = env.str("WORKER_ALIVE_FILE", default="")
 # How often a worker says that it lives, and after how long a silence its jobs are
@@ -382,7 +385,8 @@ ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
 # --- commands of templates and bisections
 
 # What each of them may take of a worker's host; 0 is as much as there is.
-SANDBOX_MEMORY_MB = env.int("SANDBOX_MEMORY_MB", default=0)
+HALF_OF_MEMORY_MB = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 21
+SANDBOX_MEMORY_MB = env.int("SANDBOX_MEMORY_MB", default=HALF_OF_MEMORY_MB)
 SANDBOX_CPUS = env.float("SANDBOX_CPUS", default=0.0)
 SANDBOX_PROCESSES = env.int("SANDBOX_PROCESSES", default=4096)
 SANDBOX_TMP_MB = env.int("SANDBOX_TMP_MB", default=2048)

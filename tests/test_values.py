@@ -340,7 +340,7 @@ OURS = {
     "Trial": "verdict reason",
     "Webhook": "salt disabled_reason",
     "WebhookDelivery": "event body state response_text error",
-    "WorkerQueues": "queues host",
+    "WorkerQueues": "queues own host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
     "p4_user state status_code status_message volume_uuid ownership secret "
     "opened_to root_mode reconcile activity client_seen",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from provisioner.bisect import steps
 from provisioner.bisect.models import BisectionOperation
 from provisioner.engine.models import Operation
-from provisioner.engine.queues import COMMANDS, HOST
+from provisioner.engine.queues import BISECTIONS, HOST
 from provisioner.engine.workflow import SHORT, StepSpec, Workflow, register
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.workflows import PROVISION, has_failed, is_ready
@@ -36,7 +36,7 @@ TRIAL = (
         "run",
         "Run the command",
         steps.ensure_run,
-        COMMANDS,
+        BISECTIONS,
         ("files",),
         applies=_has_command,
     ),

@@ -151,7 +151,8 @@ def _check_workers() -> None:
 def _check_queues(site: Site) -> None:
     """Each queue that a site's steps and sweeps wait in needs somebody."""
     workers = alive_workers()
-    needed = (STORAGE, PERFORCE, site.host_queue, site.commands_queue, SWEEPS)
+    own = (site.commands_queue, site.bisections_queue)
+    needed = (STORAGE, PERFORCE, site.host_queue, *own, SWEEPS)
     missing = [
         queue for queue in needed if not any(worker.serves(queue) for worker in workers)
     ]

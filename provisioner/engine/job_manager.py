@@ -29,6 +29,7 @@ from procrastinate.manager import (
 )
 
 from provisioner.engine import clocks
+from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
 from provisioner.lib.databases import DATABASE_WENT_AWAY
@@ -54,7 +55,9 @@ FETCH_OF_KIND = """
     FROM procrastinate_fetch_job_v2(
         (SELECT coalesce(array_agg(DISTINCT queue_name), ARRAY[]::varchar[])
          FROM procrastinate_jobs
-         WHERE status = 'todo' AND (queue_name LIKE %(commands)s) = %(is_commands)s),
+         WHERE status = 'todo' AND coalesce(
+             (SELECT own FROM unnest(%(all_own)s::text[]) AS own
+              WHERE starts_with(queue_name, own)), '') = %(own)s),
         %(worker_id)s)
 """
 BEAT = """
@@ -217,8 +220,8 @@ class LastingJobManager(JobManager):
         row = await self.connector.execute_query_one_async(
             query=FETCH_OF_KIND,
             worker_id=worker_id,
-            is_commands=self.pool.runs_commands,
-            commands=Pool.COMMANDS_LIKE,
+            own=self.pool.own,
+            all_own=list(OWN_SLOTS),
         )
         return None if row["id"] is None else Job.from_row(row)
 

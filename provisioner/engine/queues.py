@@ -14,7 +14,22 @@ HOST = "host"
 COMMANDS = "commands"
 
 
+BISECTIONS = "bisections"
+
+
 HOST_PREFIX = "host."
 
 
 COMMANDS_PREFIX = "commands."
+
+
+BISECTIONS_PREFIX = "bisections."
+
+
+OWN_SLOTS = (COMMANDS_PREFIX, BISECTIONS_PREFIX)
+"""What the queues begin with that workers have slots of their own for."""
+
+
+def own_slots_of(queue: str) -> str:
+    """Return which slots of their own the jobs of a queue need; "": none."""
+    return next((prefix for prefix in OWN_SLOTS if queue.startswith(prefix)), "")

@@ -33,6 +33,9 @@ class Site(Protocol):
     def commands_queue(self) -> str: ...
 
     @property
+    def bisections_queue(self) -> str: ...
+
+    @property
     def perforce_server(self) -> Any: ...
 
 

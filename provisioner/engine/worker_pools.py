@@ -1,16 +1,21 @@
 """What the slots of a worker are for: commands have slots of their own.
 
 A build or a test takes hours. In the slots of everything else, a few of them would
-keep everybody waiting who asks for a workspace.
+keep everybody waiting who asks for a workspace. Anybody may start bisections, so their
+commands do not take the slots of builds, however many people do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from provisioner.engine.queues import COMMANDS_PREFIX, HOST_PREFIX
+from provisioner.engine.queues import (
+    BISECTIONS_PREFIX,
+    COMMANDS_PREFIX,
+    HOST_PREFIX,
+    own_slots_of,
+)
 
 SWEEPS = "sweeps"
 
@@ -19,24 +24,27 @@ SWEEPS = "sweeps"
 class Pool:
     """Slots of a worker, and the queues whose jobs they run.
 
-    `queues` None: all queues of commands, or all others.
+    `own` is one of OWN_SLOTS, "" for what has no slots of its own. `queues` None: all
+    such queues.
     """
 
-    COMMANDS_LIKE: ClassVar[str] = f"{COMMANDS_PREFIX}%"
-
     queues: tuple[str, ...] | None
-    runs_commands: bool
+    own: str = ""
     slots: int
 
     def serves(self, queue: str) -> bool:
         """Return whether jobs of this queue run in these slots."""
-        if queue.startswith(COMMANDS_PREFIX) != self.runs_commands:
+        if own_slots_of(queue) != self.own:
             return False
         return self.queues is None or queue in self.queues
 
 
 def pools_of(
-    queues: Sequence[str] | None, *, slots: int, command_slots: int
+    queues: Sequence[str] | None,
+    *,
+    slots: int,
+    command_slots: int,
+    bisection_slots: int,
 ) -> list[Pool]:
     """Return the pools of a worker that serves these queues, None: all.
 
@@ -44,17 +52,26 @@ def pools_of(
     slots for commands. Every worker sweeps.
     """
     others: tuple[str, ...] | None = None
-    commands: tuple[str, ...] | None = None
     if queues is not None:
-        named = [name for name in queues if name.startswith(COMMANDS_PREFIX)]
-        at_hosts = [
-            COMMANDS_PREFIX + name.removeprefix(HOST_PREFIX)
-            for name in queues
-            if name.startswith(HOST_PREFIX)
-        ]
-        commands = tuple(dict.fromkeys([*named, *at_hosts]))
-        others = tuple(dict.fromkeys([*(q for q in queues if q not in named), SWEEPS]))
-    pools = [Pool(queues=others, runs_commands=False, slots=slots)]
-    if command_slots and commands != ():
-        pools.append(Pool(queues=commands, runs_commands=True, slots=command_slots))
+        without = [name for name in queues if not own_slots_of(name)]
+        others = tuple(dict.fromkeys([*without, SWEEPS]))
+    pools = [Pool(queues=others, slots=slots)]
+    for own, count in (
+        (COMMANDS_PREFIX, command_slots),
+        (BISECTIONS_PREFIX, bisection_slots),
+    ):
+        served = None if queues is None else _served(queues, own=own)
+        if count and served != ():
+            pools.append(Pool(queues=served, own=own, slots=count))
     return pools
+
+
+def _served(queues: Sequence[str], *, own: str) -> tuple[str, ...]:
+    """Return the named queues of a kind, and those at the hosts that are named."""
+    named = [name for name in queues if own_slots_of(name) == own]
+    at_hosts = [
+        own + name.removeprefix(HOST_PREFIX)
+        for name in queues
+        if name.startswith(HOST_PREFIX)
+    ]
+    return tuple(dict.fromkeys([*named, *at_hosts]))

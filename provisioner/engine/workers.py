@@ -18,7 +18,7 @@ from psycopg import AsyncConnection
 
 from provisioner.engine import clocks
 from provisioner.engine.models import WorkerQueues
-from provisioner.engine.queues import COMMANDS_PREFIX
+from provisioner.engine.queues import OWN_SLOTS, own_slots_of
 from provisioner.engine.worker_pools import Pool
 
 ANSWER_WITHIN_SECONDS = 5.0
@@ -48,7 +48,7 @@ def tell_queues(worker_id: int, *, pool: Pool) -> None:
         worker_id=worker_id,
         defaults={
             "queues": None if pool.queues is None else list(pool.queues),
-            "runs_commands": pool.runs_commands,
+            "own": pool.own,
             "host": socket.gethostname(),
             "process_id": os.getpid(),
         },
@@ -70,8 +70,8 @@ def tell_clock(worker_id: int, *, ahead_seconds: float) -> None:
 class AliveWorker:
     """A worker that was heard lately; `queues` None: it serves all.
 
-    One whose queues are None may have no slots for commands, though. `clock_trouble`
-    says what is wrong with its clock; then it serves nothing.
+    `own` are the OWN_SLOTS that it has: one whose queues are None may lack some.
+    `clock_trouble` says what is wrong with its clock; then it serves nothing.
     """
 
     host: str
@@ -79,7 +79,7 @@ class AliveWorker:
     queues: list[str] | None
     started_at: dt.datetime
     heard_at: dt.datetime
-    runs_commands: bool = True
+    own: tuple[str, ...] = OWN_SLOTS
     clock_ahead_seconds: float = 0.0
 
     @property
@@ -96,7 +96,7 @@ class AliveWorker:
         if self.clock_trouble:
             return False
         if self.queues is None:
-            return self.runs_commands or not queue.startswith(COMMANDS_PREFIX)
+            return own_slots_of(queue) in ("", *self.own)
         return queue in self.queues
 
 
@@ -109,7 +109,7 @@ def alive_workers() -> list[AliveWorker]:
         )
     )
     rows = WorkerQueues.objects.filter(worker_id__in=heard).order_by(
-        "host", "process_id", "runs_commands"
+        "host", "process_id", "own"
     )
     return [
         _as_one(list(pools), heard=heard)
@@ -126,6 +126,6 @@ def _as_one(pools: list[WorkerQueues], *, heard: dict[int, dt.datetime]) -> Aliv
         queues=None if serves_all else [q for pool in pools for q in pool.queues or ()],
         started_at=min(pool.started_at for pool in pools),
         heard_at=min(heard[pool.worker_id] for pool in pools),
-        runs_commands=any(pool.runs_commands for pool in pools),
+        own=tuple(pool.own for pool in pools if pool.own),
         clock_ahead_seconds=max((p.clock_ahead_seconds for p in pools), key=abs),
     )

@@ -14,7 +14,7 @@ from django.db.models import TextChoices
 
 from provisioner.engine import kinds
 from provisioner.engine.models import Operation, PerforceUse, Step
-from provisioner.engine.queues import COMMANDS, HOST
+from provisioner.engine.queues import BISECTIONS, COMMANDS, HOST
 from provisioner.engine.states import settled_names
 from provisioner.engine.step_run import StepRun
 from provisioner.engine.subjects import Site
@@ -46,7 +46,9 @@ class StepSpec:
     def queue_at(self, site: Site) -> str:
         if self.queue == HOST:
             return site.host_queue
-        return site.commands_queue if self.queue == COMMANDS else self.queue
+        if self.queue == COMMANDS:
+            return site.commands_queue
+        return site.bisections_queue if self.queue == BISECTIONS else self.queue
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from provisioner.dashboard import health
 from provisioner.engine.models import WorkerQueues
+from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import alive_workers, tell_clock, tell_queues
 from tests.support.factories import SiteFactory
@@ -113,12 +114,12 @@ def test_readyz_is_ready_when_all_is_there(client: Client, db: None) -> None:
     assert all(check["reason"] == "" for check in answer.json()["checks"])
 
 
-ALL_OTHERS = Pool(queues=None, runs_commands=False, slots=1)
-ALL_COMMANDS = Pool(queues=None, runs_commands=True, slots=1)
+ALL_OTHERS = Pool(queues=None, slots=1)
+ALL_BUILDS, ALL_BISECTIONS = (Pool(queues=None, own=own, slots=1) for own in OWN_SLOTS)
 
 
 def others(*queues: str) -> Pool:
-    return Pool(queues=queues, runs_commands=False, slots=1)
+    return Pool(queues=queues, slots=1)
 
 
 def test_readyz_says_that_no_worker_runs(client: Client, db: None) -> None:
@@ -147,10 +148,12 @@ def test_readyz_says_which_queues_of_a_site_nobody_serves(
 
     checks = checks_of(client.get("/readyz"))
     munich, pune = (checks[f"workers:{name}"]["reason"] for name in ("munich", "pune"))
-    assert "serves perforce, commands.munich." in munich
-    assert "serves perforce, host.pune, commands.pune." in pune
+    assert "serves perforce, commands.munich, bisections.munich." in munich
+    missing = "perforce, host.pune, commands.pune, bisections.pune"
+    assert f"serves {missing}." in pune
 
-    tell_queues(first, pool=ALL_COMMANDS)
+    tell_queues(first, pool=ALL_BUILDS)
+    tell_queues(heartbeat_of(seconds_ago=1), pool=ALL_BISECTIONS)
     tell_queues(second, pool=ALL_OTHERS)
     checks = checks_of(client.get("/readyz"))
     assert checks["workers:munich"]["ok"] is True

@@ -185,7 +185,7 @@ def test_a_queue_that_nobody_serves_is_said(
             "RETURNING id"
         )
         [worker_id] = cursor.fetchone()
-    pool = Pool(queues=("of others",), runs_commands=False, slots=1)
+    pool = Pool(queues=("of others",), slots=1)
     tell_queues(worker_id, pool=pool)
 
     page = as_admin.get("/overview/").text
@@ -201,7 +201,7 @@ def test_a_worker_whose_clock_is_off_is_named(as_admin: Client) -> None:
             "RETURNING id"
         )
         [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, pool=Pool(queues=None, runs_commands=False, slots=1))
+    tell_queues(worker_id, pool=Pool(queues=None, slots=1))
     tell_clock(worker_id, ahead_seconds=-3600.0)
 
     page = unescape(as_admin.get("/overview/").text)

@@ -111,7 +111,7 @@ def test_a_worker_whose_clock_is_ahead_does_nothing(
     ]
     trashed.refresh_from_db()
     assert (trashed.state, trashed.purge_seen_at) == (Workspace.State.TRASHED, None)
-    assert worker.last_lines(count=200).count("clock_is_off") == 2  # once for each pool
+    assert worker.last_lines(count=200).count("clock_is_off") == 3  # once for each pool
 
 
 def test_a_worker_whose_clock_is_right_queues_periodic_jobs(
@@ -156,7 +156,7 @@ def test_a_clock_that_is_off_stops_a_pool_until_it_is_right(
         job_manager, "tell_clock", lambda _, ahead_seconds: said.append(ahead_seconds)
     )
     connector = ClockOfDatabase()
-    pool = Pool(queues=None, runs_commands=False, slots=1)
+    pool = Pool(queues=None, slots=1)
     manager = LastingJobManager(connector, pool=pool)
 
     async def beat() -> int:

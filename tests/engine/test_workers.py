@@ -13,6 +13,7 @@ from unittest.mock import AsyncMock, Mock
 import psycopg
 import pytest
 from django.db import OperationalError, connection
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
@@ -25,8 +26,10 @@ from provisioner.demo.processes import Child, manage
 from provisioner.engine import job_manager, tasks
 from provisioner.engine.job_manager import LastingJobManager
 from provisioner.engine.models import WorkerQueues
+from provisioner.engine.queueing import defer
+from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.worker_pools import Pool, pools_of
-from provisioner.engine.workers import alive_workers
+from provisioner.engine.workers import alive_workers, worker_connector
 from tests.support.database_outage import cut_off_everybody_else, let_in
 from tests.support.jobs import queue_sweep
 from tests.support.requests import workspace_create
@@ -60,10 +63,15 @@ def test_a_worker_says_what_it_serves_and_the_audit_log_which_worker_it_was(
     )
     try:
         wait_for(WorkerQueues.objects.exists)
-        wait_for(lambda: len(alive_workers()) == 1 and alive_workers()[0].runs_commands)
+        wait_for(
+            lambda: (
+                len(alive_workers()) == 1
+                and set(alive_workers()[0].own) == set(OWN_SLOTS)
+            )
+        )
         [said] = alive_workers()
         assert set(said.queues or ()) == {
-            *("host.nowhere", "sweeps", "commands.nowhere")
+            *("host.nowhere", "sweeps", "commands.nowhere", "bisections.nowhere")
         }
         healed = Event.objects.filter(kind="operation_healed", workspace=workspace)
         wait_for(healed.exists)
@@ -98,7 +106,7 @@ class CalledWhileItPolls(InMemoryConnector):
 
 def test_a_call_during_a_workers_search_for_jobs_is_not_missed() -> None:
     connector = CalledWhileItPolls(lambda: manager)
-    pool = Pool(queues=None, runs_commands=False, slots=1)
+    pool = Pool(queues=None, slots=1)
     manager = LastingJobManager(connector, pool=pool)
 
     assert asyncio.run(manager.fetch_job(None, worker_id=1)) is None
@@ -106,31 +114,68 @@ def test_a_call_during_a_workers_search_for_jobs_is_not_missed() -> None:
     assert connector.questions == 2
 
 
-def test_commands_have_slots_of_their_own() -> None:
-    others, commands = pools_of(["storage", "host.munich"], slots=16, command_slots=4)
+def slots_for(
+    queues: list[str] | None, *, slots: int = 16, commands: int = 4, bisections: int = 2
+) -> list[Pool]:
+    return pools_of(
+        queues, slots=slots, command_slots=commands, bisection_slots=bisections
+    )
 
-    assert (others.queues, others.slots) == (("storage", "host.munich", "sweeps"), 16)
-    assert (commands.queues, commands.slots) == (("commands.munich",), 4)
-    assert not others.serves("commands.munich")
-    assert not commands.serves("host.munich")
+
+def test_commands_have_slots_of_their_own() -> None:
+    pools = slots_for(["storage", "host.munich"])
+
+    assert [(pool.queues, pool.slots) for pool in pools] == [
+        (("storage", "host.munich", "sweeps"), 16),
+        (("commands.munich",), 4),
+        (("bisections.munich",), 2),
+    ]
+    for queue, at in (("host.munich", 0), ("commands.munich", 1)):
+        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(3)]
 
 
 def test_a_worker_of_all_queues_has_slots_for_everything() -> None:
-    others, commands = pools_of(None, slots=16, command_slots=4)
+    pools = slots_for(None)
 
-    for queue in ("storage", "host.anywhere", "sweeps"):
-        assert (others.serves(queue), commands.serves(queue)) == (True, False)
-    assert commands.serves("commands.anywhere")
-    assert not others.serves("commands.anywhere")
+    for queue, at in (
+        *(("storage", 0), ("host.anywhere", 0), ("sweeps", 0)),
+        *(("commands.anywhere", 1), ("bisections.anywhere", 2)),
+    ):
+        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(3)]
 
 
 def test_a_worker_may_run_no_commands_or_nothing_else() -> None:
-    [others] = pools_of(["host.munich"], slots=16, command_slots=0)
-    assert not others.runs_commands
+    [others] = slots_for(["host.munich"], commands=0, bisections=0)
+    assert others.own == ""
 
-    sweeper, commands = pools_of(["commands.munich"], slots=1, command_slots=4)
+    sweeper, commands = slots_for(["commands.munich"], slots=1)
     assert sweeper.queues == ("sweeps",)
     assert commands.queues == ("commands.munich",)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_however_many_bisections_wait_a_build_finds_a_slot(
+    jobs_emptied: None,
+) -> None:
+    """Each pool of a worker that serves all queues is given jobs of its own."""
+    queues = ("bisections.munich", "bisections.munich", "commands.munich", "storage")
+    for queue in queues:
+        defer(app.configure_task("anything", queue=queue, allow_unknown=True))
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id")
+        [worker_id] = cursor.fetchone()
+
+    async def given() -> list[str | None]:
+        with app.replace_connector(worker_connector()) as one:
+            async with one.open_async():
+                managers = [
+                    LastingJobManager(one.connector, pool=pool)
+                    for pool in reversed(slots_for(None))
+                ]
+                jobs = [await each.fetch_job(None, worker_id) for each in managers]
+        return [job.queue if job else None for job in jobs]
+
+    assert asyncio.run(given()) == ["bisections.munich", "commands.munich", "storage"]
 
 
 def started(tmp_path: Path) -> Child:
@@ -187,7 +232,9 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
         time.sleep(0.02)
     let_in(False)
     cut_off_everybody_else()
-    job_id = queue_sweep(tasks.sweep_steps)
+    # Beside one that the worker itself may have queued, at its start.
+    sweep = app.configure_task(tasks.sweep_steps.name, queueing_lock="another")
+    job_id = sweep.defer(timestamp=0)
     time.sleep(STALLED_SECONDS + 0.5)
     alive = tmp_path / "alive"
     alive.unlink()
@@ -228,7 +275,7 @@ class LosesTheFirstAnswer(InMemoryConnector):
 
 def test_a_job_whose_answer_was_lost_is_queued_again() -> None:
     connector = LosesTheFirstAnswer()
-    pool = Pool(queues=None, runs_commands=False, slots=1)
+    pool = Pool(queues=None, slots=1)
     manager = LastingJobManager(connector, pool=pool)
 
     assert asyncio.run(manager.fetch_job(None, worker_id=1)) is None
@@ -270,7 +317,7 @@ def test_a_worker_that_starts_outlives_its_database(
     told = [OperationalError("the database system is in recovery mode"), None]
     monkeypatch.setattr(job_manager, "tell_queues", Mock(side_effect=told))
     connector = RestartsMeanwhile()
-    pool = Pool(queues=None, runs_commands=False, slots=1)
+    pool = Pool(queues=None, slots=1)
     manager = LastingJobManager(connector, pool=pool)
     monkeypatch.setattr(manager, "_compare_clocks", AsyncMock())
 
@@ -304,7 +351,7 @@ class TakesUsForDead(InMemoryConnector):
 def test_who_asks_for_a_job_and_was_taken_for_dead_registers_first() -> None:
     """Before its next heartbeat: this ended the worker."""
     connector = TakesUsForDead()
-    pool = Pool(queues=None, runs_commands=False, slots=1)
+    pool = Pool(queues=None, slots=1)
     manager = LastingJobManager(connector, pool=pool)
 
     assert asyncio.run(manager.fetch_job(None, worker_id=1)) is None

@@ -76,7 +76,10 @@ def test_steps_run_on_known_queues_and_have_titles(kind: str) -> None:
 
     queues = {spec.queue_at(site) for spec in WORKFLOWS[kind].steps}
 
-    assert queues <= {"storage", "perforce", "host.munich", "commands.munich"}
+    assert queues <= {"storage", "perforce", "host.munich"} | {
+        "commands.munich",
+        "bisections.munich",
+    }
     for spec in WORKFLOWS[kind].steps:
         assert spec.title
         assert len(spec.name) <= 40

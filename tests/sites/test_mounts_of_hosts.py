@@ -35,7 +35,7 @@ def start_worker(host: str, *queues: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT procrastinate_register_worker_v1()")
         [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, pool=Pool(queues=queues, runs_commands=False, slots=1))
+    tell_queues(worker_id, pool=Pool(queues=queues, slots=1))
     WorkerQueues.objects.filter(worker_id=worker_id).update(host=host)
 
 

@@ -143,7 +143,7 @@ def test_it_polls_while_a_worker_is_about_to_look(
     with connection.cursor() as cursor:
         cursor.execute("SELECT procrastinate_register_worker_v1()")
         [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, pool=Pool(queues=None, runs_commands=False, slots=1))
+    tell_queues(worker_id, pool=Pool(queues=None, slots=1))
 
     connections.ask(tested, by=admin, asked_at=timezone.now())
 

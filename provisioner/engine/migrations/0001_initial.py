@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('worker_id', models.BigIntegerField(unique=True)),
                 ('queues', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), null=True, size=None)),
-                ('runs_commands', models.BooleanField(default=False)),
+                ('own', models.CharField(blank=True, default='', max_length=100)),
                 ('host', models.CharField(max_length=255)),
                 ('process_id', models.PositiveIntegerField()),
                 ('clock_ahead_seconds', models.FloatField(default=0.0)),

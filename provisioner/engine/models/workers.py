@@ -11,13 +11,13 @@ class WorkerQueues(models.Model):
 
     `clock_ahead_seconds` is 0 where its clock is right, negative where it is behind.
 
-    Procrastinate knows under `worker_id` when it was last heard; `queues` None: all
-    queues of commands where it `runs_commands`, else all others.
+    Procrastinate knows under `worker_id` when it was last heard. `own`: what its queues
+    begin with, "" for those that need no slots of their own; `queues` None: all such.
     """
 
     worker_id = models.BigIntegerField(unique=True)
     queues = ArrayField(models.CharField(max_length=100), null=True)
-    runs_commands = models.BooleanField(default=False)
+    own = models.CharField(max_length=100, default="", blank=True)
     host = models.CharField(max_length=255)
     process_id = models.PositiveIntegerField()
     clock_ahead_seconds = models.FloatField(default=0.0)

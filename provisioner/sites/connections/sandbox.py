@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from provisioner.gateways.hosts.build import BuildResult, run_build
+from provisioner.lib.sizes import size_text
 from provisioner.sites.connections.checklist import (
     ANSWER_WITHIN_SECONDS,
     Remark,
@@ -22,6 +23,7 @@ NAMES = {
     "ipc": "their own shared memory",
     "cgroup": "a cgroup",
     "memory": "bounded memory",
+    "watched_memory": "bounded memory",
     "pids": "bounded processes",
     "cpu": "bounded processors",
     "capabilities": "no capabilities",
@@ -50,14 +52,44 @@ def check_sandbox(site: Site) -> str:
         for name, why in result.missing.items()
         if name not in ("pids", "cgroup")
     }
+    bounds = _bounds_said(result)
     if not missing:
-        return f"Commands have {held}."
+        return f"Commands have {held}. {bounds}"
     lacks = "; ".join(f"{NAMES[name]} ({why})" for name, why in missing.items())
     has_namespaces = missing.keys().isdisjoint(NAMESPACES)
     raise Remark(
-        f"Commands of builds and bisections lack here: {lacks}. They have {held}.",
+        f"Commands of builds and bisections lack here: {lacks}. They have {held}. "
+        f"{bounds}",
         advice=GIVE_CGROUP if has_namespaces else GIVE_NAMESPACES,
     )
+
+
+def _bounds_said(result: BuildResult) -> str:
+    """Say what one command may take here, by what, and what has no bound."""
+    bounds = bounds_of_host()
+    held = frozenset(result.in_force)
+    group = "by cgroup"
+    memory = size_text(bounds.memory_bytes)
+    lines = {
+        f"memory to {memory} {group}": "memory" in held,
+        f"memory to {memory}, looked at every second": "watched_memory" in held,
+        f"processors to {bounds.cpus:g} {group}": "cpu" in held,
+        f"processes to {bounds.processes:,} {group}": "pids" in held,
+        f"processes to {bounds.processes:,} of one uid": "pids" not in held,
+        f"temporary files to {size_text(bounds.tmp_bytes)}": "mounts" in held,
+        f"the log to {size_text(bounds.log_bytes)}": True,
+    }
+    unbounded = [
+        name
+        for name, is_bounded in (
+            ("memory", {"memory", "watched_memory"} & held),
+            ("processors", "cpu" in held),
+            ("temporary files", "mounts" in held),
+        )
+        if not is_bounded
+    ]
+    said = f"Bounded: {'; '.join(line for line, is_so in lines.items() if is_so)}."
+    return f"{said} Not bounded: {', '.join(unbounded)}." if unbounded else said
 
 
 def _try(site: Site) -> BuildResult:

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.names import check_one_line, perforce_user_validator
-from provisioner.engine.queues import COMMANDS_PREFIX, HOST_PREFIX
+from provisioner.engine.queues import BISECTIONS_PREFIX, COMMANDS_PREFIX, HOST_PREFIX
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
@@ -299,8 +299,13 @@ class Site(models.Model):
 
     @property
     def commands_queue(self) -> str:
-        """The queue of the steps that run commands on this site's hosts."""
+        """The queue of builds and tests on this site's hosts."""
         return f"{COMMANDS_PREFIX}{self.name}"
+
+    @property
+    def bisections_queue(self) -> str:
+        """The queue of the commands of bisections on this site's hosts."""
+        return f"{BISECTIONS_PREFIX}{self.name}"
 
     @property
     def frozen_policy(self) -> str:

@@ -192,6 +192,30 @@ def test_a_fork_bomb_ends_where_it_may(run: Run, log: Path) -> None:
     assert "never" not in log.read_text()
 
 
+MIB = 1 << 20
+HAS_100_MIB = "taken=$(head -c 100M /dev/zero | tr '\\0' x)"
+
+
+def test_who_takes_too_much_memory_ends_without_a_cgroup(run: Run) -> None:
+    greedy = f"({HAS_100_MIB}; sleep 25; :) & wait; exit 0"
+
+    result = run(greedy, cgroup="/nowhere", memory_bytes=50 * MIB)
+
+    assert result.ran_out_of_memory
+    assert result.exit_code != 0
+    assert "watched_memory" in result.in_force
+    assert "memory" not in result.missing
+
+
+def test_memory_that_is_shared_counts_once(run: Run) -> None:
+    sharing = f"{HAS_100_MIB}; for n in 1 2 3; do (sleep 2.2; :) & done; wait"
+
+    result = run(sharing, cgroup="/nowhere", memory_bytes=320 * MIB)
+
+    assert not result.ran_out_of_memory
+    assert result.exit_code == 0
+
+
 def test_what_cannot_be_run_is_no_verdict(run: Run, tree: Path) -> None:
     tree.rmdir()
 

@@ -59,7 +59,13 @@ class Command(BaseCommand):
             "--commands",
             type=int,
             default=settings.WORKER_COMMANDS,
-            help="Builds, tests and bisection commands at a time; 0: none.",
+            help="Builds and tests at a time; 0: none.",
+        )
+        parser.add_argument(
+            "--bisections",
+            type=int,
+            default=settings.WORKER_BISECTIONS,
+            help="Commands of bisections at a time, beside those; 0: none.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -74,6 +80,7 @@ class Command(BaseCommand):
             queues or None,
             slots=options["concurrency"],
             command_slots=options["commands"],
+            bisection_slots=options["bisections"],
         )
         if not asyncio.run(Working(pools).work()):
             raise CommandError("The worker ended although nobody told it to stop.")

@@ -156,7 +156,7 @@ def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None
     for controller in (name for name, is_wanted in wanted.items() if is_wanted):
         if controller in enabled:
             report.say(in_force=controller)
-        else:
+        elif controller != "memory":  # init can watch that
             report.say(missing=controller, why="the controller is not enabled")
 
 

@@ -24,6 +24,7 @@ from provisioner.gateways.hosts.sandbox.files import (
     leave_mounts,
     mount_proc,
 )
+from provisioner.gateways.hosts.sandbox.memory import WATCHED_EVERY_SECONDS, takes_more
 
 POLL_EVERY_SECONDS = 3600.0
 OOM_SCORE = "500"
@@ -51,18 +52,22 @@ class Init:
         self._order, self._say = order, say
         self._group, self._output = group, output
         self._parent_has_ended = parent_has_ended
+        self._watches_memory = False
+        self._watch_at = 0.0
 
     def run(self) -> NoReturn:
         """Run the command, end what it leaves, report how it ended, and end."""
         has_namespace = os.getpid() == 1
+        sees_its_own = not has_namespace
         try:
             self._die_with_parent(signal.SIGKILL if has_namespace else signal.SIGTERM)
             if self._group is not None:
                 self._group.join()
             if has_namespace:
-                self._arrange()
+                sees_its_own = self._arrange()
             elif not self._order.bounds.has_network:
                 raise _NoNamespace
+            self._watch_memory(sees_its_own=sees_its_own)
             signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
             if not has_namespace:
                 kernel.adopt_orphans()
@@ -71,8 +76,7 @@ class Init:
             if command == 0:
                 self._become_command()
             end_all = _signal_namespace if has_namespace else signal_descendants
-            grace = self._order.bounds.grace_seconds
-            self._say(ended=_attend(command, end_all, grace_seconds=grace))
+            self._say(ended=self._attend(command, end_all))
         except _NoNamespace:
             self._say(refused="This host cannot run commands without a network.")
         except OSError as error:
@@ -87,7 +91,19 @@ class Init:
         if select.select([self._parent_has_ended], [], [], 0)[0]:
             os._exit(1)  # the parent has already ended
 
-    def _arrange(self) -> None:
+    def _watch_memory(self, *, sees_its_own: bool) -> None:
+        """Watch the memory where it is to be bounded, and no cgroup does that."""
+        by_group = self._group is not None and "memory" in self._group.bounds
+        if not self._order.bounds.memory_bytes or by_group:
+            return
+        self._watches_memory = sees_its_own
+        if sees_its_own:
+            self._say(in_force="watched_memory")
+        else:
+            self._say(missing="memory", why="no cgroup, and its processes are unseen")
+
+    def _arrange(self) -> bool:
+        """Make the namespaces; return whether /proc shows this one's processes."""
         bounds = self._order.bounds
         if not bounds.has_network:
             try:
@@ -103,7 +119,8 @@ class Init:
                 shown=[(at, what) for at, what in bounds.shown],
                 tmp_bytes=bounds.tmp_bytes,
             )
-            self._try("proc", mount_proc)
+            return self._try("proc", mount_proc)
+        return False
 
     def _try(self, name: str, arrange: Callable[[], Any]) -> bool:
         try:
@@ -113,6 +130,40 @@ class Init:
             return False
         self._say(in_force=name)
         return True
+
+    def _attend(self, command: int, end_all: Callable[[int], None]) -> int:
+        """Reap until nothing is left; return how the command ended.
+
+        When it has ended, or on SIGTERM, the others are asked to end, and killed if
+        they do not. What takes too much memory is killed at once.
+        """
+        code, kill_at = 0, None
+        while True:
+            left = POLL_EVERY_SECONDS if kill_at is None else kill_at - time.monotonic()
+            if left <= 0:
+                end_all(signal.SIGKILL)
+                left = POLL_EVERY_SECONDS
+            if self._watches_memory:
+                left = min(left, WATCHED_EVERY_SECONDS)
+            seen = signal.sigtimedwait(_AWAITED, left)
+            has_ended, is_empty, status = _reap(command)
+            if has_ended:
+                code = os.waitstatus_to_exitcode(status)
+            if is_empty:
+                return code
+            is_to_end = has_ended or (seen and seen.si_signo == signal.SIGTERM)
+            if is_to_end and kill_at is None:
+                end_all(signal.SIGTERM)
+                kill_at = time.monotonic() + self._order.bounds.grace_seconds
+            if self._takes_too_much():
+                self._say(ran_out_of_memory=True)
+                end_all(signal.SIGKILL)
+
+    def _takes_too_much(self) -> bool:
+        if not self._watches_memory or time.monotonic() < self._watch_at:
+            return False
+        self._watch_at = time.monotonic() + WATCHED_EVERY_SECONDS
+        return takes_more(self._order.bounds.memory_bytes, _descendants())
 
     def _become_command(self) -> NoReturn:
         order = self._order
@@ -169,32 +220,6 @@ def _raise_loopback() -> None:
         )
         request = struct.pack("16sh14x", b"lo", flags | _IFF_UP)
         fcntl.ioctl(control, _SIOCSIFFLAGS, request)
-
-
-def _attend(
-    command: int, end_all: Callable[[int], None], *, grace_seconds: float
-) -> int:
-    """Reap until nothing is left; return how the command ended.
-
-    When it has ended, or on SIGTERM, the others are asked to end, and killed if they do
-    not.
-    """
-    code, kill_at = 0, None
-    while True:
-        left = POLL_EVERY_SECONDS if kill_at is None else kill_at - time.monotonic()
-        if left <= 0:
-            end_all(signal.SIGKILL)
-            left = POLL_EVERY_SECONDS
-        seen = signal.sigtimedwait(_AWAITED, left)
-        has_ended, is_empty, status = _reap(command)
-        if has_ended:
-            code = os.waitstatus_to_exitcode(status)
-        if is_empty:
-            return code
-        is_to_end = has_ended or (seen and seen.si_signo == signal.SIGTERM)
-        if is_to_end and kill_at is None:
-            end_all(signal.SIGTERM)
-            kill_at = time.monotonic() + grace_seconds
 
 
 def _reap(command: int) -> tuple[bool, bool, int]:
