@@ -7,10 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-from provisioner.gateways.errors import GatewayError, Refused
+from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.paths import escape_path
@@ -138,28 +136,3 @@ def test_a_form_with_such_a_view_is_read_whole_and_refused_where_it_is_written(
         assert newest.title == r"\xc4nderung 3"
         with pytest.raises(Refused, match="UTF-8"):
             gateway.clients.save(spec)
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    text=st.one_of(
-        st.text(st.characters(exclude_categories=())),
-        st.binary().map(os.fsdecode),
-    )
-)
-@example(text="\ud800")
-@example(text="\udce9")
-@example(text="a\0b")
-def test_no_text_ends_the_process(lab_perforce: PerforceScene, text: str) -> None:
-    gateway = lab_perforce.gateway
-    for ask in (
-        lambda: gateway.changes.latest((f"//depot/{text}/...",)),
-        lambda: gateway.clients.find(text),
-        lambda: gateway.spelling_of(text),
-        lambda: gateway.files.have_list(text),
-        lambda: gateway.clients.mapped_paths(lab_perforce.client_name(), [text]),
-    ):
-        try:
-            ask()
-        except GatewayError as error:
-            error.sentence.encode("utf-8", "surrogateescape")

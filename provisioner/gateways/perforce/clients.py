@@ -85,12 +85,18 @@ class Clients(Facet):
 
         `past_lock` also changes a client that its owner has locked; that needs admin.
 
-        Raises: Refused (locked by another owner, bad view, type change, limits).
+        Raises: Refused (locked by another owner, bad view, type change, limits; a value
+        that is not one line).
         Source: p4 client -i; p4 client -f -i.
         """
         flags = ("-f", "-i") if past_lock else ("-i",)
+        try:
+            form = as_named(render_client_spec(spec))
+        except ValueError as error:
+            operation = "client -i"
+            raise Refused(str(error), system="perforce", operation=operation) from error
         with self._connected() as connection:
-            connection.run("client", *flags, text=as_named(render_client_spec(spec)))
+            connection.run("client", *flags, text=form)
 
     def delete(
         self,

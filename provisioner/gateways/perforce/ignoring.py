@@ -8,16 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from provisioner.gateways.perforce.connection import ignore_check
+from provisioner.gateways.perforce.library import as_bytes
 from provisioner.gateways.perforce.paths import ignore_file_text
 
 
 @contextmanager
 def ignore_file(patterns: tuple[str, ...], *, root: str) -> Iterator[str]:
-    """Write the patterns to a file outside the tree; without patterns it is empty."""
+    """Write the patterns to a file outside the tree; without patterns it is empty.
+
+    Raises: Refused (a pattern that is not text).
+    """
     with tempfile.TemporaryDirectory(prefix="cloneyard-ignore-") as place:
         path = Path(place) / "ignore"
         text = ignore_file_text(patterns, root=root)
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        path.write_bytes(as_bytes(text))
         yield str(path)
 
 
