@@ -114,6 +114,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "snapshot-withdraw": {"get": TEMPLATE, "post": TEMPLATE},
     "snapshot-describe": {"get": TEMPLATE, "post": TEMPLATE},
     "template-subscribe": {"post": VISIT},
+    "template-pin": {"post": VISIT},
     "template-check": {"post": ADMINISTER},
     "bisection-list": {"get": VISIT, "post": VISIT},
     "bisection-create": {"get": GET, "post": GET},

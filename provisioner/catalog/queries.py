@@ -79,11 +79,6 @@ def templates_offered_to(user: User) -> QuerySet[Template]:
     return is_archived(templates_visible_to(user), "")
 
 
-def offered_count(user: User) -> int:
-    """Return how many templates `templates_offered_to` has."""
-    return is_archived(templates_to_choose_from(user), "").count()
-
-
 def templates_visible_to(user: User) -> QuerySet[Template]:
     """Return all templates, each with `default_snapshot_id`.
 

@@ -8,7 +8,13 @@ from provisioner.api.routes import Route
 from provisioner.catalog.api.checks import TemplateCheckViewSet
 from provisioner.catalog.api.snapshots import SnapshotViewSet
 from provisioner.catalog.api.templates import TemplateViewSet
-from provisioner.catalog.views import lifecycle, refresh, snapshots, templates
+from provisioner.catalog.views import (
+    lifecycle,
+    pinning,
+    refresh,
+    snapshots,
+    templates,
+)
 
 urlpatterns: list[URLPattern] = [
     path("templates/new/", templates.template_create, name="template-create"),
@@ -25,6 +31,7 @@ urlpatterns: list[URLPattern] = [
         refresh.template_refresh,
         name="template-refresh",
     ),
+    path("templates/<int:pk>/pin/", pinning.pin, name="template-pin"),
     path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
     path(
         "templates/<int:pk>/rename/",

@@ -16,7 +16,7 @@ from procrastinate.contrib.django.models import ProcrastinateWorker
 
 from provisioner.engine import clocks
 from provisioner.engine.queues import PERFORCE, STORAGE
-from provisioner.engine.workers import alive_workers
+from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.sites.models import PerforceServer, Site
@@ -150,12 +150,9 @@ def _check_workers() -> None:
 
 def _check_queues(site: Site) -> None:
     """Each queue that a site's steps and sweeps wait in needs somebody."""
-    workers = alive_workers()
     own = (site.commands_queue, site.bisections_queue)
     needed = (STORAGE, PERFORCE, site.host_queue, *own, SWEEPS)
-    missing = [
-        queue for queue in needed if not any(worker.serves(queue) for worker in workers)
-    ]
+    missing = unserved(needed, alive_workers())
     if missing:
         raise NotWell(f"No worker that was heard lately serves {', '.join(missing)}.")
 

@@ -7,15 +7,12 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import F, Prefetch, QuerySet
-from django.db.models.lookups import IsNull
+from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
-from provisioner.catalog.freshness import Freshness, freshness_of_all
-from provisioner.catalog.models import Template
-from provisioner.catalog.queries import offered_count, templates_offered_to
+from provisioner.dashboard.offers import Offers, offers_to
 from provisioner.dashboard.setup import Setup, setup_for
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, operation_overview
@@ -33,11 +30,9 @@ from provisioner.workspaces.queries import (
     workspaces_of,
     workspaces_visible_to,
 )
-from provisioner.workspaces.ready_times import usual_seconds
 from provisioner.workspaces.sharing import shared_with
 from provisioner.workspaces.unsubmitted import Findings, findings_of
 
-TEMPLATES_OFFERED = 6
 EVENTS_SHOWN = 50
 # So long what a check has found is shown without looking again.
 LOOK_HOLDS = dt.timedelta(minutes=5)
@@ -47,30 +42,21 @@ LOOK_HOLDS = dt.timedelta(minutes=5)
 class Home:
     """A person's workspaces, and templates to get one from."""
 
-    templates: list[Template]
-    templates_count: int
+    offers: Offers
     quotas: list[Limit]
-    freshness_by_id: dict[int, Freshness]
-    usual_seconds: dict[int, float]
     shared: list[Workspace]
     setup: Setup | None
 
 
-def home_of(user: User) -> Home:
-    """Return what a person has and could get."""
-    # What can be had now comes first.
-    is_unpublished = IsNull(F("default_snapshot_id"), True)
-    templates = templates_offered_to(user).order_by(is_unpublished, "name")
-    offered = list(templates[:TEMPLATES_OFFERED])
-    can_have_one = any(getattr(each, "default_snapshot_id", None) for each in offered)
-    may_need_setup = user.is_administrator or not can_have_one
+def home_of(user: User, *, text: str = "") -> Home:
+    """Return what a person has and could get, of templates with all words of a text."""
+    quotas = quota_limits(user)
+    offers = offers_to(user, text=text, quotas=quotas)
+    may_need_setup = user.is_administrator or not offers.can_have_one
     needs_setup = may_need_setup and not workspaces_of(user).exists()
     return Home(
-        templates=offered,
-        freshness_by_id=freshness_of_all(offered),
-        usual_seconds=usual_seconds(offered),
-        templates_count=offered_count(user),
-        quotas=quota_limits(user),
+        offers=offers,
+        quotas=quotas,
         shared=shared_with(user),
         setup=setup_for(user) if needs_setup else None,
     )

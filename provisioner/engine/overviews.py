@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from provisioner.engine import slots, workflow
+from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.subjects import crumbs_of
+from provisioner.engine.waits import Wait, wait_of
 from provisioner.lib.times import duration_text
 
 
@@ -22,7 +23,7 @@ class StepLine:
     step: Step
     title: str
     operation: Operation
-    wait: slots.Wait | None = None
+    wait: Wait | None = None
 
     @property
     def is_current(self) -> bool:
@@ -162,7 +163,7 @@ def operation_overview(operation: Operation) -> OperationOverview:
                 step=step,
                 title=titles.get(step.name, step.name),
                 operation=operation,
-                wait=slots.wait_of(step),
+                wait=wait_of(step),
             )
             for step in operation.steps.all()
         ),

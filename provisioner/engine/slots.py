@@ -173,7 +173,7 @@ def next_in_line(server_id: int) -> list[Step]:
     known = Governor.objects.filter(server=server.pk).first()
     if known is not None and known.paused_at is not None:
         return []
-    budget = _budget(server, known, counts)
+    budget = budget_of(server, known, counts)
     return [
         step
         for step in _in_order(_candidates(server_id, waited_for, budget))
@@ -193,31 +193,39 @@ def may_start(step: Step) -> bool:
         return True
     server = _locked_server(step.perforce_server_id)
     known = Governor.objects.filter(server=server.pk).first()
-    budget = _budget(server, known, _counts(server.pk))
+    budget = budget_of(server, known, _counts(server.pk))
     return budget.has_room(PerforceUse(step.perforce_use))
 
 
 # Of each use how many steps have a slot, and how many wait for it.
-_Counts = dict[str, tuple[int, int]]
+Counts = dict[str, tuple[int, int]]
 
 
-def _counts(server_id: int) -> _Counts:
+def _counts(server_id: int) -> Counts:
+    return counts_at([server_id])[server_id]
+
+
+def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
+    """Return the counts of several servers. One query."""
     has_slot = Q(job_id__isnull=False)
     waits = Q(job_id__isnull=True, state=Step.State.QUEUED)
     counted = (
         Step.objects.filter(
-            perforce_server=server_id,
+            perforce_server__in=server_ids,
             state__in=(Step.State.QUEUED, Step.State.RUNNING),
         )
         .order_by()
-        .values_list("perforce_use")
+        .values_list("perforce_server", "perforce_use")
         .annotate(at_work=Count("pk", filter=has_slot))
         .annotate(waiting=Count("pk", filter=waits))
     )
-    return {use: (at_work, waiting) for use, at_work, waiting in counted}
+    counts: dict[int, Counts] = {server_id: {} for server_id in server_ids}
+    for server_id, use, at_work, waiting in counted:
+        counts[server_id][use] = (at_work, waiting)
+    return counts
 
 
-def _budget(server: Server, known: Governor | None, counts: _Counts) -> Budget:
+def budget_of(server: Server, known: Governor | None, counts: Counts) -> Budget:
     return Budget(
         limit=present_limit(server, known, now=timezone.now()),
         short=counts.get(PerforceUse.SHORT, (0, 0))[0],
@@ -261,14 +269,14 @@ def _candidates(
 
 # People first, then machines, then the background; of each what is short, then who
 # asked first.
-_RANK = Case(
+RANK = Case(
     When(operation__is_background=True, then=Value(2)),
     When(operation__requested_by__is_service=True, then=Value(1)),
     default=Value(0),
 )
 
 
-def _rank_of(step: Step) -> int:
+def rank_of(step: Step) -> int:
     if step.operation.is_background:
         return 2
     return 1 if step.operation.requested_by.is_service else 0
@@ -277,80 +285,16 @@ def _rank_of(step: Step) -> int:
 def in_order(steps: QuerySet[Step]) -> QuerySet[Step]:
     """Return steps in the order in which they get slots."""
     is_long = Case(When(perforce_use=PerforceUse.LONG, then=Value(1)), default=Value(0))
-    return steps.order_by(_RANK, is_long, "operation_id", "position")
+    return steps.order_by(RANK, is_long, "operation_id", "position")
 
 
 def _in_order(steps: Iterable[Step]) -> list[Step]:
     return sorted(
         steps,
         key=lambda step: (
-            _rank_of(step),
+            rank_of(step),
             step.perforce_use == PerforceUse.LONG,
             step.operation_id,
             step.position,
         ),
     )
-
-
-def _before(step: Step) -> QuerySet[Step]:
-    """Return those that wait at the same server and come before a step."""
-    earlier = Q(perforce_use=step.perforce_use, operation__lt=step.operation_id)
-    if step.perforce_use == PerforceUse.LONG:
-        earlier |= Q(perforce_use=PerforceUse.SHORT)
-    # What is long holds up nothing that is short.
-    is_long = step.perforce_use == PerforceUse.LONG
-    holds_up = Q(perforce_use__in=NEEDS_SLOT if is_long else NEEDS_SLOT[:1])
-    rank = _rank_of(step)
-    return (
-        waiting()
-        .filter(perforce_server=step.perforce_server_id)
-        .annotate(rank=_RANK)
-        .filter((Q(rank__lt=rank) & holds_up) | (Q(rank=rank) & earlier))
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wait:
-    """That a step waits for a slot: behind how many, or for the end of a pause."""
-
-    server: str
-    before: int
-    paused_reason: str
-
-    @property
-    def is_paused(self) -> bool:
-        return bool(self.paused_reason)
-
-    @property
-    def sentence(self) -> str:
-        if self.is_paused:
-            return (
-                f"The Perforce server {self.server} is paused: {self.paused_reason} "
-                "It goes on by itself once an administrator resumes the server."
-            )
-        if not self.before:
-            return f"Its turn at the Perforce server {self.server} is next."
-        are = "one is" if self.before == 1 else f"{self.before:,} are"
-        return (
-            f"Waits for a slot at the Perforce server {self.server}: {are} before it."
-        )
-
-
-def wait_of(step: Step) -> Wait | None:
-    """Say why a step has not begun yet; None where it does not wait for a slot."""
-    if not is_waiting(step):
-        return None
-    assert step.perforce_server is not None
-    pause = Governor.objects.filter(
-        server=step.perforce_server, paused_at__isnull=False
-    ).first()
-    needs_slot = step.perforce_use in NEEDS_SLOT
-    return Wait(
-        server=step.perforce_server.name,
-        before=_before(step).count() if needs_slot and pause is None else 0,
-        paused_reason=_as_sentence(pause.paused_reason) if pause else "",
-    )
-
-
-def _as_sentence(reason: str) -> str:
-    return reason if reason[-1:] in ".!?" else f"{reason}."

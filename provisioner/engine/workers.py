@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from django.conf import settings
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Now
 from procrastinate import PsycopgConnector
 from procrastinate.contrib.django.models import ProcrastinateWorker
@@ -101,23 +103,28 @@ class AliveWorker:
 
 
 def alive_workers() -> list[AliveWorker]:
-    """Return the workers that were heard lately, by host."""
+    """Return the workers that were heard lately, by host. One query."""
     since = Now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
-    heard = dict(
-        ProcrastinateWorker.objects.filter(last_heartbeat__gte=since).values_list(
-            "pk", "last_heartbeat"
-        )
+    heard = ProcrastinateWorker.objects.filter(
+        pk=OuterRef("worker_id"), last_heartbeat__gte=since
     )
-    rows = WorkerQueues.objects.filter(worker_id__in=heard).order_by(
-        "host", "process_id", "own"
+    rows = (
+        WorkerQueues.objects.annotate(heard_at=Subquery(heard.values("last_heartbeat")))
+        .filter(heard_at__isnull=False)
+        .order_by("host", "process_id", "own")
     )
     return [
-        _as_one(list(pools), heard=heard)
+        _as_one(list(pools))
         for _, pools in groupby(rows, key=lambda row: (row.host, row.process_id))
     ]
 
 
-def _as_one(pools: list[WorkerQueues], *, heard: dict[int, dt.datetime]) -> AliveWorker:
+def unserved(queues: Iterable[str], workers: Collection[AliveWorker]) -> list[str]:
+    """Return the queues that none of the workers serves."""
+    return [q for q in queues if not any(worker.serves(q) for worker in workers)]
+
+
+def _as_one(pools: list[Any]) -> AliveWorker:
     """Return the worker that has these pools."""
     serves_all = any(pool.queues is None for pool in pools)
     return AliveWorker(
@@ -125,7 +132,7 @@ def _as_one(pools: list[WorkerQueues], *, heard: dict[int, dt.datetime]) -> Aliv
         process_id=pools[0].process_id,
         queues=None if serves_all else [q for pool in pools for q in pool.queues or ()],
         started_at=min(pool.started_at for pool in pools),
-        heard_at=min(heard[pool.worker_id] for pool in pools),
+        heard_at=min(pool.heard_at for pool in pools),
         own=tuple(pool.own for pool in pools if pool.own),
         clock_ahead_seconds=max((p.clock_ahead_seconds for p in pools), key=abs),
     )

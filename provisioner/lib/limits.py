@@ -208,9 +208,17 @@ def refuse_what_is_reached(limits: Sequence[Limit]) -> None:
 
     Raises: LimitReached.
     """
+    refusal = refusal_of(limits)
+    if refusal is not None:
+        raise refusal
+
+
+def refusal_of(limits: Sequence[Limit]) -> LimitReached | None:
+    """Return the refusal by the first limit that has no room for one more."""
     for limit in limits:
         if limit.is_reached:
-            raise REFUSALS[limit.code](limit, limits)
+            return REFUSALS[limit.code](limit, limits)
+    return None
 
 
 def refuse_what_is_near(limits: Sequence[Limit]) -> None:

@@ -56,11 +56,11 @@ def age_text(then: dt.datetime, *, now: dt.datetime) -> str:
     seconds = (now - then).total_seconds()
     if abs(seconds) < 10:
         return "just now" if seconds >= 0 else "in a moment"
-    span = _largest_unit(abs(seconds))
+    span = largest_unit(abs(seconds))
     return f"{span} ago" if seconds > 0 else f"in {span}"
 
 
-def _largest_unit(seconds: float) -> str:
+def largest_unit(seconds: float) -> str:
     for length, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
         count = int(seconds // length)
         if count:

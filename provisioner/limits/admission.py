@@ -61,7 +61,7 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
     _one_at_a_time(site=template.site, team_id=by.team_id)
     of_the_site = _limits_of_place(template, snapshot)
     _one_at_a_time_where_bounded(by)
-    refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by), *of_the_site])
+    refuse_what_is_reached([*limits_of_token(by), *quota_limits(by), *of_the_site])
 
 
 def check_claim(*, by: User) -> None:
@@ -75,7 +75,7 @@ def check_claim(*, by: User) -> None:
     if by.team is not None and _is_bounded(_bounds_of(by.team)):
         pass_one_by_one("admission_team", by.team.pk)
     _one_at_a_time_where_bounded(by)
-    refuse_what_is_reached([*_limits_of_token(by), *quota_limits(by)])
+    refuse_what_is_reached([*limits_of_token(by), *quota_limits(by)])
 
 
 def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
@@ -134,7 +134,7 @@ def quota_limits(user: User) -> list[Limit]:
     return limits
 
 
-def _limits_of_token(user: User) -> list[Limit]:
+def limits_of_token(user: User) -> list[Limit]:
     """Return what the token that somebody asks with may have at a time, if bounded."""
     scope = user.scope
     if scope is None or scope.max_workspaces is None:
@@ -233,28 +233,39 @@ def _quotas(code: str, subject: str, most: Bounds, held: Held) -> list[Limit]:
 # --- templates and snapshots
 
 
+class Counted(NamedTuple):
+    """How many of ours there are: clones of a volume, of its snapshot, volumes."""
+
+    clones: int
+    clones_of_snapshot: int
+    volumes: int
+
+
 def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
     """Return what has to hold for one more clone of a snapshot, whoever asks."""
-    known = _known(template.site)
-    return [
-        *_clone_limits(known, template, snapshot),
-        *_site_limits(known, needed_bytes=template.clone_size_bytes),
-    ]
-
-
-def _clone_limits(known: _Known, template: Template, snapshot: Snapshot) -> list[Limit]:
-    """Return how many clones the template's volume and the snapshot have."""
     ours = template.workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
+    volumes = _volumes_of_ours(template.site)
+    counted = Counted(ours["volume"], ours["snapshot"], volumes)
+    return place_limits(_known(template.site), template, snapshot, counted=counted)
+
+
+def place_limits(
+    known: Known, template: Template, snapshot: Snapshot, *, counted: Counted
+) -> list[Limit]:
+    """Return the limits of a place for one more clone, where all is counted."""
     return [
-        _clones(known, template.name, template.volume_uuid, ours=ours["volume"]),
+        _clones(known, template.name, template.volume_uuid, ours=counted.clones),
         Limit(
             code="snapshot_clone_limit",
             subject=snapshot.name,
-            used=ours["snapshot"] + known.clones_of_others(snapshot.ontap_uuid),
+            used=counted.clones_of_snapshot
+            + known.clones_of_others(snapshot.ontap_uuid),
             allowed=known.clones_allowed,
         ),
+        _volumes(known, ours=counted.volumes),
+        *_space_limits(known, needed_bytes=template.clone_size_bytes),
     ]
 
 
@@ -266,7 +277,7 @@ def snapshot_limit(template: Template) -> Limit:
 
 
 def _template_limits(
-    known: _Known, tallies: Tallies, templates: Sequence[CountedTemplate]
+    known: Known, tallies: Tallies, templates: Sequence[CountedTemplate]
 ) -> list[Limit]:
     """Return the limits of templates that have a volume."""
     nothing, of_each = Tally(), tallies.by_template
@@ -282,7 +293,7 @@ def _template_limits(
     return limits
 
 
-def _clones(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
+def _clones(known: Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
     return Limit(
         code="clone_limit",
         subject=template,
@@ -291,7 +302,7 @@ def _clones(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Lim
     )
 
 
-def _snapshots(known: _Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
+def _snapshots(known: Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
     return Limit(
         code="snapshot_limit",
         subject=template,
@@ -314,7 +325,7 @@ def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Known:
+class Known:
     """A site, and what was measured there; `fresh` where that is not long ago."""
 
     site: Site
@@ -339,6 +350,11 @@ class _Known:
         version = self.measured.ontap_version if self.measured else ""
         return clones_allowed_by(version)
 
+    @cached_property
+    def promised_since_bytes(self) -> int:
+        """The sizes of volumes that are newer than what was measured."""
+        return _promised_since(self.site, self.fresh) if self.fresh else 0
+
     @property
     def volumes_allowed(self) -> int | None:
         limits = [self.site.volumes_per_svm]
@@ -355,13 +371,13 @@ def clones_allowed_by(version: str) -> int:
     return CLONES_PER_VOLUME
 
 
-def _known(site: Site) -> _Known:
-    return _known_by(site, SiteCapacity.objects.filter(site=site).first())
+def _known(site: Site) -> Known:
+    return known_by(site, SiteCapacity.objects.filter(site=site).first())
 
 
-def _known_by(site: Site, measured: SiteCapacity | None) -> _Known:
+def known_by(site: Site, measured: SiteCapacity | None) -> Known:
     fresh = None if is_stale(measured) else measured
-    return _Known(site=site, measured=measured, fresh=fresh)
+    return Known(site=site, measured=measured, fresh=fresh)
 
 
 def is_stale(capacity: SiteCapacity | None) -> bool:
@@ -373,14 +389,18 @@ def is_stale(capacity: SiteCapacity | None) -> bool:
 
 def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
     """Return the limits of a site; `needed_bytes` is the size of one more volume."""
-    return _site_limits(_known(site), needed_bytes=needed_bytes)
+    known = _known(site)
+    return [
+        _volumes(known, ours=_volumes_of_ours(site)),
+        *_space_limits(known, needed_bytes=needed_bytes),
+    ]
 
 
 def all_limits_of_site(
     site: Site, measured: SiteCapacity | None, tallies: Tallies
 ) -> list[Limit]:
     """Return the limits of a site, as it was measured, and of all its templates."""
-    known = _known_by(site, measured)
+    known = known_by(site, measured)
     templates = [each for each in tallies.templates if each.site_id == site.pk]
     with_volume = [each for each in templates if each.has_volume]
     # A workspace is where its template is.
@@ -393,21 +413,16 @@ def all_limits_of_site(
     ]
 
 
-def _site_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
-    site = known.site
+def _volumes_of_ours(site: Site) -> int:
     workspaces = site.workspaces.exclude(state=Workspace.State.RETIRED).count()
-    templates = site.templates.exclude(state=Template.State.NEW).count()
-    return [
-        _volumes(known, ours=workspaces + templates),
-        *_space_limits(known, needed_bytes=needed_bytes),
-    ]
+    return workspaces + site.templates.exclude(state=Template.State.NEW).count()
 
 
-def _space_limits(known: _Known, *, needed_bytes: int) -> list[Limit]:
+def _space_limits(known: Known, *, needed_bytes: int) -> list[Limit]:
     return [_space(known), _promised(known, needed_bytes=needed_bytes)]
 
 
-def _volumes(known: _Known, *, ours: int) -> Limit:
+def _volumes(known: Known, *, ours: int) -> Limit:
     of_others = known.measured.volumes_of_others if known.measured else 0
     return Limit(
         code="volume_limit",
@@ -417,7 +432,7 @@ def _volumes(known: _Known, *, ours: int) -> Limit:
     )
 
 
-def _space(known: _Known) -> Limit:
+def _space(known: Known) -> Limit:
     fresh = known.fresh
     is_known = fresh is not None and fresh.aggregate_size_bytes > 0
     usable = 100 - known.site.free_percent
@@ -433,13 +448,13 @@ def _space(known: _Known) -> Limit:
     )
 
 
-def _promised(known: _Known, *, needed_bytes: int) -> Limit:
+def _promised(known: Known, *, needed_bytes: int) -> Limit:
     """Return how much the volumes may grow to; new ones count before they are seen."""
     fresh, percent = known.fresh, known.site.overcommit_percent
     is_known = fresh is not None and fresh.aggregate_size_bytes > 0
     used = allowed = None
     if fresh is not None and is_known:
-        used = fresh.provisioned_bytes + _promised_since(known.site, fresh)
+        used = fresh.provisioned_bytes + known.promised_since_bytes
         if percent is not None:
             allowed = fresh.aggregate_size_bytes * percent // 100
     return Limit(

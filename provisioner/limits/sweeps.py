@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import structlog
 from django.db import connection
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
@@ -60,8 +61,9 @@ def measure_site(site_id: int) -> None:
         measure(site)
     except GatewayError as error:
         log.warning("site_not_measured", site=site.name, **error.log_context())
-        SiteCapacity.objects.update_or_create(
-            site=site, defaults={"status_message": str(error)}
+        SiteCapacity.objects.get_or_create(site=site)
+        SiteCapacity.objects.filter(site=site).update(
+            status_message=str(error), failing_since=Coalesce("failing_since", Now())
         )
 
 
@@ -108,6 +110,7 @@ def measure(site: Site) -> SiteCapacity:
             "details": _details(site, usage, others=others),
             "measured_at": began_at,
             "status_message": message,
+            "failing_since": None,
         },
     )
     _keep_day(capacity)

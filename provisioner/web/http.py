@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
 
 from provisioner.accounts import permissions
@@ -46,6 +48,15 @@ def administrators_only(view: View[P]) -> View[P]:
 def posted(request: HttpRequest) -> QueryDict | None:
     """Return the posted data, which may be empty, or None if nothing was posted."""
     return request.POST if request.method == "POST" else None
+
+
+def came_from(request: HttpRequest) -> str:
+    """Return the page of ours that a form says it was sent from, else the first."""
+    back = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(
+        back, request.get_host(), require_https=request.is_secure()
+    )
+    return back if is_ours else str(settings.LOGIN_REDIRECT_URL)
 
 
 def digest(text: str) -> str:

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from typing import Any
 
 from django.db import IntegrityError
 from django.db.models import Count, Q
+from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
@@ -18,6 +20,7 @@ from provisioner.lib.refusals import NameTaken
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import seconds_it_took
 
 Reason = Workspace.ColdReason
@@ -52,8 +55,8 @@ WHERE pool.owner_id = %(owner)s
   )
 ORDER BY member.ready_at, member.id
 LIMIT 1
-FOR UPDATE OF member SKIP LOCKED
 """
+_AND_LOCK_IT = "FOR UPDATE OF member SKIP LOCKED"
 
 
 def lock_member(
@@ -70,9 +73,59 @@ def lock_member(
     Who asks at the same time gets another: one that is locked is passed over, whoever
     holds it. None: there is none, or no pool.
     """
-    asked = {
+    asked = _asked(
+        by=by, purpose=purpose, snapshot=snapshot, client_type=client_type, now=now
+    )
+    members = Workspace.objects.raw(_READY_MEMBER + _AND_LOCK_IT, asked)
+    member = next(iter(members), None)
+    if member is not None:
+        # These rows are at hand.
+        member.owner, member.template, member.site = by, template, template.site
+        member.snapshot = snapshot
+    return member
+
+
+def lying_ready(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
+    """Return the ids of those of which somebody who asks to develop now gets a member.
+
+    One query, and two for each for which they have a pool.
+    """
+    pooled = Pool.objects.filter(
+        owner=by,
+        purpose=Workspace.Purpose.DEVELOPMENT,
+        template__in=[snapshot.template_id for snapshot in snapshots],
+    )
+    of_templates = set(pooled.values_list("template", flat=True)) if snapshots else ()
+    return {
+        snapshot.pk
+        for snapshot in snapshots
+        if snapshot.template_id in of_templates and _lies_ready(snapshot, by=by)
+    }
+
+
+def _lies_ready(snapshot: Snapshot, *, by: User) -> bool:
+    template, purpose = snapshot.template, Workspace.Purpose.DEVELOPMENT
+    asked = _asked(
+        by=by,
+        purpose=purpose,
+        snapshot=snapshot,
+        client_type=client_type_for(purpose, server=template.site.perforce_server),
+        now=timezone.now(),
+    )
+    return bool(list(Workspace.objects.raw(_READY_MEMBER, asked)))
+
+
+def _asked(
+    *,
+    by: User,
+    purpose: str,
+    snapshot: Snapshot,
+    client_type: str,
+    now: dt.datetime,
+) -> dict[str, Any]:
+    return {
         "owner": by.pk,
-        "template": template.pk,
+        "template": snapshot.template_id,
         "purpose": purpose,
         "snapshot": snapshot.pk,
         "client_type": client_type,
@@ -81,12 +134,6 @@ def lock_member(
         "p4_user": by.perforce_name,
         "now": now,
     }
-    member = next(iter(Workspace.objects.raw(_READY_MEMBER, asked)), None)
-    if member is not None:
-        # These rows are at hand.
-        member.owner, member.template, member.site = by, template, template.site
-        member.snapshot = snapshot
-    return member
 
 
 def hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:

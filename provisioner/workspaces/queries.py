@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import NamedTuple
+
 from django.db.models import (
+    Count,
     OuterRef,
     Prefetch,
     Q,
@@ -117,6 +121,30 @@ def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
         )
         .order_by("purge_at", "pk")
     )
+
+
+class Uses(NamedTuple):
+    """How many workspaces of a template there were lately, and whose they are."""
+
+    own: int = 0
+    of_team: int = 0
+    all: int = 0
+
+
+def uses_of_templates(user: User, *, since: dt.datetime) -> dict[int, Uses]:
+    """Return how much each template was used since then, by its id. One query."""
+    of_team = Q(owner__team=user.team_id) if user.team_id else Q(pk__in=[])
+    rows = (
+        Workspace.objects.filter(is_pooled=False, created_at__gte=since)
+        .order_by()
+        .values_list("template")
+        .annotate(
+            own=Count("pk", filter=Q(owner=user)),
+            of_team=Count("pk", filter=of_team),
+            all=Count("pk"),
+        )
+    )
+    return {template_id: Uses(*numbers) for template_id, *numbers in rows}
 
 
 def operations_of_workspaces_visible_to(user: User) -> Q:

@@ -26,6 +26,7 @@ from provisioner.dashboard.slots_overview import slots_for
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
+from provisioner.engine.waits import wait_of
 from provisioner.gateways.errors import Busy, Unreachable
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
@@ -37,6 +38,7 @@ from provisioner.sites.actions.pausing import (
 from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.actions.retiring import workspace_retire
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.queued_steps import ask_to_flush, limit, queue
 from tests.support.requests import workspace_create
 from tests.support.warm_pools import make_pool
 
@@ -62,30 +64,10 @@ def template() -> Template:
     return published.template
 
 
-def limit(template: Template, turns: int) -> None:
-    PerforceServer.objects.filter(pk=template.site.perforce_server_id).update(
-        flush_limit=turns
-    )
-
-
-def ask_to_flush(by: User, template: Template, *, key: str) -> Step:
-    """Have somebody's workspace at the point where it is to be flushed."""
-    workspace = workspace_create(by=by, template=template, request_key=key)
-    operation = workspace.operations.get()
-    return queue(operation, "flush")
-
-
 def ask_to_sync(template: Template, *, by: User) -> Step:
     """Have a build at the point where it is to be synced."""
     template_build(by=by, template=template)
     return queue(template.operations.get(), "sync")
-
-
-def queue(operation: Operation, name: str) -> Step:
-    step = operation.steps.get(name=name)
-    with transaction.atomic():
-        tasks.defer_step(operation, step)
-    return step
 
 
 def has_slot(step: Step) -> bool:
@@ -448,7 +430,7 @@ def test_what_is_made_for_a_pool_comes_after_all_who_ask(
 
 def before(step: Step) -> int:
     step.refresh_from_db()
-    wait = slots.wait_of(step)
+    wait = wait_of(step)
     assert wait is not None
     return wait.before
 
@@ -471,8 +453,8 @@ def test_a_waiting_step_says_how_many_come_before_it(
     # What is long waits for all that is short and of people, and holds up none of it.
     assert [before(step) for step in (first_sync, second_sync)] == [2, 3]
     running.refresh_from_db()
-    assert slots.wait_of(running) is None
-    wait = slots.wait_of(of_ci[0])
+    assert wait_of(running) is None
+    wait = wait_of(of_ci[0])
     assert wait is not None
     assert wait.sentence == (
         f"Waits for a slot at the Perforce server {wait.server}: 2 are before it."
@@ -506,7 +488,7 @@ def test_at_a_paused_server_nothing_begins_until_it_goes_on(
     light = flushes[0].operation.steps.get(name="access")
 
     assert turns([*flushes, light]) == [False, False, False]
-    wait = slots.wait_of(light)
+    wait = wait_of(light)
     assert wait is not None
     assert wait.sentence == (
         f"The Perforce server {wait.server} is paused: A checkpoint is made. It goes "
@@ -519,7 +501,7 @@ def test_at_a_paused_server_nothing_begins_until_it_goes_on(
     assert resume(template, by=admin)
 
     assert turns([*flushes, light]) == [True, False, True]
-    assert slots.wait_of(light) is None
+    assert wait_of(light) is None
 
 
 def test_a_job_that_was_queued_before_the_pause_begins_nothing(

@@ -181,6 +181,12 @@ def test_a_failure_keeps_what_was_measured_before(lab_site: Site, lab: Lab) -> N
     assert after.measured_at == before.measured_at
     assert after.volumes == before.volumes
 
+    limit_sweeps.measure_site(site_id=lab_site.pk)
+    still = SiteCapacity.objects.get(site=lab_site)
+    assert still.failing_since == after.failing_since
+    lab.break_ontap()
+    assert limit_sweeps.measure(lab_site).failing_since is None
+
 
 def test_an_account_that_sees_no_aggregates_measures_the_rest(lab_site: Site) -> None:
     lab_site.aggregate = "aggr_elsewhere"

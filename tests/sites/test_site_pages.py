@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.engine.worker_pools import Pool
-from provisioner.engine.workers import tell_queues
 from provisioner.sites import connections
 from provisioner.sites.actions.sites import site_test
 from provisioner.sites.connections.checklist import Check
@@ -21,6 +18,7 @@ from provisioner.workspaces.models import Workspace
 from tests.support.browsers import is_polling
 from tests.support.definitions import SERVER, SITE
 from tests.support.factories import PerforceServerFactory, SiteFactory
+from tests.support.queued_steps import worker_that_serves_everything
 
 pytestmark = pytest.mark.django_db
 
@@ -140,10 +138,7 @@ def test_a_page_says_from_where_what_was_found_and_what_to_do(
 def test_it_polls_while_a_worker_is_about_to_look(
     as_admin: Client, admin: User, tested: Site
 ) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT procrastinate_register_worker_v1()")
-        [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, pool=Pool(queues=None, slots=1))
+    worker_that_serves_everything()
 
     connections.ask(tested, by=admin, asked_at=timezone.now())
 

@@ -12,6 +12,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.catalog.actions.templates import is_settling
 from provisioner.catalog.dependents import delete_dependents, goes_with, needed_by
 from provisioner.catalog.models import (
+    PinnedTemplate,
     Snapshot,
     Template,
     TemplateOperation,
@@ -133,6 +134,7 @@ def template_delete(*, by: User, template: Template, reason: str = "") -> Operat
         gone = [each.words for each in goes_with(row)]
         Snapshot.objects.filter(template=row).mark_deleted(at=timezone.now())
         delete_dependents(row)
+        PinnedTemplate.objects.filter(template=row).delete()
         if not row.is_archived:
             _archive(row, by=by, reason=reason)
         set_template_state(

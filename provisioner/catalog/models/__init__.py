@@ -10,6 +10,7 @@ from provisioner.catalog.models.freshness import (
     SubmittedChange,
     TemplateWatch,
 )
+from provisioner.catalog.models.pinned import PinnedTemplate
 from provisioner.catalog.models.snapshots import (
     AT_LEAST,
     Quality,
@@ -21,6 +22,7 @@ from provisioner.catalog.models.templates import LineEnd, Template, TemplateOper
 __all__ = [
     "AT_LEAST",
     "LineEnd",
+    "PinnedTemplate",
     "Quality",
     "RefreshPolicy",
     "RefreshSwitch",

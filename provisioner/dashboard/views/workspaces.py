@@ -19,10 +19,12 @@ from provisioner.dashboard.ending_pages import (
     why_not_retired,
 )
 from provisioner.dashboard.lists import workspaces
+from provisioner.dashboard.offers import offers_to
 from provisioner.dashboard.setup_page import shown_milestones
 from provisioner.dashboard.workspace_page import WorkspacePage
 from provisioner.leases.queries import policy_for
 from provisioner.lib.refusals import ActionRefused
+from provisioner.limits.admission import quota_limits
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, digest, posted
 from provisioner.web.lists.answers import list_answer
@@ -32,16 +34,22 @@ from provisioner.workspaces.forms import WorkspaceRetireForm
 from provisioner.workspaces.sharing import company_of
 from provisioner.workspaces.views.guards import for_changing
 
+LONGEST_TEXT = 100
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
+@vary_on_headers("HX-Request", "HX-Target")
 def workspace_list(request: WebRequest) -> HttpResponseBase:
     """Show my workspaces, and templates to get one from; extend or retire many."""
+    text = request.GET.get("template", "")[:LONGEST_TEXT]
+    if request.htmx and request.htmx.target == "offers":
+        offers = offers_to(request.user, text=text, quotas=quota_limits(request.user))
+        return render(request, "dashboard/_offers.html", {"offers": offers})
     if request.htmx:
         look = Look(workspaces.OWN_WORKSPACES, request)
         return render(request, "workspaces/_list.html", {"listing": look})
-    home = overviews.home_of(request.user)
-    context: dict[str, object] = {"home": home}
+    home = overviews.home_of(request.user, text=text)
+    context: dict[str, object] = {"home": home, "offers": home.offers}
     if home.setup is not None:
         context["milestones"] = shown_milestones(home.setup, request.user)
     return list_answer(

@@ -8,8 +8,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import WorkedOutOnce
-from provisioner.engine import kinds, slots, subjects
+from provisioner.engine import kinds, subjects
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.waits import Wait, wait_of
 from provisioner.engine.workflow import title_of
 
 
@@ -32,7 +33,7 @@ class Progress(TypedDict, total=False):
     seconds_left: float | None
 
 
-class WaitSerializer(serializers.Serializer[slots.Wait]):
+class WaitSerializer(serializers.Serializer[Wait]):
     """Why a queued step has not begun: others come first, or a pause."""
 
     server = serializers.CharField(help_text="The name of the Perforce server.")
@@ -71,7 +72,7 @@ class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
 
     @extend_schema_field(WaitSerializer(allow_null=True))
     def get_wait(self, step: Step) -> Any:
-        wait = slots.wait_of(step)
+        wait = wait_of(step)
         return None if wait is None else WaitSerializer(wait).data
 
     def get_title(self, step: Step) -> str:

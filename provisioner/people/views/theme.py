@@ -6,8 +6,9 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
+
+from provisioner.web.http import came_from
 
 COOKIE = "theme"
 THEMES = ("light", "dark")
@@ -18,11 +19,7 @@ KEPT_SECONDS = 365 * 24 * 3600
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
     """Keep the theme of this browser, or follow the system again; then lead back."""
-    back = request.POST.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(
-        back, request.get_host(), require_https=request.is_secure()
-    )
-    answer = redirect(back if is_ours else settings.LOGIN_REDIRECT_URL)
+    answer = redirect(came_from(request))
     chosen = request.POST.get("theme", "")
     if chosen in THEMES:
         answer.set_cookie(

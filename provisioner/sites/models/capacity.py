@@ -51,6 +51,11 @@ class SiteCapacity(models.Model):
     status_message = models.TextField(
         blank=True, help_text="Why the last attempt to measure failed."
     )
+    failing_since = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When the first of the attempts failed that failed since one worked.",
+    )
 
     class Meta:
         verbose_name_plural = "site capacities"

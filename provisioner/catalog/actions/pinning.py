@@ -1,0 +1,27 @@
+"""Pinning templates: what somebody wants at the top of their home page."""
+
+from __future__ import annotations
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import PinnedTemplate, Template
+from provisioner.lib.refusals import InvalidRequest
+
+MOST_PINNED = 24
+
+
+def template_pin(*, by: User, template: Template) -> None:
+    """Keep a template at the top of a person's home page. Safe to repeat.
+
+    Raises: InvalidRequest (enough are pinned).
+    """
+    others = PinnedTemplate.objects.filter(person=by).exclude(template=template)
+    if others.count() >= MOST_PINNED:
+        raise InvalidRequest(
+            f"You have pinned {MOST_PINNED} templates. Unpin one of them first."
+        )
+    PinnedTemplate.objects.get_or_create(person=by, template=template)
+
+
+def template_unpin(*, by: User, template: Template) -> None:
+    """List a template by its use again. Safe to repeat."""
+    PinnedTemplate.objects.filter(person=by, template=template).delete()

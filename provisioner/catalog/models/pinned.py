@@ -1,0 +1,30 @@
+"""Which templates somebody keeps at the top of their home page."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models.templates import Template
+
+
+class PinnedTemplate(models.Model):
+    """That a person has pinned a template."""
+
+    person = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="pinned_templates"
+    )
+    template = models.ForeignKey(
+        Template, on_delete=models.CASCADE, related_name="pinned_by"
+    )
+    pinned_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("person", "template"), name="template_pinned_once_by_a_person"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.template} for {self.person}"

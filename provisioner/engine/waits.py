@@ -1,0 +1,123 @@
+"""What a step waits for at its Perforce server, and what one asked for now would."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count, Min, Q, QuerySet
+
+from provisioner.engine import slots
+from provisioner.engine.models import Governor, PerforceUse, Step
+from provisioner.engine.subjects import Server
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """That a step waits for a slot: behind how many, or for the end of a pause.
+
+    `since` is when the first of those before it began to wait, where that was asked.
+    """
+
+    server: str
+    before: int
+    paused_reason: str
+    since: dt.datetime | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self.paused_reason)
+
+    @property
+    def sentence(self) -> str:
+        if self.is_paused:
+            return (
+                f"The Perforce server {self.server} is paused: {self.paused_reason} "
+                "It goes on by itself once an administrator resumes the server."
+            )
+        if not self.before:
+            return f"Its turn at the Perforce server {self.server} is next."
+        are = "one is" if self.before == 1 else f"{self.before:,} are"
+        return (
+            f"Waits for a slot at the Perforce server {self.server}: {are} before it."
+        )
+
+
+def wait_of(step: Step) -> Wait | None:
+    """Say why a step has not begun yet; None where it does not wait for a slot."""
+    if not slots.is_waiting(step):
+        return None
+    assert step.perforce_server is not None
+    pause = Governor.objects.filter(
+        server=step.perforce_server, paused_at__isnull=False
+    ).first()
+    needs_slot = step.perforce_use in slots.NEEDS_SLOT
+    return Wait(
+        server=step.perforce_server.name,
+        before=_before(step).count() if needs_slot and pause is None else 0,
+        paused_reason=_as_sentence(pause.paused_reason) if pause else "",
+    )
+
+
+def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
+    """Return what a short step that a person asks for now would wait for.
+
+    By the id of its server; none where it may start at once. The servers have their
+    `governor` at hand. One query, and one more where a server is busy.
+    """
+    counts = slots.counts_at([server.pk for server in servers])
+    waits, busy = dict[int, Wait](), list[Server]()
+    for server in servers:
+        governor = getattr(server, "governor", None)
+        if governor is not None and governor.paused_at is not None:
+            reason = _as_sentence(governor.paused_reason)
+            waits[server.pk] = Wait(server=server.name, before=0, paused_reason=reason)
+        elif not slots.budget_of(server, governor, counts[server.pk]).has_room(
+            PerforceUse.SHORT
+        ):
+            busy.append(server)
+    before = _people_before(busy) if busy else {}
+    for server in busy:
+        number, since = before.get(server.pk, (0, None))
+        waits[server.pk] = Wait(
+            server=server.name, before=number, paused_reason="", since=since
+        )
+    return waits
+
+
+def _people_before(servers: Collection[Server]) -> dict[int, tuple[int, dt.datetime]]:
+    """Return how many short steps of people wait at each server, and since when."""
+    waiting_for_short = slots.waiting().filter(
+        perforce_server__in=[server.pk for server in servers],
+        perforce_use=PerforceUse.SHORT,
+    )
+    rows = (
+        waiting_for_short.annotate(rank=slots.RANK)
+        .filter(rank=0)
+        .order_by()
+        .values_list("perforce_server")
+        .annotate(number=Count("pk"), since=Min("queued_at"))
+    )
+    return {server_id: (number, since) for server_id, number, since in rows}
+
+
+def _as_sentence(reason: str) -> str:
+    return reason if reason[-1:] in ".!?" else f"{reason}."
+
+
+def _before(step: Step) -> QuerySet[Step]:
+    """Return those that wait at the same server and come before a step."""
+    earlier = Q(perforce_use=step.perforce_use, operation__lt=step.operation_id)
+    if step.perforce_use == PerforceUse.LONG:
+        earlier |= Q(perforce_use=PerforceUse.SHORT)
+    # What is long holds up nothing that is short.
+    is_long = step.perforce_use == PerforceUse.LONG
+    holds_up = Q(perforce_use__in=slots.NEEDS_SLOT if is_long else slots.NEEDS_SLOT[:1])
+    rank = slots.rank_of(step)
+    return (
+        slots.waiting()
+        .filter(perforce_server=step.perforce_server_id)
+        .annotate(rank=slots.RANK)
+        .filter((Q(rank__lt=rank) & holds_up) | (Q(rank=rank) & earlier))
+    )

@@ -1,0 +1,73 @@
+"""What would refuse a workspace now, for many snapshots at once and in few queries.
+
+The limits are those of `check_admission`. Nothing is locked, so the answer may be
+another by the time that somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from django.db.models import Count
+
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.lib.limits import LimitReached, refusal_of
+from provisioner.limits.admission import Counted, known_by, place_limits
+from provisioner.sites.models import SiteCapacity
+from provisioner.workspaces.models import Workspace
+
+
+def refusals_of(
+    snapshots: Collection[Snapshot], *, measured: Mapping[int, SiteCapacity | None]
+) -> dict[int, LimitReached]:
+    """Return what would refuse anybody a workspace of each snapshot, by its id.
+
+    Those that nothing refuses are left out. The snapshots have their templates and
+    sites; `measured` is by site. Two queries, and one for each
+    site that was measured lately.
+    """
+    sites = {each.template.site_id: each.template.site for each in snapshots}
+    known = {pk: known_by(site, measured[pk]) for pk, site in sites.items()}
+    by_site, by_template, by_snapshot = _counted(known)
+    refusals = {}
+    for snapshot in snapshots:
+        template = snapshot.template
+        counted = Counted(
+            by_template[template.pk],
+            by_snapshot[snapshot.pk],
+            by_site[template.site_id],
+        )
+        limits = place_limits(
+            known[template.site_id], template, snapshot, counted=counted
+        )
+        refusal = refusal_of(limits)
+        if refusal is not None:
+            refusals[snapshot.pk] = refusal
+    return refusals
+
+
+def _counted(
+    sites: Collection[int],
+) -> tuple[Counter[int], Counter[int], Counter[int]]:
+    """Return our volumes by site, and our clones by template and by snapshot."""
+    by_site, by_template, by_snapshot = Counter[int](), Counter[int](), Counter[int]()
+    clones = (
+        Workspace.objects.filter(site__in=sites)
+        .exclude(state=Workspace.State.RETIRED)
+        .order_by()
+        .values_list("site", "template", "snapshot")
+        .annotate(number=Count("pk"))
+    )
+    for site_id, template_id, snapshot_id, number in clones:
+        by_site[site_id] += number
+        by_template[template_id] += number
+        by_snapshot[snapshot_id] += number
+    templates = Template.objects.filter(site__in=sites).exclude(
+        state=Template.State.NEW
+    )
+    for site_id, number in (
+        templates.order_by().values_list("site").annotate(number=Count("pk"))
+    ):
+        by_site[site_id] += number
+    return by_site, by_template, by_snapshot

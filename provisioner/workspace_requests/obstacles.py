@@ -1,0 +1,118 @@
+"""What stands against a workspace of a template, said before somebody asks for it.
+
+The rules are those that refuse or queue the request itself: limits, pauses and slots of
+Perforce servers, and whether the site works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.waits import Wait, waits_of_new
+from provisioner.engine.workers import alive_workers
+from provisioner.lib.limits import Limit, LimitReached, refusal_of
+from provisioner.lib.times import largest_unit
+from provisioner.limits.admission import limits_of_token
+from provisioner.limits.prospects import refusals_of
+from provisioner.sites.availability import why_down
+from provisioner.workspace_requests.claim import lying_ready
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obstacle:
+    """Why a request is refused, or has to wait; `button` says it in a few words."""
+
+    sentence: str
+    button: str
+    refuses: bool = False
+
+
+def obstacles_to(
+    by: User, templates: Collection[Template], *, quotas: Sequence[Limit]
+) -> dict[int, Obstacle]:
+    """Return what stands against a workspace of each template, by its id.
+
+    The templates are as `templates_visible_to` returns them; those without a default
+    snapshot, and those that nothing stands against, are left out. `quotas` are the
+    limits of who asks. Few queries, however many templates.
+    """
+    known = {each.pk: getattr(each, "default_snapshot_id", None) for each in templates}
+    ids = {pk: snapshot_id for pk, snapshot_id in known.items() if snapshot_id}
+    if not ids:
+        return {}
+    of_person = refusal_of([*limits_of_token(by), *quotas])
+    if of_person is not None:
+        full = _refused(of_person, button="Quota is full")
+        return dict.fromkeys(ids, full)
+    snapshots = Snapshot.objects.select_related(
+        "template__site__capacity", "template__site__perforce_server__governor"
+    )
+    of_place = dict(_of_places(list(snapshots.filter(pk__in=list(ids.values())))))
+    ready = lying_ready(of_place, by=by)
+    return {
+        snapshot.template_id: obstacle
+        for snapshot, obstacle in of_place.items()
+        if snapshot.pk not in ready
+    }
+
+
+def _of_places(
+    snapshots: Collection[Snapshot],
+) -> Iterator[tuple[Snapshot, Obstacle]]:
+    """Yield what stands against a clone of each, whoever asks for one."""
+    sites = {each.template.site for each in snapshots}
+    measured = {site.pk: getattr(site, "capacity", None) for site in sites}
+    refusals = refusals_of(snapshots, measured=measured)
+    waits, workers = waits_of_new({s.perforce_server for s in sites}), alive_workers()
+    down = {
+        site.pk: why_down(site, measured[site.pk], workers=workers) for site in sites
+    }
+    for snapshot in snapshots:
+        site = snapshot.template.site
+        wait, refusal = waits.get(site.perforce_server_id), refusals.get(snapshot.pk)
+        obstacle = (
+            (refusal and _refused(refusal, button="No room left"))
+            or _paused(wait)
+            or _down(down[site.pk])
+            or _no_slot(wait)
+        )
+        if obstacle is not None:
+            yield snapshot, obstacle
+
+
+def _refused(refusal: LimitReached, *, button: str) -> Obstacle:
+    return Obstacle(sentence=refusal.sentence, button=button, refuses=True)
+
+
+def _paused(wait: Wait | None) -> Obstacle | None:
+    if wait is None or not wait.is_paused:
+        return None
+    return Obstacle(sentence=wait.sentence, button="Request: server is paused")
+
+
+def _down(why: str) -> Obstacle | None:
+    if not why:
+        return None
+    return Obstacle(
+        sentence=f"{why} Requests wait until it works again.",
+        button="Request: site is down",
+    )
+
+
+def _no_slot(wait: Wait | None) -> Obstacle | None:
+    if wait is None:
+        return None
+    since = ""
+    if wait.since is not None:
+        seconds = (timezone.now() - wait.since).total_seconds()
+        since = f" for {largest_unit(seconds)}"
+    before = f": {wait.before:,} before you" if wait.before else ""
+    return Obstacle(
+        sentence=f"No slot at the Perforce server {wait.server}{since}{before}.",
+        button="Request: waits for a slot",
+    )
