@@ -164,6 +164,7 @@ PAGES: dict[str, dict[str, Verb]] = {
     "site-test": {"post": ADMINISTER},
     "site-try-out": {"post": ADMINISTER},
     "overview": {"get": ADMINISTER},
+    "savings-list": {"get": ADMINISTER},
     "operation-list": {"get": VISIT},
     "operation-detail": {"get": SEE},
     "operation-log": {"get": VISIT},

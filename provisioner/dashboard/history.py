@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
@@ -29,23 +30,21 @@ class EndedOnADay:
     failed: int
 
 
-def space_days(*, since: dt.date) -> dict[int, list[CapacityDay]]:
-    """Return the days of each site, by its id, on which its space was measured."""
+def capacity_days(*, since: dt.date) -> dict[int, list[CapacityDay]]:
+    """Return the days of each site, by its id, the oldest first."""
     days = defaultdict(list)
-    for day in CapacityDay.objects.filter(day__gte=since, size_bytes__isnull=False):
+    for day in CapacityDay.objects.filter(day__gte=since):
         days[day.site_id].append(day)
     return days
 
 
-def clones_by_day(*, since: dt.date) -> list[ClonesOnADay]:
+def clones_by_day(days: Mapping[int, Iterable[CapacityDay]]) -> list[ClonesOnADay]:
     """Return how many clones all sites together had, on days that were measured."""
-    rows = (
-        CapacityDay.objects.filter(day__gte=since)
-        .order_by("day")
-        .values_list("day")
-        .annotate(clones=Sum("clones"))
-    )
-    return [ClonesOnADay(day=day, clones=clones) for day, clones in rows]
+    clones: Counter[dt.date] = Counter()
+    for of_site in days.values():
+        for day in of_site:
+            clones[day.day] += day.clones
+    return [ClonesOnADay(day=day, clones=clones[day]) for day in sorted(clones)]
 
 
 def failures_by_day(*, days: int) -> list[EndedOnADay]:

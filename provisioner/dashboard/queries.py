@@ -24,12 +24,16 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.dashboard import history
+from provisioner.dashboard.savings import Lately, saved_lately
+from provisioner.dashboard.troubles import Trouble, troubles
+from provisioner.dashboard.weeks import TwoWeeks, two_weeks
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workers import AliveWorker, alive_workers
 from provisioner.lib.limits import Limit
 from provisioner.limits.admission import team_limits
-from provisioner.limits.queries import SiteLimits, limits_of_sites, nearest
+from provisioner.limits.forecasts import Forecast, nearest_forecasts
+from provisioner.limits.queries import limits_of_sites, nearest
 from provisioner.limits.tallies import Tallies, Tally
 from provisioner.sites.models import CapacityDay, SiteCapacity
 from provisioner.workspaces.ready_times import DayToReady, Percentile, days_to_ready
@@ -38,7 +42,8 @@ DAYS = 14
 HISTORY_DAYS = 90
 FAILURES_SHOWN = 10
 FAILURES_SINCE = dt.timedelta(days=7)
-NEAREST_LIMITS = 6
+NEAREST_LIMITS = 4
+NEAREST_QUOTAS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +51,12 @@ class Space:
     """What a site's aggregate holds; sums in bytes, None where ONTAP did not say."""
 
     capacity: SiteCapacity
-    days: list[CapacityDay] = field(default_factory=list)
+    measured: list[CapacityDay] = field(default_factory=list)
+
+    @property
+    def days(self) -> list[CapacityDay]:
+        """The days on which ONTAP said how large the aggregate is."""
+        return [day for day in self.measured if day.size_bytes is not None]
 
     @property
     def physical_bytes(self) -> int | None:
@@ -112,7 +122,11 @@ class PerforceWait:
 @dataclass(frozen=True, kw_only=True)
 class Installation:
     spaces: list[Space]
-    nearest_limits: list[Limit]
+    troubles: list[Trouble]
+    forecasts: list[Forecast]
+    nearest_quotas: list[Limit]
+    weeks: TwoWeeks
+    saved: Lately
     by_template: list[Clones]
     by_team: list[Clones]
     days: list[DayToReady]
@@ -142,12 +156,14 @@ class Installation:
         return [queue for queue in self.queues if queue.waiting and not queue.is_served]
 
     @property
-    def logical_bytes(self) -> int:
-        return sum(space.capacity.logical_bytes or 0 for space in self.spaces)
+    def waiting_since(self) -> dt.datetime | None:
+        return min((q.since for q in self.queues if q.since is not None), default=None)
 
     @property
-    def saved_bytes(self) -> int:
-        return sum(space.capacity.saved_bytes or 0 for space in self.spaces)
+    def perforce_p95_seconds(self) -> float | None:
+        """The wait of the slowest server."""
+        known = (wait.p95_seconds for wait in self.perforce)
+        return max((p95 for p95 in known if p95 is not None), default=None)
 
 
 def installation(user: User) -> Installation:
@@ -160,16 +176,26 @@ def installation(user: User) -> Installation:
     failures = list(_failures(since=now - FAILURES_SINCE)[:FAILURES_SHOWN])
     workers = alive_workers()
     first_day = now.astimezone(dt.UTC).date() - dt.timedelta(days=HISTORY_DAYS)
-    space_days = history.space_days(since=first_day)
+    measured = history.capacity_days(since=first_day)
     tallies = Tallies()
     sites = limits_of_sites(tallies)
+    weeks = two_weeks(now=now, days=measured)
     return Installation(
         spaces=[
-            Space(capacity=site.capacity, days=space_days.get(site.site.pk, []))
+            Space(capacity=site.capacity, measured=measured.get(site.site.pk, []))
             for site in sites
             if site.capacity.pk is not None
         ],
-        nearest_limits=_nearest_limits(sites, tallies),
+        troubles=troubles(
+            sites=sites,
+            tallies=tallies,
+            workers=workers,
+            failed_today=weeks.failed_today,
+        ),
+        forecasts=nearest_forecasts(sites, measured, most=NEAREST_LIMITS),
+        nearest_quotas=_nearest_quotas(tallies),
+        weeks=weeks,
+        saved=saved_lately(tallies, now=now),
         by_template=_clones(
             tallies.by_template, [(each.pk, each.name) for each in tallies.templates]
         ),
@@ -178,7 +204,7 @@ def installation(user: User) -> Installation:
             [(None, ""), *((team.pk, team.name) for team in tallies.teams)],
         ),
         days=days_to_ready(since=now - dt.timedelta(days=DAYS)),
-        clones_by_day=history.clones_by_day(since=first_day),
+        clones_by_day=history.clones_by_day(measured),
         failures_by_day=history.failures_by_day(days=DAYS),
         failures=failures,
         failures_count=failures[0].of_all if failures else 0,
@@ -188,10 +214,9 @@ def installation(user: User) -> Installation:
     )
 
 
-def _nearest_limits(sites: list[SiteLimits], tallies: Tallies) -> list[Limit]:
-    """Return what sites and teams will reach first; of people many are at theirs."""
-    limits = [limit for site in sites for limit in site.limits]
-    first = nearest([*limits, *team_limits(tallies)], most=NEAREST_LIMITS)
+def _nearest_quotas(tallies: Tallies) -> list[Limit]:
+    """Return what teams will reach first; of people many are at theirs."""
+    first = nearest(team_limits(tallies), most=NEAREST_QUOTAS)
     return [limit for limit in first if limit.percent]
 
 

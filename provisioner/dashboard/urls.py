@@ -37,7 +37,7 @@ register(
         title="Overview",
         section=Section.OVERVIEW,
         url_name="overview",
-        covers=("setup",),
+        covers=("setup", "savings"),
         is_for=administrators,
     ),
     Place(
@@ -171,6 +171,7 @@ urlpatterns: list[URLPattern] = [
     path("audit-log/", audit_log_views.audit_log, name="audit-log"),
     path("palette/", palette.command_palette, name="palette"),
     path("overview/", administration.overview, name="overview"),
+    path("savings/", administration.savings_list, name="savings-list"),
     path(
         "workspaces/",
         administration.admin_workspace_list,

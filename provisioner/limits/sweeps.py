@@ -142,6 +142,8 @@ def _keep_day(capacity: SiteCapacity) -> None:
             "logical_bytes": capacity.logical_bytes,
             "saved_bytes": capacity.saved_bytes,
             "clones": there.count(),
+            "volumes": capacity.volumes,
+            "provisioned_bytes": capacity.provisioned_bytes,
         },
     )
     if is_new:

@@ -60,6 +60,7 @@ class CountedTemplate(NamedTuple):
     state: str
     used_inodes: int | None
     actual_size_bytes: int | None
+    used_bytes: int | None
     snapshots: int
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import (
     Aggregate,
@@ -13,6 +14,7 @@ from django.db.models import (
     Exists,
     ExpressionWrapper,
     F,
+    Field,
     OuterRef,
     Q,
     QuerySet,
@@ -37,10 +39,18 @@ class Percentile(Aggregate):
     template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
 
     def __init__(
-        self, expression: Combinable, *, share: float, filter: Q | None = None
+        self,
+        expression: Combinable,
+        *,
+        share: float,
+        filter: Q | None = None,
+        output_field: Field[Any, Any] | None = None,
     ) -> None:
         super().__init__(
-            expression, share=share, filter=filter, output_field=DurationField()
+            expression,
+            share=share,
+            filter=filter,
+            output_field=output_field or DurationField(),
         )
 
 
@@ -77,6 +87,41 @@ def days_to_ready(*, since: dt.datetime) -> list[DayToReady]:
         )
         for row in rows
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waits:
+    """How long the workspaces of some time took; None where there were none."""
+
+    number: int
+    p50_seconds: float | None
+    p95_seconds: float | None
+
+
+def waits_between(*spans: tuple[dt.datetime, dt.datetime]) -> list[Waits]:
+    """Return how long workspaces took that became ready in each span, in one query."""
+    asked: dict[str, Any] = {}
+    for index, (since, until) in enumerate(spans):
+        within = Q(ended_at__gte=since, ended_at__lt=until)
+        asked[f"number_{index}"] = Count("pk", filter=within)
+        for share in (50, 95):
+            asked[f"p{share}_{index}"] = Percentile(
+                TOOK, share=share / 100, filter=within
+            )
+    earliest = min(since for since, _ in spans)
+    found = _provisioned().filter(ended_at__gte=earliest).aggregate(**asked)
+    return [
+        Waits(
+            number=found[f"number_{index}"],
+            p50_seconds=_seconds(found[f"p50_{index}"]),
+            p95_seconds=_seconds(found[f"p95_{index}"]),
+        )
+        for index in range(len(spans))
+    ]
+
+
+def _seconds(span: dt.timedelta | None) -> float | None:
+    return None if span is None else span.total_seconds()
 
 
 def usual_seconds(templates: Collection[Template]) -> dict[int, float]:

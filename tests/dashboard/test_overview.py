@@ -15,9 +15,11 @@ from django.utils import timezone
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot
 from provisioner.dashboard.queries import Space, installation
+from provisioner.dashboard.weeks import two_weeks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
+from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.sites.models import CapacityDay, SiteCapacity
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.ready_times import days_to_ready
@@ -71,6 +73,87 @@ def test_workspaces_are_counted_by_template_and_team(
     assert [one.name for one in it.by_template] == ["main"]
     assert it.by_template[0].unique_bytes == 3 * GIB
     assert "3 GiB" in page
+
+
+def test_it_answers_in_the_order_of_what_matters(as_admin: Client) -> None:
+    page = as_admin.get("/overview/").text
+    order = re.findall(r'<h2 id="([\w-]+)"', page)
+    assert order[:5] == ["troubles", "limits", "speed", "weeks", "savings"]
+
+
+def test_what_is_wrong_is_said_with_where_to_look(
+    as_admin: Client, failed: Workspace, admin: User
+) -> None:
+    Operation.objects.filter(pk=failed.operations.get().pk).update(
+        ended_at=timezone.now()
+    )
+    server = failed.site.perforce_server
+    perforce_server_pause(by=admin, server=server, reason="Disks.")
+
+    text = as_admin.get("/overview/").text
+    said = text[text.index('id="troubles"') :].partition("</section>")[0]
+
+    for sentence, link in (
+        (f"Perforce server {server} is paused: Disks.", "/perforce/"),
+        ("1 workspace has failed.", "/workspaces/?state=failed"),
+        ("1 operation failed in 24 hours.", "/operations/?state=failed"),
+    ):
+        assert f'<a href="{link}">{sentence}</a>' in said
+    assert f"Site {failed.site} was not measured lately" in said
+
+
+def test_a_full_aggregate_is_foreseen_and_comes_before_quotas(
+    as_admin: Client, ready: Workspace, alice: User
+) -> None:
+    alice.team = Team.objects.create(name="Rendering", max_workspaces=1)
+    alice.save()
+    site, today = ready.site, timezone.now().astimezone(dt.UTC).date()
+    SiteCapacity.objects.create(
+        site=site,
+        aggregate_size_bytes=100 * GIB,
+        aggregate_used_bytes=50 * GIB,
+        aggregate_available_bytes=50 * GIB,
+        measured_at=timezone.now(),
+    )
+    for ago in range(10):
+        CapacityDay.objects.create(
+            site=site,
+            day=today - dt.timedelta(days=ago),
+            size_bytes=100 * GIB,
+            used_bytes=(50 - ago) * GIB,
+            clones=1,
+        )
+    usable = 100 - site.free_percent
+
+    limits = as_admin.get("/overview/").text.partition('id="limits"')[2]
+
+    assert f"Full in {usable - 50} days at this rate" in limits
+    assert limits.index("Space of the aggregate") < limits.index("team Rendering")
+    assert "linear regression over daily samples of the last 28 days" in limits
+
+
+def test_this_week_is_compared_with_the_one_before(
+    admin: User, workspace: Workspace
+) -> None:
+    took(workspace, seconds=7)
+    days = {
+        1: [
+            CapacityDay(day=timezone.now().date() - dt.timedelta(days=ago), clones=n)
+            for ago, n in ((8, 3), (0, 5))
+        ]
+    }
+
+    weeks = two_weeks(now=timezone.now(), days=days)
+
+    changes = {change.title: change for change in weeks.changes}
+    made = changes["Workspaces made"]
+    assert (made.now_text, made.before_text, made.difference) == ("1", "0", "1 more")
+    assert changes["Workspaces retired"].difference == "the same"
+    assert changes["Clones"].difference == "2 more"
+    assert changes["Space used"].now_text == "not measured"
+    assert changes["Median time to ready"].now_text == "7.0 s"
+    assert changes["Median time to ready"].difference == ""
+    assert weeks.waits.p95_seconds == pytest.approx(7)
 
 
 def test_retired_workspaces_are_no_clones(admin: User, retired: Workspace) -> None:

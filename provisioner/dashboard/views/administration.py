@@ -10,8 +10,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.dashboard.queries import Installation, installation
+from provisioner.dashboard.savings import COLUMNS, savings, totals
+from provisioner.lib.tables import csv_lines
 from provisioner.limits.queries import limits_overview
-from provisioner.web.http import WebRequest, administrators_only
+from provisioner.web.http import WebRequest, administrators_only, csv_answer
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Level, Notice
 
@@ -23,6 +25,17 @@ def overview(request: WebRequest) -> HttpResponse:
     shown = installation(request.user)
     context = {"installation": shown, "notices": _notices(shown)}
     return render(request, "dashboard/overview.html", context)
+
+
+@require_safe
+@administrators_only
+def savings_list(request: WebRequest) -> HttpResponseBase:
+    """Show what clones save, by month and team, or send it as CSV."""
+    rows = savings(request.user)
+    if request.GET.get("as") == "csv":
+        return csv_answer("savings", csv_lines(COLUMNS, (row.cells for row in rows)))
+    months = totals(rows)
+    return render(request, "dashboard/savings.html", {"months": months})
 
 
 def _notices(shown: Installation) -> list[Notice]:

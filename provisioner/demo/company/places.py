@@ -164,6 +164,7 @@ def measure(
                 logical_bytes=int(used) + shared,
                 saved_bytes=shared,
                 clones=then,
+                volumes=max(volumes - clones + then, then),
             )
         )
         used *= 1 - studio.chance.uniform(0, 0.0056)

@@ -107,6 +107,8 @@ class Migration(migrations.Migration):
                 ('logical_bytes', models.BigIntegerField(null=True)),
                 ('saved_bytes', models.BigIntegerField(null=True)),
                 ('clones', models.PositiveIntegerField()),
+                ('volumes', models.PositiveIntegerField(help_text='All of the SVM, with those of others.', null=True)),
+                ('provisioned_bytes', models.BigIntegerField(null=True)),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='capacity_days', to='sites.site')),
             ],
             options={

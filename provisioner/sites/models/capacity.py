@@ -80,6 +80,10 @@ class CapacityDay(models.Model):
     logical_bytes = models.BigIntegerField(null=True)
     saved_bytes = models.BigIntegerField(null=True)
     clones = models.PositiveIntegerField()
+    volumes = models.PositiveIntegerField(
+        null=True, help_text="All of the SVM, with those of others."
+    )
+    provisioned_bytes = models.BigIntegerField(null=True)
 
     class Meta:
         ordering = ("day", "site")

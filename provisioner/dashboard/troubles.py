@@ -1,0 +1,109 @@
+"""What is wrong now, in the order in which it stops people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from provisioner.catalog.models import Template
+from provisioner.drift.queries import open_findings_number
+from provisioner.engine.models import Governor
+from provisioner.engine.workers import AliveWorker
+from provisioner.limits.queries import SiteLimits
+from provisioner.limits.tallies import Tallies
+from provisioner.web.notices import Level
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """A sentence about what is wrong, and the address of the page that shows it."""
+
+    sentence: str
+    url: str = ""
+    level: Level = Level.WARNING
+
+    @property
+    def icon(self) -> str:
+        return "failed" if self.level == Level.ERROR else "warning"
+
+
+def troubles(
+    *,
+    sites: Iterable[SiteLimits],
+    tallies: Tallies,
+    workers: Iterable[AliveWorker],
+    failed_today: int,
+) -> list[Trouble]:
+    """Return what is wrong beside missing workers, in two queries."""
+    return [
+        *(_of_worker(worker) for worker in workers if worker.clock_trouble),
+        *(_paused(row) for row in _paused_servers()),
+        *(_not_measured(site) for site in sites if site.is_stale),
+        *_failed(tallies),
+        *_counted(
+            failed_today,
+            ("operation failed in 24 hours", "operations failed in 24 hours"),
+            f"{reverse('operation-list')}?state=failed",
+        ),
+        *_counted(
+            open_findings_number(),
+            ("finding of drift is open", "findings of drift are open"),
+            reverse("drift"),
+        ),
+    ]
+
+
+def _of_worker(worker: AliveWorker) -> Trouble:
+    return Trouble(sentence=f"{worker.host}: {worker.clock_trouble}", level=Level.ERROR)
+
+
+def _paused_servers() -> Iterable[Governor]:
+    return Governor.objects.filter(paused_at__isnull=False).select_related("server")
+
+
+def _paused(row: Governor) -> Trouble:
+    return Trouble(
+        sentence=f"Perforce server {row.server} is paused: {row.paused_reason}",
+        url=reverse("perforce-server-list"),
+    )
+
+
+def _not_measured(site: SiteLimits) -> Trouble:
+    message = site.capacity.status_message
+    why = f": {message}" if message else ". Nobody is refused for lack of space."
+    return Trouble(
+        sentence=f"Site {site.site} was not measured lately{why}",
+        url=reverse("limit-list"),
+    )
+
+
+def _failed(tallies: Tallies) -> list[Trouble]:
+    failed_templates = sum(
+        template.state == Template.State.FAILED for template in tallies.templates
+    )
+    failed_workspaces = sum(tally.failed for tally in tallies.by_template.values())
+    return [
+        *_counted(
+            failed_templates,
+            ("template failed to build", "templates failed to build"),
+            f"{reverse('template-list')}?state=failed",
+            level=Level.ERROR,
+        ),
+        *_counted(
+            failed_workspaces,
+            ("workspace has failed", "workspaces have failed"),
+            f"{reverse('admin-workspace-list')}?state=failed",
+        ),
+    ]
+
+
+def _counted(
+    number: int, words: tuple[str, str], url: str, **look: Any
+) -> list[Trouble]:
+    if not number:
+        return []
+    said = words[0] if number == 1 else words[1]
+    return [Trouble(sentence=f"{number:,} {said}.", url=url, **look)]

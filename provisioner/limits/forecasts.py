@@ -1,0 +1,99 @@
+"""When limits will be reached at the rate of the last weeks.
+
+Only what a site is measured for each day has a rate: the space of its aggregate and the
+volumes of its SVM.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from provisioner.lib.limits import Limit, Overcommitted, SpaceLow, VolumeLimitReached
+from provisioner.lib.trends import FEWEST_DAYS, daily_growth, days_until
+from provisioner.limits.queries import SiteLimits
+from provisioner.sites.models import CapacityDay
+
+WINDOW = dt.timedelta(days=28)
+LONGEST_DAYS = 730
+_SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
+    SpaceLow.code: lambda day: day.used_bytes,
+    VolumeLimitReached.code: lambda day: day.volumes,
+    Overcommitted.code: lambda day: day.provisioned_bytes,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """A limit, and in how many days it is reached; None where nobody can say.
+
+    `samples` is the number of days that were measured, None where the limit is not
+    measured day by day.
+    """
+
+    limit: Limit
+    samples: int | None = None
+    growth: float | None = None
+
+    @property
+    def days(self) -> int | None:
+        limit = self.limit
+        if limit.used is None or limit.allowed is None:
+            return None
+        return days_until(limit.used, limit.allowed, growth=self.growth or 0)
+
+    @property
+    def is_soon(self) -> bool:
+        return self.days is not None and self.days <= WINDOW.days
+
+    @property
+    def sentence(self) -> str:
+        if self.days == 0:
+            return "Full now"
+        if self.samples is None:
+            return ""
+        if self.growth is None:
+            return f"No forecast: {self.samples} of {FEWEST_DAYS} days measured"
+        if self.days is None:
+            return "Not growing"
+        if self.days > LONGEST_DAYS:
+            return "Not within two years at this rate"
+        unit = "day" if self.days == 1 else "days"
+        return f"Full in {self.days} {unit} at this rate"
+
+
+def nearest_forecasts(
+    sites: Iterable[SiteLimits], days: Mapping[int, list[CapacityDay]], *, most: int
+) -> list[Forecast]:
+    """Return what sites run out of first: by the days left, then by the share used.
+
+    `days` are the newest days of each site, by its id.
+    """
+    forecasts = (
+        _forecast(limit, days.get(of_site.site.pk, []))
+        for of_site in sites
+        for limit in of_site.limits
+        if limit.percent
+    )
+    return nsmallest(most, forecasts, key=_nearness)
+
+
+def _nearness(forecast: Forecast) -> tuple[float, int]:
+    days = forecast.days
+    is_far = days is None or days > LONGEST_DAYS
+    return math.inf if is_far else float(days or 0), -(forecast.limit.percent or 0)
+
+
+def _forecast(limit: Limit, days: Iterable[CapacityDay]) -> Forecast:
+    sampled = _SAMPLED.get(limit.code)
+    if sampled is None:
+        return Forecast(limit=limit)
+    found = {
+        day.day: float(value) for day in days if (value := sampled(day)) is not None
+    }
+    newest = max(found, default=dt.date.min)
+    recent = {day: value for day, value in found.items() if newest - day < WINDOW}
+    return Forecast(limit=limit, samples=len(recent), growth=daily_growth(recent))

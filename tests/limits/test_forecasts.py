@@ -1,0 +1,80 @@
+"""When what a site has is used up, at the rate of the last weeks."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from provisioner.lib.limits import Limit
+from provisioner.limits.forecasts import Forecast, nearest_forecasts
+from provisioner.limits.queries import SiteLimits
+from provisioner.sites.models import CapacityDay, Site, SiteCapacity
+
+TODAY = dt.date(2026, 11, 25)
+SPACE = Limit(code="space_low", subject="munich", used=90, allowed=100, is_bytes=True)
+VOLUMES = Limit(code="volume_limit", subject="munich", used=500, allowed=1000)
+SNAPSHOTS = Limit(code="snapshot_limit", subject="main", used=1000, allowed=1023)
+
+
+def measured(days: int, *, used: int = 90, growth: int = 1) -> list[CapacityDay]:
+    return [
+        CapacityDay(
+            day=TODAY - dt.timedelta(days=ago),
+            used_bytes=used - growth * ago,
+            volumes=500,
+            clones=400,
+        )
+        for ago in reversed(range(days))
+    ]
+
+
+def forecasts(*limits: Limit, days: list[CapacityDay]) -> list[Forecast]:
+    site = Site(pk=1, name="munich")
+    of_site = SiteLimits(site=site, capacity=SiteCapacity(), limits=list(limits))
+    return nearest_forecasts([of_site], {1: days}, most=9)
+
+
+def test_what_is_full_first_comes_first_whatever_its_share_is() -> None:
+    found = forecasts(SNAPSHOTS, VOLUMES, SPACE, days=measured(28))
+
+    assert [one.limit for one in found] == [SPACE, SNAPSHOTS, VOLUMES]
+    assert [one.sentence for one in found] == [
+        "Full in 10 days at this rate",
+        "",
+        "Not growing",
+    ]
+    assert found[0].is_soon
+
+
+def test_six_days_give_no_forecast() -> None:
+    [six] = forecasts(SPACE, days=measured(6))
+    assert six.sentence == "No forecast: 6 of 7 days measured"
+    [seven] = forecasts(SPACE, days=measured(7))
+    assert seven.sentence == "Full in 10 days at this rate"
+
+
+def test_what_was_before_twenty_eight_days_does_not_count() -> None:
+    steep = measured(90, growth=1)
+    for day in steep[:-28]:
+        day.used_bytes = 0
+
+    [found] = forecasts(SPACE, days=steep)
+
+    assert found.samples == 28
+    assert found.days == 10
+
+
+def test_days_without_a_figure_are_no_samples() -> None:
+    days = measured(28)
+    for day in days[:-5]:
+        day.used_bytes = None
+    [found] = forecasts(SPACE, days=days)
+    assert found.days is None
+    assert found.sentence == "No forecast: 5 of 7 days measured"
+
+
+def test_what_is_full_says_so_and_years_are_no_date() -> None:
+    [full] = forecasts(SPACE._replace(used=100), days=measured(3))
+    assert full.sentence == "Full now"
+    [far] = forecasts(SPACE._replace(allowed=1000), days=measured(28))
+    assert far.sentence == "Not within two years at this rate"
+    assert not far.is_soon
