@@ -85,11 +85,50 @@ def test_records_of_opened_files_say_nothing_where_nothing_is_open(
 def test_revisions_above_and_below(
     ws: Workspace, sign: str, relation: str, which: int, expected: list[int]
 ) -> None:
-    if (sign, relation) == ("#", "="):
-        pytest.skip("a number of a revision needs no sign")
     number = which if sign == "#" else changes_of(ws)[which - 1]
     [found] = ws.p4.run("filelog", f"a{sign}{relation}{number}")
     assert found["rev"] == [str(each) for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("@>{0},@<={1}", [2]),
+        ("@>{0},<={1}", [2]),
+        ("@>={0},@<{2}", [2, 1]),
+        ("#>1,#<=2", [2]),
+        ("#2,#<3", [2]),
+        ("@{0},#2", [2, 1]),
+        ("@>={0},@<={2},@<{2},@>{0}", [2]),
+        ("#<=head", [3, 2, 1]),
+        ("#>1,#<=head", [3, 2]),
+        ("@={1}", [2]),
+    ],
+)
+def test_ranges_have_relations_too(
+    ws: Workspace, spec: str, expected: list[int]
+) -> None:
+    [found] = ws.p4.run("filelog", "a" + spec.format(*changes_of(ws)))
+    assert found["rev"] == [str(each) for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("#>head", "Can't yet do relative operations on '#head'"),
+        ("#<head", "Can't yet do relative operations on '#head'"),
+        ("#add", "the revision #add is not part of the lab"),
+        ("#1,#delete", "the revision #delete is not part of the lab"),
+        ("#x", "Invalid revision number 'x'"),
+        ("@1,@2,@3,@4,@5", "Unintelligible revision specification"),
+        ("@>=1,@>2020/01/01", "is not part of the lab"),
+    ],
+)
+def test_what_cannot_be_in_a_range_is_refused_by_name(
+    ws: Workspace, spec: str, said: str
+) -> None:
+    with pytest.raises(P4Exception, match=said):
+        ws.p4.run("files", f"a{spec}")
 
 
 def test_nothing_above_the_last_change(ws: Workspace) -> None:

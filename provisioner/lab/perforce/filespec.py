@@ -6,13 +6,14 @@ import calendar
 import os.path
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from provisioner.lab.perforce import case, paths
 from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.messages import CommandError, NotInLab
-from provisioner.lab.perforce.paths import RevisionSpec
+from provisioner.lab.perforce.paths import RevisionEnd, RevisionSpec
 from provisioner.lab.perforce.protections import Access
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specstore import find_spec
@@ -31,6 +32,8 @@ class Point:
     number: int = 0
     name: str = ""
 
+
+HEAD = Point(kind="head")
 
 # What to say when nothing is found at a revision of this kind.
 _NOTHING_AT = {
@@ -186,32 +189,56 @@ def local_argument(request: Request, name: str) -> str:
 
 
 def _points(request: Request, spec: RevisionSpec) -> tuple[Point | None, Point]:
-    """Return the lower end of a specifier, None without a range, and the upper one."""
-    if spec.upper is None:
-        return None, Point(kind="head")
-    point = _point(request, spec.upper)
-    if spec.relation:
-        return _relative(point, spec)
-    if point.kind == "change" and spec.upper[1].startswith("="):
-        return point, point
-    return None if spec.lower is None else _point(request, spec.lower), point
+    """Return the lower end of a specifier, None without a range, and the upper one.
 
+    Of several the first one is the lower end, unless it says otherwise.
 
-def _relative(point: Point, spec: RevisionSpec) -> tuple[Point | None, Point]:
-    """Return the ends of `@>n`, `@>=n`, `@<n` or `@<=n`, or of the same with `#`.
-
-    Source: the messages about revisions above and below those at a point in the
-    published client; "p4 help revisions" does not name them.
-
-    Raises: NotInLab for points that are no numbers.
+    Source: "Relative revisions" of "p4 help undoc".
     """
+    if not spec.ends:
+        return None, HEAD
+    if len(spec.ends) == 1 and not spec.ends[0].relation:
+        return None, _point(request, spec.ends[0])
+    lower, upper = list[Point](), list[Point]()
+    for index, end in enumerate(spec.ends):
+        relation = end.relation or ("<=" if index else ">=")
+        point = _related(request, end, relation)
+        is_whole = relation == "=" and point.kind in ("head", "shelf")
+        if relation[0] in "=>" and not is_whole:
+            lower.append(point)
+        if relation[0] in "=<":
+            upper.append(point)
+    return _of_several(max, spec, lower), _of_several(min, spec, upper) or HEAD
+
+
+def _related(request: Request, end: RevisionEnd, relation: str) -> Point:
+    """Return the point where `@>n` or `@<n` ends, or that of any other specifier.
+
+    Raises: CommandError 6247 beyond the head, NotInLab for points without numbers.
+    """
+    if relation == "=" and end.sign == "@" and end.value.isdecimal():
+        return _exactly(request, int(end.value))
+    point = _point(request, end)
+    if point.kind == "head" and relation not in ("=", "<=") and end.relation:
+        raise CommandError(6247, rev=f"#{end.value}")
+    if not end.relation or point.kind in ("head", "shelf"):
+        return point
     if point.kind not in _BEYOND:
-        raise NotInLab(f"{spec} of a {point.kind}")
-    away = {">": 1, "<": -1}.get(spec.relation, 0)
-    point = replace(point, number=point.number + away)
-    if spec.relation.startswith(">"):
-        return point, Point(kind="head")
-    return None, point
+        raise NotInLab(f"{end} of a {point.kind}")
+    away = {">": 1, "<": -1}.get(relation, 0)
+    return replace(point, number=point.number + away)
+
+
+def _of_several(
+    choose: Callable[..., Point], spec: RevisionSpec, points: list[Point]
+) -> Point | None:
+    """Return the narrowest of points of one kind; None for none.
+
+    Raises: NotInLab.
+    """
+    if len({point.kind for point in points}) > 1:
+        raise NotInLab(f"the range {spec}")
+    return choose(points, key=lambda point: point.number) if points else None
 
 
 # What is said when nothing is above a point, and when nothing is below it.
@@ -219,26 +246,25 @@ _BEYOND = {"change": (6533, 6544), "date": (6534, 6545), "number": (6537, 6548)}
 
 
 def _nothing_beyond(spec: RevisionSpec, point: Point) -> int | None:
-    if not spec.relation:
+    if len(spec.ends) != 1 or not spec.ends[0].relation or point.kind not in _BEYOND:
         return None
-    return _BEYOND[point.kind][spec.relation.startswith("<")]
+    relation = spec.ends[0].relation
+    return None if relation == "=" else _BEYOND[point.kind][relation.startswith("<")]
 
 
 _DATE = re.compile(r"(\d{4})/(\d\d?)/(\d\d?)(?:[: ](\d\d?):(\d\d)(?::(\d\d))?)?")
 
 
-def _point(request: Request, endpoint: tuple[str, str]) -> Point:
+def _point(request: Request, end: RevisionEnd) -> Point:
     """Look up one end of a revision specifier.
 
     Raises: CommandError 6245 when it names nothing.
     """
-    sign, value = endpoint
-    if sign == "#":
+    value = end.value
+    if end.sign == "#":
         return _number_point(request, value)
     if value.isdecimal():
         return Point(kind="change", number=int(value))
-    if value[0] == "=" and value[1:].isdecimal():
-        return _exactly(request, int(value[1:]))
     if value == "now":
         return Point(kind="date", number=int(time.time()))
     match = _DATE.fullmatch(value)
@@ -253,7 +279,7 @@ def _point(request: Request, endpoint: tuple[str, str]) -> Point:
         revision = label.text("Revision").strip('"')
         # A label that stands for a revision has no list of its own.
         if revision[:1] in ("@", "#") and revision[1:] != value:
-            return _point(request, (revision[0], revision[1:]))
+            return _point(request, RevisionEnd(revision[0], revision[1:]))
         return Point(kind="label", name=value)
     raise CommandError(6245, arg=value)
 

@@ -53,6 +53,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6244: (838998116, "%path% - must refer to client '%client%' or a depot."),
     6245: (822351973, "Invalid changelist/client/label/date '@%arg%'."),
     6246: (822155366, "Unintelligible revision specification '%arg%'."),
+    6247: (822155367, "Can't yet do relative operations on '%rev%'."),
     6258: (805378162, "Can't handle ^ (not) operator there."),
     6267: (822483067, "Access for user '%user%' has not been enabled by 'p4 protect'."),
     6344: (318773448, '%change% created[ with %workCount% open file(s)][ fixing %jobCount% job(s)].'),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from provisioner.lab.perforce import case
-from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.messages import CommandError, NotInLab
 
 _ESCAPES = {"%": "%25", "@": "%40", "#": "%23", "*": "%2A"}
 _UNESCAPES = {code: char for char, code in _ESCAPES.items()}
@@ -97,58 +97,66 @@ def _segment(text: str, *, is_last: bool) -> str:
     return "".join(regex)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RevisionSpec:
-    """What stands behind a file name.
+@dataclass(frozen=True)
+class RevisionEnd:
+    """One revision of a specifier: `@>=12` has a sign, a relation and a value.
 
-    `lower` and `upper` are (sign, text) pairs with the sign `#` or `@`; lower is None
-    unless a range was given; both are None for a bare name.
+    `relation` is "" where none was typed, else "<", "<=", "=", ">=" or ">".
     """
 
-    lower: tuple[str, str] | None = None
-    upper: tuple[str, str] | None = None
-    # "<", "<=", ">" or ">=" where it is `@>change`, or the like, of the upper point.
+    sign: str
+    value: str
     relation: str = ""
 
     def __str__(self) -> str:
-        if self.upper is None:
-            return ""
-        sign, value = self.upper
-        upper = f"{sign}{self.relation}{value}"
-        return f"{''.join(self.lower)},{upper}" if self.lower else upper
+        return f"{self.sign}{self.relation}{self.value}"
 
 
-_RELATION = re.compile(r"[#@](<=|>=|<|>)")
+@dataclass(frozen=True)
+class RevisionSpec:
+    """What stands behind a file name: no revision, one, or up to four as a range."""
+
+    ends: tuple[RevisionEnd, ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.ends))
+
+
+_MOST_ENDS = 4
+_RELATION = re.compile(r"<=|>=|<|>|=")
 _NUMBER_WORDS = frozenset({"head", "have", "none"})
+_ACTIONS = frozenset({"add", "edit", "delete", "branch", "integrate", "import"})
 
 
 def split_revision(argument: str) -> tuple[str, RevisionSpec]:
     """Split a file argument into the name and its revision specifier.
 
-    Raises: CommandError for a specifier that makes no sense.
+    Source: "p4 help revisions"; "Relative revisions" of "p4 help undoc".
+
+    Raises: CommandError for a specifier that makes no sense, NotInLab for actions.
     """
     match = re.search(r"[#@]", argument)
     if match is None:
         return argument, RevisionSpec()
     name, rest = argument[: match.start()], argument[match.start() :]
-    first, comma, second = rest.partition(",")
-    relation = _RELATION.match(first)
-    if relation is not None and not comma:
-        upper = _endpoint(first[0] + first[relation.end() :], sign=first[0])
-        return name, RevisionSpec(upper=upper, relation=relation[1])
-    lower = _endpoint(first, sign=first[0])
-    if not comma:
-        return name, RevisionSpec(upper=lower)
-    sign = second[0] if second[:1] in ("#", "@") else first[0]
-    if second[:1] not in ("#", "@"):
-        second = sign + second
-    return name, RevisionSpec(lower=lower, upper=_endpoint(second, sign=sign))
+    sign, ends = rest[0], []
+    for typed in rest.split(","):
+        text = typed if typed[:1] in ("#", "@") else sign + typed
+        sign = text[0]
+        ends.append(_end(text))
+    if len(ends) > _MOST_ENDS:
+        raise CommandError(6246, arg=rest)
+    return name, RevisionSpec(tuple(ends))
 
 
-def _endpoint(text: str, *, sign: str) -> tuple[str, str]:
-    value = text[1:]
+def _end(text: str) -> RevisionEnd:
+    sign, typed = text[0], text[1:]
+    relation = _RELATION.match(typed)
+    value = typed[relation.end() :] if relation else typed
     if not value or re.search(r"[#@]", value):
         raise CommandError(6246, arg=text)
+    if sign == "#" and value in _ACTIONS:
+        raise NotInLab(f"the revision {text}")
     if sign == "#" and value not in _NUMBER_WORDS and not value.isdecimal():
         raise CommandError(6161, rev=value)
-    return sign, value
+    return RevisionEnd(sign, value, relation[0] if relation else "")

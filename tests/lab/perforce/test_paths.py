@@ -9,7 +9,7 @@ from P4 import Map
 
 from provisioner.lab.perforce import paths
 from provisioner.lab.perforce.messages import CommandError
-from provisioner.lab.perforce.paths import RevisionSpec
+from provisioner.lab.perforce.paths import RevisionEnd, RevisionSpec
 from provisioner.lab.perforce.views import View, ViewLine
 from tests.lab.perforce.properties import patient
 
@@ -46,7 +46,8 @@ def test_the_second_end_of_a_range_takes_the_sign_of_the_first(
 ) -> None:
     for sign in "#@":
         _, revision = paths.split_revision(f"f{sign}{lower},{upper}")
-        expected = RevisionSpec(lower=(sign, str(lower)), upper=(sign, str(upper)))
+        ends = RevisionEnd(sign, str(lower)), RevisionEnd(sign, str(upper))
+        expected = RevisionSpec(ends)
         assert revision == expected
         assert paths.split_revision(f"f{revision}") == ("f", expected)
 
