@@ -54,6 +54,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+import webbrowser
 from pathlib import Path
 from typing import IO, Any, Dict, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -70,6 +71,7 @@ INTERRUPTED = 130
 HOLD_SECONDS = 30  # below what proxies usually allow an answer
 POLL_EVERY_SECONDS = 2  # where somebody watches
 ANSWER_WITHIN_SECONDS = 30
+COMPLETE_WITHIN_SECONDS = 3
 BLOCK_BYTES = 1024 * 1024
 LONGEST_PAUSE_SECONDS = 10.0
 MOVING = {"provisioning", "retiring", "restoring", "purging"}
@@ -84,6 +86,10 @@ FINDINGS = {
     "untracked": "Untracked",
     "unchecked": "Could not be compared",
 }
+# What sets colours is kept; whatever else a terminal would obey goes.
+COLOUR_OR_CONTROL = re.compile(
+    r"(\x1b\[[0-9;]*m)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
 UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
 
 Json = Dict[str, Any]
@@ -173,11 +179,12 @@ def plain(text: object) -> str:
 
 
 def local_time(iso: str | None) -> str:
-    """Return a moment in the time of this machine, "" where there is none."""
+    """Return a moment in the time of this machine, with its zone; "" for none."""
     if not iso:
         return ""
-    moment = dt.datetime.fromisoformat(iso.replace("Z", "+00:00"))
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+    moment = dt.datetime.fromisoformat(iso.replace("Z", "+00:00")).astimezone()
+    zone = moment.strftime("%z")
+    return f"{moment:%Y-%m-%d %H:%M} {zone[:3]}:{zone[3:5]}"
 
 
 def shell_lines(workspace: Json) -> str:
@@ -326,6 +333,7 @@ class Server:
     ) -> None:
         self.address = address
         self.patience = patience
+        self.answers_within = ANSWER_WITHIN_SECONDS
         self._authorization = authorization
         self._ask_again_seconds = 0.0
         try:
@@ -362,7 +370,7 @@ class Server:
                 url, data=data, headers=self._headers(data, key), method=method
             )
             try:
-                body = self._once(request, timeout=ANSWER_WITHIN_SECONDS + held)
+                body = self._once(request, timeout=self.answers_within + held)
                 # Held at our end, where the server holds too many answers already.
                 time.sleep(min(held, self._ask_again_seconds))
                 return body
@@ -753,7 +761,7 @@ def run_new(args: argparse.Namespace) -> None:
     # With its key the request is the same one, however often it is sent.
     key = args.key or str(uuid.uuid4())
     workspace = server.ask("POST", "workspaces", body=body, key=key)
-    if args.wait or args.export:
+    if args.wait is not False or args.export:
         workspace = server.settle(workspace, timeout=args.timeout)
         require(workspace, workspace["state"] == "ready")
     elif workspace["state"] in MOVING:
@@ -856,7 +864,7 @@ def run_retire(args: argparse.Namespace) -> None:
     workspace = server.change(
         workspace, "DELETE", done="workspace_retired", query=query
     )
-    if not args.no_wait:
+    if args.wait is not False:
         workspace = server.settle(workspace, timeout=args.timeout)
         operation = workspace["operation"]
         if workspace["state"] == "ready" and operation["state"] == "refused":
@@ -902,7 +910,7 @@ def run_restore(args: argparse.Namespace) -> None:
     workspace = server.change(
         workspace, "POST", "/restore", done="nothing_to_restore", body={}
     )
-    if not args.no_wait:
+    if args.wait is not False:
         workspace = server.settle(workspace, timeout=args.timeout)
         require(workspace, workspace["state"] == "ready")
     show(args, workspace)
@@ -984,7 +992,8 @@ def run_bisect(args: argparse.Namespace) -> None:
         bisection = begin_bisection(server, args)
     else:
         bisection = steer_bisection(server, args)
-    if args.wait:
+    waits_by_default = args.what not in ("show", "stop")
+    if waits_by_default if args.wait is None else args.wait:
         bisection = follow_bisection(server, bisection, timeout=args.timeout)
         require_found(bisection)
     if args.json:
@@ -1221,7 +1230,7 @@ def delete_template(server: Server, args: argparse.Namespace, template: Json) ->
     operation = server.ask("DELETE", f"templates/{template['id']}")
     line, ends = ProgressLine(), time.monotonic() + args.timeout
     try:
-        while operation["state"] == "running" and not args.no_wait:
+        while operation["state"] == "running" and args.wait is not False:
             if time.monotonic() > ends:
                 raise Stop(UNDER_WAY, f"{template['name']} is still being deleted.")
             line.say(f"{template['name']}: being deleted")
@@ -1307,6 +1316,257 @@ def show_snapshot(args: argparse.Namespace, snapshot: Json) -> None:
     print_rows(rows)
 
 
+# --- sites, pages, logs
+
+
+def run_sites(args: argparse.Namespace) -> None:
+    """List sites; to who is no administrator, those of the templates they may use."""
+    server = server_of(args)
+    try:
+        found = server.ask("GET", "sites")["results"]
+    except Stop as stop:
+        if stop.body.get("code") != "not_allowed":
+            raise
+        found = sites_of_templates(server)
+    if args.json:
+        print_json(found)
+        return
+    heading = ["NAME", "TITLE", "PERFORCE", "STATE", "HOSTS"]
+    print_table([heading, *map(site_row, found)])
+
+
+def sites_of_templates(server: Server) -> list[Json]:
+    templates = all_pages(server, "templates", {"limit": 200})
+    return [{"name": name} for name in sorted({each["site"] for each in templates})]
+
+
+def site_row(site: Json) -> list[str]:
+    names = ("name", "title", "perforce_server", "health")
+    cells = [site.get(name, "-") for name in names]
+    return [plain(cell) for cell in (*cells, ", ".join(site.get("hosts", [])) or "-")]
+
+
+def run_open(args: argparse.Namespace) -> None:
+    """Print the address of a page, and open it where there is a screen."""
+    server = server_of(args)
+    page = ""
+    if args.template is not None:
+        page = f"templates/{find_template(server, args)['id']}/"
+    elif args.workspace is not None:
+        page = f"workspaces/{server.find(args.workspace)['id']}/"
+    address = f"{server.address}/{page}"
+    if args.json:
+        print_json({"url": address})
+        return
+    print(address)
+    has_screen = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    if has_screen or sys.platform in ("darwin", "win32"):
+        webbrowser.open(address)
+
+
+def run_logs(args: argparse.Namespace) -> None:
+    """Print what a step printed: its end, all of it, or what comes as it comes."""
+    server = server_of(args)
+    where = f"operations/{operation_to_read(server, args)}"
+    query: Json = {}
+    if args.step is not None:
+        query["step"] = args.step
+    if args.all:
+        query["offset"] = 0
+    try:
+        piece = print_log(server, where, query, args)
+    except KeyboardInterrupt:
+        raise Stop(INTERRUPTED, "Interrupted. The work goes on.") from None
+    if args.json:
+        return
+    if piece["step"] is None:
+        tell("Nothing was printed so far.")
+    elif piece["ending"]:
+        tell(f"{piece['title']}: {piece['ending']}")
+    if args.follow and piece["operation_state"] not in ("running", "succeeded"):
+        operation = server.ask("GET", where)
+        raise Stop(FAILED, operation["status_message"] or "It failed.", operation)
+
+
+def operation_to_read(server: Server, args: argparse.Namespace) -> int:
+    """Return the id of the operation that was meant, the newest where several are.
+
+    Raises: Stop where there is none.
+    """
+    if args.operation is not None:
+        return int(args.operation)
+    if args.template is not None:
+        template = find_template(server, args)
+        query = {"template": template["id"], "limit": 1}
+        newest = server.ask("GET", "operations", query=query)["results"]
+        name = template["name"]
+    elif args.workspace is not None:
+        workspace = server.find(args.workspace)
+        newest = [workspace["operation"]] if workspace["operation"] else []
+        name = workspace["name"]
+    else:
+        raise Stop(USAGE, "Name a workspace, or give --template or --operation.")
+    if not newest:
+        raise Stop(NOT_FOUND, f"Nothing was done with {name} so far.")
+    return int(newest[0]["id"])
+
+
+def print_log(
+    server: Server, where: str, query: Json, args: argparse.Namespace
+) -> Json:
+    """Print a log, and with --follow those of later steps; return the last piece."""
+    shown = None
+    while True:
+        piece = server.ask("GET", f"{where}/log", query=query)
+        print_piece(
+            piece, args, is_first=shown is None, is_other=piece["step"] != shown
+        )
+        shown = piece["step"]
+        is_over = piece["operation_state"] != "running"
+        if shown is None:
+            if is_over or not args.follow:
+                return piece
+            query["offset"] = 0
+            time.sleep(POLL_EVERY_SECONDS)
+            continue
+        query = {"step": shown, "offset": piece["next_offset"]}
+        query["attempt"] = piece["attempt"]
+        if not piece["is_last"]:
+            continue
+        if not args.follow or (not piece["is_running"] and (args.step or is_over)):
+            return piece
+        time.sleep(POLL_EVERY_SECONDS)
+        if not piece["is_running"]:
+            current = server.ask("GET", f"{where}/log")
+            if current["step"] != shown:
+                query = {"step": current["step"], "offset": 0}
+
+
+def print_piece(
+    piece: Json, args: argparse.Namespace, *, is_first: bool, is_other: bool
+) -> None:
+    if args.json:
+        print(json.dumps(piece, ensure_ascii=False), flush=True)
+        return
+    if is_other and args.follow:
+        tell(f"{piece['title']}:")
+    if is_first and piece["offset"] > 0:
+        tell(f"{piece['offset']:,} bytes come before: --all prints them.")
+    write_log(piece["text"])
+
+
+def write_log(text: str) -> None:
+    """Write what a command printed; to a terminal, with no control but colours."""
+    if sys.stdout.isatty():
+        text = COLOUR_OR_CONTROL.sub(lambda found: found[1] or "", text)
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+# --- completion
+
+
+SHELLS = {
+    "bash": """_cloneyard() {
+    local IFS=$'\\n'
+    COMPREPLY=($("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" \
+        2>/dev/null))
+}
+complete -o default -F _cloneyard cloneyard
+""",
+    "zsh": """#compdef cloneyard
+_cloneyard() {
+    local -a found
+    found=("${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    [[ -n $found ]] && compadd -a found || _files
+}
+compdef _cloneyard cloneyard
+""",
+    "fish": """function __cloneyard
+    set -l typed (commandline -opc) (commandline -ct)
+    $typed[1] complete -- $typed[2..] 2>/dev/null
+end
+complete -c cloneyard -f -a '(__cloneyard)'
+""",
+}
+"""What each shell evaluates, so that it asks this program what a word could become."""
+
+
+def run_completion(args: argparse.Namespace) -> None:
+    sys.stdout.write(SHELLS[args.shell])
+
+
+def run_complete(args: argparse.Namespace) -> None:
+    """Print what the last of these words could become, a line each."""
+    *before, begun = args.words or [""]
+    for candidate in candidates(before, begun):
+        if candidate.startswith(begun):
+            print(candidate)
+
+
+def candidates(before: list[str], begun: str) -> list[str]:
+    """Return what may follow some words; nothing where the server does not say."""
+    verbs = next(
+        action.choices
+        for action in make_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    verb = next((each for each in before if each in verbs), None)
+    if verb is None:
+        return sorted(each for each in verbs if each != "complete")
+    actions = verbs[verb]._actions
+    options = {name: each for each in actions for name in each.option_strings}
+    if begun.startswith("-"):
+        return sorted(options)
+    rest = before[before.index(verb) + 1 :]
+    expected = options.get(rest[-1]) if rest else None
+    if expected is None or expected.nargs == 0:
+        expected = next_positional(actions, options, rest)
+    if expected is None:
+        return []
+    return [str(each) for each in expected.choices or names_of(expected.dest, rest)]
+
+
+def next_positional(
+    actions: list[argparse.Action], options: dict[str, argparse.Action], rest: list[str]
+) -> argparse.Action | None:
+    """Return which argument without an option comes after these words."""
+    takes_value = [False, *(w in options and options[w].nargs != 0 for w in rest)]
+    count = sum(
+        not word.startswith("-") and not is_value
+        for word, is_value in zip(rest, takes_value)
+    )
+    positionals = [each for each in actions if not each.option_strings]
+    return positionals[count] if count < len(positionals) else None
+
+
+def names_of(kind: str, rest: list[str]) -> list[str]:
+    """Return the names of what the server has of a kind; [] where it does not answer.
+
+    Somebody waits for these while they type: it is asked once, and not for long.
+    """
+    if kind == "what" and not rest:  # of “bisect”
+        return [*names_of("template", rest), *sorted(VERDICTS), "show", "stop"]
+    try:
+        args = argparse.Namespace(server=None, ca_file=None, patience=0)
+        server = server_of(args)
+        server.answers_within = COMPLETE_WITHIN_SECONDS
+        if kind == "workspace":
+            query = {"owner": owner_of(server), "limit": 200, "retired": "false"}
+            return names(server.ask("GET", "workspaces", query=query))
+        if kind == "template":
+            return names(server.ask("GET", "templates", query={"limit": 200}))
+        if kind == "site":
+            return [each["name"] for each in sites_of_templates(server)]
+    except Stop:
+        pass
+    return []
+
+
+def names(page: Json) -> list[str]:
+    return sorted({plain(each["name"]) for each in page["results"]})
+
+
 # --- the command line itself
 
 
@@ -1336,6 +1596,21 @@ def make_parser() -> Parser:
     waiting = Parser(add_help=False)
     waiting.add_argument(
         "--timeout", metavar="SPAN", type=span, default=3600, help="wait so long (1h)"
+    )
+    asking = Parser(add_help=False, parents=[waiting])
+    either = asking.add_mutually_exclusive_group()
+    either.add_argument(
+        "--wait",
+        action="store_const",
+        const=True,
+        help="until it is done; the default, except to show or stop",
+    )
+    either.add_argument(
+        "--no-wait",
+        dest="wait",
+        action="store_const",
+        const=False,
+        help="only ask for it",
     )
     exporting = Parser(add_help=False)
     exporting.add_argument(
@@ -1368,7 +1643,7 @@ def make_parser() -> Parser:
         action="store_true",
         help="keep a token from CLONEYARD_TOKEN or standard input instead",
     )
-    new = add("new", run_new, "make a workspace of a template", waiting, exporting)
+    new = add("new", run_new, "make a workspace of a template", asking, exporting)
     new.add_argument("template", type=word, help="its name or its id")
     new.add_argument("--name", type=word, help="the workspace's; else made up")
     new.add_argument("--site", type=word, help="where several have that template")
@@ -1378,7 +1653,6 @@ def make_parser() -> Parser:
     new.add_argument("--quality", choices=["built", "tested"])
     new.add_argument("--snapshot", type=word, help="its name or its id")
     new.add_argument("--lease", metavar="SPAN", type=span, help="how long: 8h")
-    new.add_argument("--wait", action="store_true", help="until it is ready")
     new.add_argument(
         "--key", type=request_key, help="the same key gives the same workspace"
     )
@@ -1400,7 +1674,7 @@ def make_parser() -> Parser:
     extend.add_argument(
         "span", nargs="?", type=span, help="from now, as 8h; else as usual"
     )
-    retire = add("retire", run_retire, "take a workspace back", one, waiting)
+    retire = add("retire", run_retire, "take a workspace back", one, asking)
     unsaved = retire.add_mutually_exclusive_group()
     unsaved.add_argument(
         "--rescue",
@@ -1417,9 +1691,7 @@ def make_parser() -> Parser:
         const="discard",
         help="throw away what is not submitted",
     )
-    restore = add(
-        "restore", run_restore, "bring a workspace back from the trash", one, waiting
-    )
+    add("restore", run_restore, "bring a workspace back from the trash", one, asking)
     rescue = add(
         "rescue", run_rescue, "list or download what was rescued of a workspace", one
     )
@@ -1435,7 +1707,7 @@ def make_parser() -> Parser:
         "bisect",
         run_bisect,
         "find the first bad change of a template, or say what one is",
-        waiting,
+        asking,
     )
     bisect.add_argument(
         "what",
@@ -1454,15 +1726,38 @@ def make_parser() -> Parser:
         help="its exit code decides: 0 is good, 125 cannot be told, 1 to 127 is bad",
     )
     bisect.add_argument("--site", type=word, help="where several have that template")
-    bisect.add_argument(
-        "--wait", action="store_true", help="until it is found, or you are asked"
+    logs = add("logs", run_logs, "print what the steps of an operation printed")
+    logs.add_argument("workspace", nargs="?", type=word, help="its name or its id")
+    logs.add_argument("--template", type=word, help="of its newest build instead")
+    logs.add_argument("--site", type=word, help="where several have that template")
+    logs.add_argument("--operation", metavar="ID", type=int, help="of this one instead")
+    logs.add_argument("--step", type=word, help="such as build; else the current one")
+    logs.add_argument(
+        "-f",
+        "--follow",
+        action="store_true",
+        help="go on until it has ended; the exit code says how",
     )
+    logs.add_argument("--all", action="store_true", help="from the beginning")
+    opening = add("open", run_open, "open the page of a workspace, or the first page")
+    opening.add_argument("workspace", nargs="?", type=word, help="its name or its id")
+    opening.add_argument("--template", type=word, help="the page of a template instead")
+    opening.add_argument("--site", type=word, help="where several have that template")
+    add("sites", run_sites, "list sites")
+    completion = add(
+        "completion", run_completion, "print what makes a shell complete words"
+    )
+    completion.add_argument("shell", choices=sorted(SHELLS))
+    # Shells call it.
+    complete = verbs.add_parser("complete", add_help=False)
+    complete.add_argument("words", nargs="*")
+    complete.set_defaults(run=run_complete)
     at_site = Parser(add_help=False)
     at_site.add_argument("--site", type=word, help="where several have that template")
     templates = add("templates", run_templates, "list templates")
     templates.add_argument("--archived", action="store_true", help="archived ones")
     template = add(
-        "template", run_template, "show, change or delete a template", at_site, waiting
+        "template", run_template, "show, change or delete a template", at_site, asking
     )
     template.add_argument(
         "what",
@@ -1492,8 +1787,6 @@ def make_parser() -> Parser:
     snapshot.add_argument("id", type=int, help="the snapshot's")
     snapshot.add_argument("text", nargs="?", help="the label, or the notes")
     snapshot.add_argument("--reason", default="", help="why, which people read")
-    for sub in (retire, restore, template):
-        sub.add_argument("--no-wait", action="store_true", help="only ask for it")
     return parser
 
 

@@ -137,7 +137,7 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
         client_type=terms.client_type,
         wants_reconcile=request.wants_reconcile,
         pool=pool,
-        cold_reason=cold_reason,
+        cold_reason=cold_reason or "",
         uid=by.uid,
         gid=by.gid,
         p4_user=by.perforce_name,

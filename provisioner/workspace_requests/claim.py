@@ -171,10 +171,14 @@ def why_cold(
     client_type: str,
     wants_reconcile: bool,
     now: dt.datetime,
-) -> Workspace.ColdReason:
-    """Return why a workspace has to be made, where no member could be locked."""
+) -> Workspace.ColdReason | None:
+    """Return why a workspace has to be made, where no member could be locked.
+
+    None: the template has no pools, so nobody expects one.
+    """
     if pool is None:
-        return Reason.NO_POOL
+        has_others = Pool.objects.filter(template=template).exists()
+        return Reason.NO_POOL if has_others else None
     if wants_reconcile:
         return Reason.RECONCILE
     if snapshot != default_snapshot(template):

@@ -14,12 +14,13 @@ from tests.support.proxy import LOSE, Between
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+BEGIN = ("bisect", "main", "--good", "100", "--bad", "150")
+
+
 def test_a_bisection_is_begun_decided_and_found(
     command_line: CommandLine, snapshot: Snapshot, between: Between
 ) -> None:
-    begun = printed(
-        command_line.run(*["bisect", "main", "--good", "100", "--bad", "150", "--json"])
-    )
+    begun = printed(command_line.run(*BEGIN, "--json", "--no-wait"))
     bisection = Bisection.objects.get(pk=begun["id"])
     number = str(bisection.pk)
     late = command_line.run("bisect", "show", number, "--wait", "--timeout", "0s")
@@ -31,11 +32,12 @@ def test_a_bisection_is_begun_decided_and_found(
     ended_with(asked, cloneyard.UNDER_WAY, saying=f"cloneyard bisect good {number}")
     # The second verdict comes with the number of its change, though an answer was lost.
     between.plan = [LOSE]
-    first = command_line.run("bisect", "bad", number, "--server", between.address)
+    words = ("bisect", "bad", number, "--no-wait")
+    first = command_line.run(*words, "--server", between.address)
     assert "Trying again" in first.stderr
     assert "Change 105 is being tried" in first.stdout
-    command_line.run("bisect", "good", number)
-    found = command_line.run("bisect", "good", number, "--wait", "--json")
+    command_line.run("bisect", "good", number, "--no-wait")
+    found = command_line.run("bisect", "good", number, "--json")
 
     shown = printed(found)
     assert shown["first_bad"]["change"] == 111
@@ -49,7 +51,7 @@ def test_a_bisection_is_begun_decided_and_found(
 def test_what_was_stopped_is_a_failure_to_who_waits(
     command_line: CommandLine, snapshot: Snapshot
 ) -> None:
-    words = ("bisect", "main", "--good", "100", "--bad", "150", "--run", "make test")
+    words = (*BEGIN, "--run", "make test", "--no-wait")
     begun = printed(command_line.run(*words, "--json"))
     assert begun["command"] == "make test"
     number = str(begun["id"])

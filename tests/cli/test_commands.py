@@ -51,7 +51,7 @@ def test_new_says_what_lay_ready_what_that_saved_and_why_another_did_not(
     filled(make_pool(snapshot.template, alice, size=1))
 
     warm = command_line.run("new", "main", "--purpose", "ci", "--export")
-    cold = command_line.run("new", "main", "--purpose", "ci")
+    cold = command_line.run("new", "main", "--purpose", "ci", "--no-wait")
 
     assert warm.stdout.startswith("export P4CLIENT=")
     assert "It lay ready in a warm pool: making it had taken 12.0 s" in warm.stderr
@@ -137,7 +137,7 @@ def test_new_asks_for_what_was_said(
 ) -> None:
     ran = command_line.run(
         *("new", "main", "--name", "mine", "--purpose", "build", "--lease", "8h"),
-        *("--snapshot", snapshot.name, "--key", "build 7", "--json"),
+        *("--snapshot", snapshot.name, "--key", "build 7", "--json", "--no-wait"),
     )
     other = command_line.run("new", "main", "--key", "build 7")
 
@@ -157,7 +157,8 @@ def test_a_request_whose_answer_was_lost_makes_one_workspace(
 ) -> None:
     between.plan = [LOSE]
 
-    ran = command_line.run("new", "main", "--json", "--server", between.address)
+    words = ("new", "main", "--json", "--no-wait")
+    ran = command_line.run(*words, "--server", between.address)
 
     assert printed(ran)["id"] == Workspace.objects.get().pk
     assert "Trying again in 1 s." in ran.stderr

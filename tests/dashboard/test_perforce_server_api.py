@@ -35,7 +35,7 @@ def workspaces(alice: User, snapshot: Snapshot) -> list[Workspace]:
 def test_it_says_what_runs_and_what_waits(
     workspaces: list[Workspace], api_as_admin: APIClient
 ) -> None:
-    [server] = api_as_admin.get("/api/v1/perforce-servers").json()
+    [server] = api_as_admin.get("/api/v1/perforce-servers").json()["results"]
 
     assert (server["limit"], server["is_paused"], server["paused_at"]) == (
         1,

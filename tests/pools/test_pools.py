@@ -219,7 +219,16 @@ def test_nobody_else_gets_one(pool: Pool, alice: User) -> None:
     got = workspace_create(by=alice, template=pool.template, purpose="ci")
 
     assert (got.is_warm, got.cold_reason, got.pool) == (False, "no_pool", None)
+    assert "There is no warm pool of this kind" in got.start_sentence
     assert len(members(pool, READY)) == 3
+
+
+def test_where_there_are_no_pools_nobody_hears_of_them(
+    template: Template, snapshot: Snapshot, alice: User
+) -> None:
+    got = workspace_create(by=alice, template=template)
+
+    assert got.start_sentence == "It was made when it was asked for."
 
 
 @pytest.mark.parametrize(

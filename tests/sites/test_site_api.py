@@ -15,12 +15,12 @@ pytestmark = pytest.mark.django_db
 
 def test_it_says_what_the_last_test_found(api_as_admin: APIClient) -> None:
     site: Site = SiteFactory.create(name="munich-1")
-    [before] = api_as_admin.get("/api/v1/sites").json()
+    [before] = api_as_admin.get("/api/v1/sites").json()["results"]
     assert (before["health"], before["reports"]) == ("unknown", [])
 
     site_test(by=User.objects.get(username="admin"), site=site)
 
-    [after] = api_as_admin.get("/api/v1/sites").json()
+    [after] = api_as_admin.get("/api/v1/sites").json()["results"]
     assert (after["name"], after["health"]) == ("munich-1", "failed")
     web, worker, _ = after["reports"]
     outcomes = {check["name"]: check["found"] for check in web["checks"]}

@@ -84,6 +84,10 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
     machines_waiting = serializers.IntegerField()
 
 
+class PerforceServerListSerializer(serializers.Serializer[Any]):
+    results = PerforceServerSerializer(many=True)
+
+
 class PauseSerializer(serializers.Serializer[Any]):
     reason = Text(
         max_length=LONGEST_REASON, help_text="People whose work waits read it."
@@ -103,13 +107,13 @@ class PerforceServerViewSet(ShortListViewSet):
     @described(
         "Look at Perforce servers",
         "What runs on each, what waits for a slot, and whether it is paused.",
-        ok=PerforceServerSerializer(many=True),
+        ok=PerforceServerListSerializer,
         refused=[403],
         operation_id="perforce_servers_list",
     )
     def list(self, request: Request) -> Response:
-        servers = slots_for(self.user)
-        return Response(PerforceServerSerializer(servers, many=True).data)
+        found = {"results": slots_for(self.user)}
+        return Response(PerforceServerListSerializer(found).data)
 
     @described(
         "Pause a Perforce server",

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
+from django.http import Http404
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
+from provisioner.engine.api.logs import (
+    LogQuery,
+    LogSerializer,
+    PrintedPiece,
+    printed_piece,
+)
 from provisioner.engine.api.shapes import OperationListQuery, OperationSerializer
+from provisioner.engine.logs import of_steps
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
 
@@ -36,3 +47,37 @@ class OperationViewSet(ApiViewSet):
     @described("Look at an operation", ok=OperationSerializer, refused=[404])
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
+
+    @described(
+        "Read what a step printed",
+        "Without `offset` the end of it; then go on at `next_offset` until `is_last`. "
+        "While `is_running`, more may come: ask again every few seconds. Without "
+        "`step`, of the step that people want first: what runs, what failed, what "
+        "ended last.",
+        ok=LogSerializer,
+        parameters=[LogQuery],
+        refused=[400, 404],
+        operation_id="operations_log",
+    )
+    @action(detail=True)
+    def log(self, request: Request, pk: int) -> Response:
+        asked = self.read_query(LogQuery)
+        return Response(LogSerializer(self._printed(pk, asked)).data)
+
+    def _printed(self, pk: int, asked: dict[str, Any]) -> PrintedPiece:
+        """Raises: Http404."""
+        overview = of_steps.find_operation(self.user, pk=pk)
+        if overview is None:
+            raise Http404
+        name = asked.get("step")
+        if name is None:
+            step = of_steps.step_to_read(overview)
+            if step is None:
+                return PrintedPiece(operation=overview.operation)
+            name = step.name
+        log = of_steps.find_step_log(self.user, operation_pk=pk, step=name)
+        if log is None:
+            raise Http404
+        return printed_piece(
+            log, offset=asked.get("offset"), attempt=asked.get("attempt")
+        )

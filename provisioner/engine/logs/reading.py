@@ -56,7 +56,9 @@ def read_log(path: Path) -> LogPiece | None:
     return _between(path, max(size - PIECE_BYTES, 0), size, whole_lines=True)
 
 
-def read_from(path: Path, *, offset: int) -> LogPiece | None:
+def read_from(
+    path: Path, *, offset: int, at_most: int = PIECE_BYTES
+) -> LogPiece | None:
     """Return the piece that begins exactly at an offset. None: there is no log.
 
     Pieces end at line ends where there are any, and never within a character. A log
@@ -66,7 +68,7 @@ def read_from(path: Path, *, offset: int) -> LogPiece | None:
     if size is None:
         return None
     start = offset if offset <= size else 0
-    return _between(path, start, start + PIECE_BYTES)
+    return _between(path, start, start + at_most)
 
 
 def read_before(

@@ -60,7 +60,7 @@ _WORKSPACE: dict[str, Any] = {
     "max_inodes": None,
     "start": {
         "warm": False,
-        "cold_because": "no_pool",
+        "cold_because": None,
         "seconds_saved": None,
         "sentence": "It was made when it was asked for.",
     },

@@ -114,7 +114,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     start = serializers.SerializerMethodField(
         help_text="Whether it lay ready in a warm pool when it was asked for; "
         "`cold_because` is one of no_pool, reconcile, other_snapshot, pool_renewed, "
-        "pool_resting and pool_empty."
+        "pool_resting and pool_empty; null for a template without pools."
     )
     lease = serializers.SerializerMethodField()
     operation = serializers.SerializerMethodField()

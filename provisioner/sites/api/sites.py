@@ -58,6 +58,10 @@ class SiteSerializer(serializers.Serializer[Any]):
     reports = ConnectionReportSerializer(many=True, source="connection.reports")
 
 
+class SiteListSerializer(serializers.Serializer[Any]):
+    results = SiteSerializer(many=True)
+
+
 class SiteViewSet(ShortListViewSet):
     """For administrators: sites and what the last tests found."""
 
@@ -67,9 +71,10 @@ class SiteViewSet(ShortListViewSet):
     @described(
         "Look at sites",
         "How each is, as last tested at /sites/: nothing is asked of ONTAP now.",
-        ok=SiteSerializer(many=True),
+        ok=SiteListSerializer,
         refused=[403],
         operation_id="sites_list",
     )
     def list(self, request: Request) -> Response:
-        return Response(SiteSerializer(sites_for(self.user), many=True).data)
+        found = {"results": sites_for(self.user)}
+        return Response(SiteListSerializer(found).data)
