@@ -240,6 +240,7 @@ API: dict[str, dict[str, Verb]] = {
     "bisection-stop": {"post": CHANGE},
     "operation-list": {"get": VISIT},
     "operation-detail": {"get": SEE},
+    "operation-log": {"get": VISIT},
     "limit-list": {"get": ADMINISTER},
     "perforce-server-list": {"get": ADMINISTER},
     "perforce-server-pause": {"post": ADMINISTER},

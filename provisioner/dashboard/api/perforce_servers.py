@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -84,6 +85,7 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
     machines_waiting = serializers.IntegerField()
 
 
+@extend_schema_serializer(many=False)
 class PerforceServerListSerializer(serializers.Serializer[Any]):
     results = PerforceServerSerializer(many=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -58,6 +59,7 @@ class SiteSerializer(serializers.Serializer[Any]):
     reports = ConnectionReportSerializer(many=True, source="connection.reports")
 
 
+@extend_schema_serializer(many=False)
 class SiteListSerializer(serializers.Serializer[Any]):
     results = SiteSerializer(many=True)
 
