@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Case, Value, When
 
 from provisioner.accounts.models import User
+from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.rows import with_words, words_of
+from provisioner.sites.models import Site
+from provisioner.sites.queries import sites_matching
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 
@@ -23,15 +27,18 @@ LARGEST_ID = 2**63 - 1
 class Found:
     """What a person may see that has the letters in its name."""
 
-    workspaces: list[Workspace]
     templates: list[Template]
+    workspaces: list[Workspace]
     operations: list[Operation]
+    people: list[User]
+    sites: list[Site]
 
 
 def found(user: User, text: str) -> Found:
     """Return what matches all words of a text, a person's own before others'.
 
     A number names an operation, too. Without a text, workspaces are one's own alone.
+    People and sites are for administrators, where a text names them.
     """
     workspaces = workspaces_visible_to(user).exclude(state=Workspace.State.RETIRED)
     if not words_of(text):
@@ -46,7 +53,19 @@ def found(user: User, text: str) -> Found:
         workspaces=[shown[pk] for (pk,) in keys if pk in shown],
         templates=list(templates.order_by("name")[:SHOWN]),
         operations=_operations(user, text.strip()),
+        **_of_administrators(user, text),
     )
+
+
+def _of_administrators(user: User, text: str) -> dict[str, Any]:
+    if not (user.is_administrator and words_of(text)):
+        return {"people": [], "sites": []}
+    active = User.objects.filter(is_active=True).exclude(username=SYSTEM_USERNAME)
+    people = with_words(active, text, "username", "email").select_related("team")
+    return {
+        "people": list(people.order_by("username")[:SHOWN]),
+        "sites": list(sites_matching(user, text=text).order_by("name")[:SHOWN]),
+    }
 
 
 def _operations(user: User, text: str) -> list[Operation]:

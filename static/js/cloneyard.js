@@ -78,44 +78,57 @@
     log().scrollTop = log().scrollHeight;
   });
 
-  // Ctrl-K: a few letters lead to any page. Arrows move, Enter takes the first.
+  // Ctrl-K: a few letters lead to any page. Arrows move, Enter takes what is marked.
   const palette = document.getElementById("palette");
-  let opensFirst = false;
+  let opensMarked = false;
   const places = () => [...palette.querySelectorAll(".places a")];
+  const markedPlace = () => palette.querySelector(".places [aria-selected=true]");
 
   function openPalette() {
     if (palette.open) return;
-    opensFirst = false;
+    opensMarked = false;
     palette.showModal();
     const letters = palette.querySelector("input");
     letters.select();
     htmx.trigger(letters, "palette");
   }
 
+  function markPlace(place) {
+    markedPlace()?.setAttribute("aria-selected", "false");
+    const letters = palette.querySelector("input");
+    if (!place) return letters.removeAttribute("aria-activedescendant");
+    place.setAttribute("aria-selected", "true");
+    place.scrollIntoView({ block: "nearest" });
+    letters.setAttribute("aria-activedescendant", place.id);
+  }
+
   function moveInPalette(event) {
-    const stops = [palette.querySelector("input"), ...places()];
-    const at = stops.indexOf(document.activeElement);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) {
+    const all = places();
+    if (step && all.length) {
       event.preventDefault();
-      stops[(at + step + stops.length) % stops.length].focus();
-    } else if (event.key === "Enter" && at === 0) {
+      const at = all.indexOf(markedPlace());
+      markPlace(all[(at + step + all.length) % all.length]);
+    } else if (event.key === "Enter" && event.target.matches("input")) {
       event.preventDefault();
-      opensFirst = true;
-      openFirstResult();
+      opensMarked = true;
+      openMarkedPlace();
     }
   }
 
   // Who types and presses Enter at once means what they typed, not what is shown yet.
-  function openFirstResult() {
+  function openMarkedPlace() {
     const shown = palette.querySelector(".places");
     const isCurrent = shown?.dataset.for === palette.querySelector("input").value;
-    if (opensFirst && isCurrent) places()[0].click();
+    if (opensMarked && isCurrent) markedPlace().click();
   }
 
   if (palette) {
-    palette.addEventListener("htmx:afterSettle", openFirstResult);
-    palette.addEventListener("input", () => (opensFirst = false));
+    palette.addEventListener("htmx:afterSettle", () => {
+      markPlace(markedPlace());
+      openMarkedPlace();
+    });
+    palette.addEventListener("input", () => (opensMarked = false));
     for (const key of document.querySelectorAll("[data-palette-key]")) {
       key.textContent = /Mac/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
       key.hidden = false;

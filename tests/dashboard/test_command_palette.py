@@ -9,9 +9,13 @@ from pytest_django import DjangoAssertNumQueries
 from provisioner.accounts.models import Team, User
 from provisioner.dashboard.views.palette import places_for
 from provisioner.engine.models import Operation
+from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from tests.support.factories import UserFactory
+from provisioner.workspaces.states import set_workspace_state
+from tests.support.behind import known_to_be_behind
+from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.requests import workspace_create
+from tests.support.workspaces import end
 
 
 def titles(user: User, text: str) -> list[str]:
@@ -48,7 +52,7 @@ def test_an_administrator_finds_everything(admin: User, workspace: Workspace) ->
     operation = workspace.operations.get()
 
     assert titles(admin, "hers") == ["hers"]
-    assert titles(admin, "alice") == ["hers"]
+    assert titles(admin, "alice") == ["hers", "alice"]
     assert f"Provision hers ({operation.pk})" in titles(admin, str(operation.pk))
     assert titles(admin, "audit") == ["Audit log"]
 
@@ -89,3 +93,117 @@ def test_it_takes_few_queries(
 ) -> None:
     with django_assert_max_num_queries(3):
         places_for(alice, text="7")
+    with django_assert_max_num_queries(5):
+        places_for(alice, text="@7")
+    with django_assert_max_num_queries(3):
+        places_for(alice, text="retire")
+
+
+def test_templates_come_first_and_the_first_is_marked(
+    as_alice: Client, alice: User, workspace: Workspace
+) -> None:
+    workspace_create(by=alice, template=workspace.template, name="main-2")
+
+    assert titles(alice, "main") == ["main", "main-2"]
+    part = as_alice.get("/palette/?q=main", headers={"HX-Request": "true"}).text
+    assert part.count('aria-selected="true"') == 1
+    assert part.index('aria-selected="true"') < part.index("main-2")
+    assert "aria-selected" not in as_alice.get("/palette/?q=main").text
+
+
+def test_people_and_sites_are_for_administrators(
+    admin: User, alice: User, workspace: Workspace
+) -> None:
+    site = workspace.site
+
+    assert titles(admin, site.name) == [site.name]
+    assert titles(alice, site.name) == []
+    assert "alice" in titles(admin, "alice")
+    assert "alice" not in titles(alice, "alice")
+
+
+# --- what contains a change
+
+
+def kinds(user: User, text: str) -> dict[str, str]:
+    return {place.title: place.kind for place in places_for(user, text=text)}
+
+
+def test_a_change_leads_to_what_contains_it(
+    alice: User, carol: User, workspace: Workspace
+) -> None:
+    known_to_be_behind(workspace.snapshot, "bob")
+    newer = SnapshotFactory.create(template=workspace.template, change=101)
+
+    assert kinds(alice, "@101") == {
+        "main": "template, a snapshot at change 101 contains @101"
+    }
+    workspace_create(
+        by=alice, template=workspace.template, name="newer", snapshot=newer
+    )
+    assert kinds(alice, " @101 ")["newer"] == "workspace at change 101, contains it"
+    assert "newer" not in kinds(carol, "@101")
+    assert kinds(alice, "@102") == {}, "nothing of it is in the view"
+
+
+def test_a_change_that_no_snapshot_has_says_so(
+    alice: User, workspace: Workspace
+) -> None:
+    known_to_be_behind(workspace.snapshot, "bob")
+
+    said = "template, no snapshot contains @101 yet"
+    assert kinds(alice, "@101") == {"main": said}
+
+
+def test_a_change_from_before_a_template_was_followed_is_not_certain(
+    as_alice: Client, alice: User, workspace: Workspace
+) -> None:
+    assert kinds(alice, "@99") == {
+        "main": "template, a snapshot at change 100; whether its view has @99 is "
+        "unknown",
+        "hers": "workspace at change 100, is as new",
+    }
+    assert kinds(alice, "@101") == {}
+    page = as_alice.get("/palette/", {"q": "@101"}).text
+    assert "is known to contain change 101" in page
+
+
+# --- actions by words
+
+
+def places(user: User, text: str) -> dict[str, str]:
+    return {place.title: place.url for place in places_for(user, text=text)}
+
+
+def test_a_verb_and_a_name_lead_to_the_page_that_asks(
+    as_alice: Client, alice: User, ready: Workspace
+) -> None:
+    address = f"/workspaces/{ready.pk}/"
+
+    assert next(iter(places(alice, "retire her"))) == "Retire hers"
+    assert places(alice, "Retire hers")["Retire hers"] == f"{address}retire/"
+    assert places(alice, "extend hers")["Extend hers"] == f"{address}#lease"
+    assert places(alice, "ret")["Retire hers"] == f"{address}retire/"
+    assert 'id="lease"' in as_alice.get(address).text
+    assert places(alice, "restore hers") == {}, "it is not in the trash"
+
+
+def test_what_is_in_the_trash_can_be_restored_or_destroyed(
+    alice: User, ready: Workspace
+) -> None:
+    end(workspace_retire(by=alice, workspace=ready), Operation.State.SUCCEEDED)
+    ready.refresh_from_db()
+    set_workspace_state(ready, Workspace.State.TRASHED)
+
+    assert list(places(alice, "restore")) == ["Restore hers"]
+    address = f"/workspaces/{ready.pk}/purge/"
+    assert places(alice, "purge hers")["Destroy hers"] == address
+    assert "Retire hers" not in places(alice, "retire")
+
+
+def test_verbs_are_for_what_somebody_may_change(
+    admin: User, carol: User, ready: Workspace
+) -> None:
+    assert "Retire hers" not in places(carol, "retire hers")
+    assert "Retire hers" in places(admin, "retire hers")
+    assert "Retire hers" not in places(admin, "retire"), "only where it is named"

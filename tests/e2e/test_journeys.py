@@ -80,10 +80,10 @@ def test_from_a_template_to_a_workspace_and_back(
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="History")).to_be_visible()
     page.get_by_role("link", name="Command palette").click()
-    expect(page.get_by_role("dialog").get_by_role("link")).not_to_have_count(0)
+    marked = page.get_by_role("dialog").get_by_role("option", selected=True)
+    expect(marked).to_contain_text(workspace.template.name)
     page.keyboard.press("ArrowDown")
-    focused = page.get_by_role("dialog").get_by_role("link", name=workspace.name)
-    expect(focused).to_be_focused()
+    expect(marked).to_contain_text(workspace.name)
     page.keyboard.press("Enter")
     expect_state(page, "Ready")
 

@@ -1,7 +1,8 @@
-"""The command palette: to a page, a workspace, a template or an operation."""
+"""The command palette: to what has a name, what contains a change, and to actions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.http import HttpResponse
@@ -12,6 +13,10 @@ from django.views.decorators.vary import vary_on_headers
 
 from provisioner.accounts.models import User
 from provisioner.dashboard import palette
+from provisioner.dashboard.containing import Holding, holding
+from provisioner.dashboard.palette import LARGEST_ID
+from provisioner.dashboard.palette_actions import deeds, is_verb
+from provisioner.lib.rows import words_of
 from provisioner.web.http import WebRequest
 
 LONGEST_TEXT = 100
@@ -67,40 +72,100 @@ def command_palette(request: WebRequest) -> HttpResponse:
     text = request.GET.get("q", "")[:LONGEST_TEXT]
     page = "dashboard/_places.html" if request.htmx else "dashboard/palette.html"
     places = places_for(request.user, text=text)
-    return render(request, page, {"text": text, "places": places})
+    change = change_meant(text)
+    context = {"text": text, "places": places, "change": change}
+    return render(request, page, context)
 
 
 def places_for(user: User, *, text: str) -> list[Place]:
-    """Return what matches, workspaces first."""
-    found = palette.found(user, text)
-    return [
-        *(
-            Place(
+    """Return what matches: the first is what Enter takes.
+
+    "@" and a number ask what contains a change. A verb to its last letter comes before
+    what has it in its name; one that was only begun comes last.
+    """
+    words = words_of(text)
+    if (change := change_meant(text)) is not None:
+        return list(_containing(user, change))
+    verbs = [
+        Place(title=deed.title, kind="action", url=deed.verb.url_for(deed.workspace))
+        for deed in deeds(user, words)
+    ]
+    comes_first = bool(words) and is_verb(words[0])
+    found = [*_rows(user, text), *_pages(user, words=text.casefold().split())]
+    return [*verbs, *found] if comes_first else [*found, *verbs]
+
+
+def change_meant(text: str) -> int | None:
+    """Return the change that a text such as @1840013 names, None for other texts."""
+    number = text.strip().removeprefix("@")
+    is_named = text.strip().startswith("@") and number.isascii() and number.isdecimal()
+    return int(number) if is_named and int(number) <= LARGEST_ID else None
+
+
+def _containing(user: User, change: int) -> Iterator[Place]:
+    found = holding(user, change)
+    for each in found:
+        yield Place(
+            title=each.template.heading,
+            kind=_kind_of(each, change),
+            url=reverse("template-detail", args=[each.template.pk]),
+        )
+    for each in found:
+        word = "contains it" if each.is_certain else "is as new"
+        for workspace in each.workspaces:
+            yield Place(
                 title=workspace.name,
-                kind=f"workspace of {workspace.owner.username}, "
-                f"{workspace.get_state_display().lower()}",
+                kind=f"workspace at change {workspace.snapshot.change}, {word}",
                 url=reverse("workspace-detail", args=[workspace.pk]),
             )
-            for workspace in found.workspaces
-        ),
-        *(
-            Place(
-                title=template.heading,
-                kind="archived template" if template.is_archived else "template",
-                url=reverse("template-detail", args=[template.pk]),
-            )
-            for template in found.templates
-        ),
-        *(
-            Place(
-                title=f"{operation} ({operation.pk})",
-                kind="operation",
-                url=reverse("operation-detail", args=[operation.pk]),
-            )
-            for operation in found.operations
-        ),
-        *_pages(user, words=text.casefold().split()),
-    ]
+
+
+def _kind_of(each: Holding, change: int) -> str:
+    """Say which snapshots of a template contain a change."""
+    if not each.snapshots:
+        return f"template, no snapshot contains @{change} yet"
+    newest, number = each.snapshots[0].change, len(each.snapshots)
+    at, contain = f"{number} snapshots up to", "contain"
+    if number == 1:
+        at, contain = "a snapshot at", "contains"
+    if each.is_certain:
+        return f"template, {at} change {newest} {contain} @{change}"
+    return f"template, {at} change {newest}; whether its view has @{change} is unknown"
+
+
+def _rows(user: User, text: str) -> Iterator[Place]:
+    """Yield what has the words in its name, templates first."""
+    found = palette.found(user, text)
+    for template in found.templates:
+        kind = "archived template" if template.is_archived else "template"
+        yield Place(
+            title=template.heading,
+            kind=kind,
+            url=reverse("template-detail", args=[template.pk]),
+        )
+    for workspace in found.workspaces:
+        yield Place(
+            title=workspace.name,
+            kind=f"workspace of {workspace.owner.username}, "
+            f"{workspace.get_state_display().lower()}",
+            url=reverse("workspace-detail", args=[workspace.pk]),
+        )
+    for person in found.people:
+        yield Place(
+            title=person.username,
+            kind=f"person, team {person.team}" if person.team else "person",
+            url=reverse("person-detail", args=[person.pk]),
+        )
+    for site in found.sites:
+        yield Place(
+            title=str(site), kind="site", url=reverse("site-detail", args=[site.pk])
+        )
+    for operation in found.operations:
+        yield Place(
+            title=f"{operation} ({operation.pk})",
+            kind="operation",
+            url=reverse("operation-detail", args=[operation.pk]),
+        )
 
 
 def _pages(user: User, *, words: list[str]) -> list[Place]:

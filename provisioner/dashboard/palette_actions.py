@@ -1,0 +1,124 @@
+"""What can be done by words: a verb, and the name of what it is done to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from provisioner.accounts.models import User
+from provisioner.lib.rows import with_words
+from provisioner.workspaces.models import LEASED, Workspace
+from provisioner.workspaces.queries import workspaces_visible_to
+
+State = Workspace.State
+SHORTEST_VERB = 3
+SHOWN = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb:
+    """Something that is done to a workspace in some states, on a page that asks first.
+
+    `anchor` is where its form is on that page. `words` are what people type for it.
+    """
+
+    words: tuple[str, ...]
+    label: str
+    states: tuple[str, ...]
+    url_name: str
+    anchor: str = ""
+
+    def url_for(self, workspace: Workspace) -> str:
+        return reverse(self.url_name, args=[workspace.pk]) + self.anchor
+
+
+VERBS = (
+    Verb(
+        words=("retire", "delete", "remove"),
+        label="Retire",
+        states=LEASED,
+        url_name="workspace-retire",
+    ),
+    Verb(
+        words=("extend", "renew"),
+        label="Extend",
+        states=LEASED,
+        url_name="workspace-detail",
+        anchor="#lease",
+    ),
+    Verb(
+        words=("restore", "undelete"),
+        label="Restore",
+        states=(State.TRASHED,),
+        url_name="workspace-detail",
+    ),
+    Verb(
+        words=("purge", "destroy"),
+        label="Destroy",
+        states=(State.TRASHED,),
+        url_name="workspace-purge",
+    ),
+    Verb(
+        words=("share",),
+        label="Share",
+        states=(State.READY, State.PROVISIONING, State.FAILED),
+        url_name="workspace-detail",
+        anchor="#shares",
+    ),
+    Verb(
+        words=("keep",),
+        label="Keep",
+        states=LEASED,
+        url_name="workspace-keep",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deed:
+    """A verb with what it would be done to."""
+
+    verb: Verb
+    workspace: Workspace
+
+    @property
+    def title(self) -> str:
+        return f"{self.verb.label} {self.workspace.name}"
+
+
+def deeds(user: User, words: list[str]) -> Iterator[Deed]:
+    """Yield what a verb and the words after it can mean; nothing without a verb.
+
+    Without further words they are about a person's own workspaces alone, and so are
+    all of people who administer nothing: nobody else changes them. One query.
+    """
+    verbs = verbs_meant(words[0]) if words else []
+    if not verbs:
+        return
+    text = " ".join(words[1:])
+    asks_for_others = user.is_administrator and bool(text)
+    workspaces = workspaces_visible_to(user)
+    if not asks_for_others:
+        workspaces = workspaces.filter(owner=user)
+    states = {state for verb in verbs for state in verb.states}
+    named = with_words(workspaces.filter(state__in=states), text, "name")
+    rows = list(named.order_by("name")[:SHOWN])
+    for verb in verbs:
+        for workspace in rows:
+            if workspace.state in verb.states:
+                yield Deed(verb=verb, workspace=workspace)
+
+
+def verbs_meant(word: str) -> list[Verb]:
+    """Return the verbs that a word is, or that it begins."""
+    word = word.casefold()
+    if len(word) < SHORTEST_VERB:
+        return []
+    return [verb for verb in VERBS if any(w.startswith(word) for w in verb.words)]
+
+
+def is_verb(word: str) -> bool:
+    """Say whether a word is a verb to its last letter."""
+    return any(word.casefold() in verb.words for verb in VERBS)
