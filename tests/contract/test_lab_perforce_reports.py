@@ -223,23 +223,6 @@ def test_an_empty_view_stays_empty(ws: Workspace) -> None:
     assert ws.p4.fetch_client()["View"] == [f"//depot/... //{ws.name}/..."]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("-dash", 6148),
-        ("with,comma", 6629),
-        ("with%percent", 6786),
-        ("two words", 4140),
-    ],
-)
-def test_names_that_a_client_cannot_have(
-    ws: Workspace, name: str, message: int
-) -> None:
-    ws.p4.input = f"Client: {name}\nRoot: {ws.root}\nView:\n"
-    assert refused(ws.p4, "client", "-i") == message
-    assert "Error in client" in str(ws.p4.errors[0]) or message != 4140
-
-
 @pytest.mark.parametrize("line", ["//depot/...", "//depot/... //ws/... more"])
 def test_a_view_line_has_two_words(ws: Workspace, line: str) -> None:
     ws.p4.input = f"Client: {ws.name}\nRoot: {ws.root}\nView:\n\t{line}\n"

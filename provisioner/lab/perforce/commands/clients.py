@@ -15,6 +15,7 @@ from provisioner.lab.perforce.commands.forms import (
 )
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.holdings import opened_by
+from provisioner.lab.perforce.identifiers import check_identifier
 from provisioner.lab.perforce.kinds import check_bound, server_of_new_clients
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.paths import pattern_matches
@@ -167,7 +168,9 @@ def _save(request: Request) -> None:
     name = fields.get("Client", "")
     assert isinstance(name, str)
     database = request.state.database
-    _check_name(request, name)
+    if not name:
+        raise refused("client", "Missing required field 'Client'.")
+    check_identifier(database, kind="client", name=name)
     check_bound(request, name)
     old = find_spec(database, kind="client", name=name)
     if find_spec(database, kind="unloaded", name=name):
@@ -195,31 +198,6 @@ def _save(request: Request) -> None:
         _check_may_change(request, old, fields)
     changed = save_spec(database, kind="client", name=name, fields=fields)
     request.say(6370 if changed else 6371, domainType="Client", domainName=name)
-
-
-# What a name must not have, with the message that says so.
-_FORBIDDEN = (
-    (6151, ("@", "#")),
-    (6155, ("...", "*", "%%")),
-    (6152, ("/",)),
-    (6629, (",",)),
-    (6786, ("%",)),
-)
-
-
-def _check_name(request: Request, name: str) -> None:
-    if not name:
-        raise refused("client", "Missing required field 'Client'.")
-    if name.isdecimal():
-        raise CommandError(6156, id=name)
-    if name.startswith("-"):
-        raise CommandError(6148, id=name)
-    for number, marks in _FORBIDDEN:
-        if any(mark in name for mark in marks):
-            raise CommandError(number, id=name)
-    for kind in ("depot", "label"):
-        if find_spec(request.state.database, kind=kind, name=name):
-            raise refused("client", f"{name} is already the name of a {kind}.")
 
 
 def _complete_options(fields: Fields) -> str:

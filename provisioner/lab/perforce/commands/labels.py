@@ -10,6 +10,7 @@ from provisioner.lab.perforce.commands.forms import day, form_date, read_form, r
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
 from provisioner.lab.perforce.holdings import have_in
+from provisioner.lab.perforce.identifiers import check_identifier
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.request import Request
@@ -37,6 +38,7 @@ def spec_command(
             raise refused(definition.kind, f"Missing required field '{key}'.")
         _check_owner(request, definition, name)
         database = request.state.database
+        check_identifier(database, kind=definition.kind, name=name)
         is_new = find_spec(database, kind=definition.kind, name=name) is None
         changed = save_spec(database, kind=definition.kind, name=name, fields=fields)
         if definition is GROUP:
@@ -186,6 +188,7 @@ def tag(request: Request) -> None:
     database = request.state.database
     is_new = bool(name) and find_spec(database, kind="label", name=name) is None
     if is_new and not (request.has("d") or request.has("n")):
+        check_identifier(database, kind="label", name=name)
         fields: Fields = {"Label": name, **_new_label(request)}
         save_spec(database, kind="label", name=name, fields=fields)
     _tag(request, only_had=False)

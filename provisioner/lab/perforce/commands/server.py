@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from provisioner.lab.perforce.commands.forms import day, read_form, refused
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.identifiers import check_identifier
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import DEPOT
@@ -78,9 +79,7 @@ def _save_depot(request: Request) -> None:
         raise refused(
             "depot", "Only local, stream and unload depots are part of the lab."
         )
-    for kind in ("client", "label"):
-        if find_spec(request.state.database, kind=kind, name=name):
-            raise refused("depot", f"{name} is already the name of a {kind}.")
+    check_identifier(request.state.database, kind="depot", name=name)
     old = find_spec(request.state.database, kind="depot", name=name)
     fresh = new_depot_fields(name, owner=request.user)
     fields = {**fresh, **fields, "Date": old.text("Date") if old else fresh["Date"]}

@@ -10,6 +10,7 @@ from provisioner.lab.perforce.commands.forms import (
     refused,
 )
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.identifiers import check_identifier
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.request import Request
@@ -108,6 +109,7 @@ def _save(request: Request) -> None:
     fields.setdefault("Type", "standard")
     fields.setdefault("AuthMethod", "perforce")
     database = request.state.database
+    check_identifier(database, kind="user", name=name)
     changed = save_spec(database, kind="user", name=name, fields=fields)
     if password.strip("*"):
         auth.set_password_hash(database, user=name, password_hash=auth.md5(password))
