@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 60.0
-SETTLED_WITHIN_SECONDS = 3600.0
+STOPS_WITHIN_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 5.0
 
 IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
@@ -230,14 +230,19 @@ def _settle_when_heard(
 ) -> Step | None:
     """Keep what a step did, however long the database is away: a build takes hours.
 
-    Where another has followed meanwhile, its attempt counts.
+    A worker that is told to stop gives up a minute later. Where another has followed
+    meanwhile, its attempt counts.
     """
-    gives_up_at = time.monotonic() + SETTLED_WITHIN_SECONDS
+    is_stopping = context.additional_context.get("is_stopping", lambda: False)
+    gives_up_at: float | None = None
     for tries in count():
         try:
             return _settle_success(context, step, result)
         except DATABASE_WENT_AWAY as error:
-            if time.monotonic() > gives_up_at or context.should_abort():
+            if gives_up_at is None and is_stopping():
+                gives_up_at = time.monotonic() + STOPS_WITHIN_SECONDS
+            is_late = gives_up_at is not None and time.monotonic() > gives_up_at
+            if is_late or context.should_abort():
                 raise
             log.warning("step_done_but_not_kept_yet", error=str(error))
             time.sleep(min(wait_before(tries), LONGEST_PAUSE_SECONDS))

@@ -8,10 +8,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
+import psycopg
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import OperationalError, connection
@@ -19,6 +20,7 @@ from django.db.models import F
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Job
 
 from provisioner.catalog.actions.templates import template_build
@@ -585,6 +587,52 @@ def test_a_command_outlives_an_absence_of_the_database(
     assert ended.get().state == Operation.State.SUCCEEDED, worker.last_lines(count=30)
     assert (template.path / "runs").read_text() == "begun\n"
     assert operation.steps.get(name="build").attempt == 1
+
+
+class Night:
+    """A night in which the database says nothing: an hour goes by at each look."""
+
+    def __init__(self, database: psycopg.Connection[Any]) -> None:
+        self.database = database
+        self.hours = 0
+
+    def monotonic(self) -> float:
+        self.hours += 1
+        return self.hours * 3600.0
+
+    def sleep(self, seconds: float) -> None:
+        if self.monotonic() > 8 * 3600:
+            self.database.rollback()
+
+
+@pytest.mark.parametrize("is_stopping", [False, True])
+def test_what_a_step_did_is_kept_after_a_night_without_the_database(
+    step: Step, monkeypatch: pytest.MonkeyPatch, is_stopping: bool
+) -> None:
+    """Unless its worker is told to stop, which then ends."""
+    context = JobContext(
+        app=app,
+        job=Job(id=1, queue="host", lock=None, queueing_lock=None, task_name="step"),
+        start_timestamp=0.0,
+        abort_reason=lambda: None,
+        additional_context={"is_stopping": lambda: is_stopping},
+    )
+    parameters = connector_params()
+    parameters.pop("context", None)
+    with psycopg.connect(**parameters) as other, connection.cursor() as cursor:
+        night = Night(other)
+        monkeypatch.setattr(tasks, "time", night)
+        other.execute("SELECT FROM engine_operation FOR UPDATE")
+        cursor.execute("SET lock_timeout = 20")
+        expected = pytest.raises(OperationalError) if is_stopping else nullcontext()
+        with expected:
+            tasks._settle_when_heard(context, step, {"kept": True})
+        other.rollback()
+        cursor.execute("RESET lock_timeout")
+
+    assert (night.hours > 8) == (not is_stopping)
+    step.refresh_from_db()
+    assert step.result == ({} if is_stopping else {"kept": True})
 
 
 def settled(workspace: Workspace) -> str:

@@ -164,7 +164,7 @@ class Working:
             delete_jobs="successful",
             worker_middleware=[in_its_name],
             install_signal_handlers=False,
-            additional_context={"pool": pool},
+            additional_context={"pool": pool, "is_stopping": self._told.is_set},
         )
 
     async def _show_that_we_hear(self) -> None:
