@@ -41,8 +41,14 @@ BY_ADDRESS = 200
 BY_NAME_WHERE_MANY_FAILED = 3
 # Each costs a hash that is slow on purpose, so not even that is without an end.
 BY_ADDRESS_AT_MOST = 2000
-# Whoever has one IPv6 address has as many as they like of its network.
+# Whoever has one IPv6 address has as many as they like of its network, and who has
+# a connection of their own may have 65,536 such networks. Neighbours share those of
+# some providers, so the wider network has more tries.
 IPV6_NETWORK_BITS = 64
+IPV6_WIDER_BITS = 48
+BY_NAME_AND_WIDER = 20
+BY_WIDER = 1000
+BY_WIDER_AT_MOST = 10_000
 
 
 class TooManyAttempts(Exception):
@@ -67,11 +73,16 @@ class TooManyAtOnce(Exception):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt, counted already; `succeeded` takes it back."""
+    """One attempt, counted already; `succeeded` takes it back.
+
+    `wider` is the wider network of an IPv6 address; of others, the address again.
+    """
 
     name_and_address: str
+    name_and_wider: str
     name: str
     address: str
+    wider: str
     known: str
 
     def succeeded(self) -> None:
@@ -80,11 +91,11 @@ class Attempt:
             cursor.execute(
                 "UPDATE accounts_signinattempts SET count = greatest(0, count - 1) "
                 "WHERE key = ANY(%s)",
-                [[self.name, self.address]],
+                [[self.name, self.address, self.wider]],
             )
             cursor.execute(
-                "DELETE FROM accounts_signinattempts WHERE key = %s",
-                [self.name_and_address],
+                "DELETE FROM accounts_signinattempts WHERE key = ANY(%s)",
+                [[self.name_and_address, self.name_and_wider]],
             )
         SignInAttempts.objects.update_or_create(
             key=self.known,
@@ -99,18 +110,26 @@ def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
 
     Raises: TooManyAttempts.
     """
-    address = _network_of(client_address(request))
+    said = client_address(request)
+    address = _network_of(said, bits=IPV6_NETWORK_BITS)
+    wider = _network_of(said, bits=IPV6_WIDER_BITS)
     name = name.strip().casefold()
     attempt = Attempt(
         name_and_address=_key("both", name, address),
+        name_and_wider=_key("both", name, wider),
         name=_key("name", name),
         address=_key("address", address),
+        wider=_key("address", wider),
         known=_key("known", name, address),
     )
     now = timezone.now()
-    both = _counted([attempt.name_and_address], now=now)
-    _refuse_beyond({attempt.name_and_address: BY_NAME_AND_ADDRESS}, both, now=now)
-    counted = both | _counted([attempt.name, attempt.address], now=now)
+    both = _counted([attempt.name_and_address, attempt.name_and_wider], now=now)
+    limits = {
+        attempt.name_and_wider: BY_NAME_AND_WIDER,
+        attempt.name_and_address: BY_NAME_AND_ADDRESS,
+    }
+    _refuse_beyond(limits, both, now=now)
+    counted = both | _counted([attempt.name, attempt.address, attempt.wider], now=now)
     if not SignInAttempts.objects.filter(key=attempt.known, ends_at__gt=now).exists():
         _refuse_beyond(_limits_of_newcomers(attempt, counted), counted, now=now)
     SignInAttempts.objects.filter(ends_at__lte=now).delete()
@@ -122,13 +141,16 @@ Counted = dict[str, tuple[int, dt.datetime]]
 
 def _limits_of_newcomers(attempt: Attempt, counted: Counted) -> dict[str, int]:
     """Return how often who has not signed in from there lately may try."""
-    have_many_failed = counted[attempt.address][0] > BY_ADDRESS
+    many_failed_near = counted[attempt.wider][0] > BY_WIDER
+    many_failed = many_failed_near or counted[attempt.address][0] > BY_ADDRESS
+    few = BY_NAME_WHERE_MANY_FAILED
+    # What is no IPv6 address has one network: its limits come last.
     return {
         attempt.name: BY_NAME,
+        attempt.wider: BY_WIDER_AT_MOST,
+        attempt.name_and_wider: few if many_failed_near else BY_NAME_AND_WIDER,
         attempt.address: BY_ADDRESS_AT_MOST,
-        attempt.name_and_address: BY_NAME_WHERE_MANY_FAILED
-        if have_many_failed
-        else BY_NAME_AND_ADDRESS,
+        attempt.name_and_address: few if many_failed else BY_NAME_AND_ADDRESS,
     }
 
 
@@ -157,7 +179,7 @@ def _counted(keys: list[str], *, now: dt.datetime) -> Counted:
             "ends_at = CASE WHEN known.ends_at <= %(now)s THEN excluded.ends_at "
             "ELSE known.ends_at END RETURNING key, count, ends_at",
             # in one order, or two attempts could block each other
-            {"keys": sorted(keys), "now": now, "ends_at": now + WINDOW},
+            {"keys": sorted(set(keys)), "now": now, "ends_at": now + WINDOW},
         )
         return {key: (count, ends_at) for key, count, ends_at in cursor.fetchall()}
 
@@ -194,11 +216,11 @@ def _as_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return getattr(ip, "ipv4_mapped", None) or ip
 
 
-def _network_of(address: str) -> str:
-    """Return what is counted as one address."""
+def _network_of(address: str, *, bits: int) -> str:
+    """Return what is counted as one address; `bits` are for IPv6."""
     ip = _as_ip(address)
     if isinstance(ip, ipaddress.IPv6Address):
-        network = (int(ip), IPV6_NETWORK_BITS)
+        network = (int(ip), bits)
         return str(ipaddress.IPv6Network(network, strict=False))
     return address if ip is None else str(ip)
 

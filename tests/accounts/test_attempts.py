@@ -14,11 +14,13 @@ from django.test import Client, RequestFactory
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
+from provisioner.accounts import attempts
 from provisioner.accounts.attempts import (
     BY_ADDRESS,
     BY_ADDRESS_AT_MOST,
     BY_NAME,
     BY_NAME_AND_ADDRESS,
+    BY_NAME_AND_WIDER,
     BY_NAME_WHERE_MANY_FAILED,
     TooManyAttempts,
     begin_attempt,
@@ -207,6 +209,43 @@ def test_addresses_of_one_ipv6_network_are_one(db: None) -> None:
     with pytest.raises(TooManyAttempts):
         fail(1, address="2001:db8:0:1:ffff::1")
     fail(1, address="2001:db8:0:2::1")
+
+
+def test_who_has_many_ipv6_networks_has_few_tries_at_a_name(db: None) -> None:
+    """And leaves the name to whoever comes from elsewhere."""
+    for number in range(BY_NAME_AND_WIDER):
+        fail(1, address=f"2001:db8:7:{number:x}::1")
+    for number in range(2 * BY_NAME):
+        with pytest.raises(TooManyAttempts):
+            fail(1, address=f"2001:db8:7:{number:x}::2")
+
+    fail(1, address="2001:db8:8::1")
+    fail(1, address=HERE)
+
+
+def test_who_has_many_ipv6_networks_tries_many_names_slowly(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "BY_WIDER", 5)
+    monkeypatch.setattr(attempts, "BY_WIDER_AT_MOST", 12)
+    for number in range(6):
+        fail(1, name=f"dev{number}", address=f"2001:db8:7:{number:x}::1")
+
+    fail(BY_NAME_WHERE_MANY_FAILED, address="2001:db8:7:a::1")
+    with pytest.raises(TooManyAttempts):
+        fail(1, address="2001:db8:7:b::1")
+    fail(2, name="bob", address="2001:db8:7:b::1")
+    with pytest.raises(TooManyAttempts):
+        fail(1, name="carol", address="2001:db8:7:c::1")
+    fail(1, name="carol", address="2001:db8:8::1")
+
+
+def test_who_knows_the_password_forgets_what_failed_nearby(db: None) -> None:
+    for number in range(BY_NAME_AND_WIDER):
+        attempt = begin_attempt(from_address(f"2001:db8:7:{number:x}::1"), name="alice")
+    attempt.succeeded()
+
+    fail(1, address="2001:db8:7:ffff::1")
 
 
 def test_names_are_compared_without_case_and_spaces(db: None) -> None:
