@@ -99,7 +99,8 @@ def run_build(
         began = time.monotonic()
         with begin_log(log_path) as log:
             process = _start(order, log=log.fileno())
-        note.write_text(f"{process.pid} {_started_at(process.pid)}")
+        with contextlib.suppress(OSError):  # the kernel ends it with its worker, too
+            note.write_text(f"{process.pid} {_started_at(process.pid)}")
         try:
             with _saying_that_we_live(
                 process, lock=lock, every_seconds=bounds.worker_silent_seconds / 5
@@ -111,7 +112,8 @@ def run_build(
                 )
         finally:
             told = _end(process, grace_seconds=bounds.grace_seconds)
-            note.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                note.unlink()
     return BuildResult(
         exit_code=_exit_code(told, process.returncode, timed_out=timed_out),
         seconds=time.monotonic() - began,
@@ -260,11 +262,12 @@ def stop_leftover(cwd: Path, *, notes: Path) -> None:
         is_ours = _started_at(int(pid)) == started_at
     if is_ours:
         _stop_sandbox(int(pid))
-    note.unlink()
+    with contextlib.suppress(OSError):  # who ran it, or another of us, was faster
+        note.unlink()
 
 
 def _stop_sandbox(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
         ends = time.monotonic() + DEFAULT_BOUNDS.grace_seconds
         while time.monotonic() < ends:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,10 @@ from django.conf import settings
 from provisioner.gateways.hosts.build import (
     BuildProgress,
     BuildResult,
+    _started_at,
     note_of,
     run_build,
+    stop_leftover,
 )
 from provisioner.gateways.hosts.sandbox.bounds import Bounds
 from tests.support.processes import pids_of, wait_until_ended
@@ -282,6 +285,32 @@ def test_a_stranger_with_an_old_number_is_left_alone(build: Build, note: Path) -
 
         assert stranger.poll() is None
         stranger.kill()
+
+
+def test_what_cannot_be_read_or_written_as_a_note_stops_no_build(
+    build: Build, note: Path, log: Path
+) -> None:
+    note.mkdir()
+
+    assert build("echo built").exit_code == 0
+
+    assert log.read_text() == "built\n"
+
+
+def test_a_note_that_goes_while_its_build_is_stopped_is_gone(
+    tree: Path, tmp_path: Path, note: Path
+) -> None:
+    """Whoever ran that build removes it, too."""
+    program = f"trap 'rm {note}; exit' TERM; echo ready; while :; do sleep 0.01; done"
+    with subprocess.Popen(["sh", "-c", program], stdout=subprocess.PIPE) as left:
+        assert left.stdout is not None
+        left.stdout.readline()
+        note.write_text(f"{left.pid} {_started_at(left.pid)}")
+        threading.Thread(target=left.wait).start()
+
+        stop_leftover(tree, notes=tmp_path)
+
+    assert not note.exists()
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "1", "-1 5"])
