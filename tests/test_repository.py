@@ -98,6 +98,21 @@ def test_settings_their_page_and_the_example_name_the_same() -> None:
     assert len(names_in_example()) == len(names)
 
 
+def test_what_the_security_page_names_exists() -> None:
+    """Each test by name, with its file where that is named, and each module."""
+    page = (ROOT / "docs/security.md").read_text()
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)(?:\[[^`]*\])?`", page))
+    files = set(re.findall(r"`([\w/]+\.py)`", page))
+    there = [str(path) for path in ROOT.rglob("*.py") if ".venv" not in path.parts]
+
+    assert len(named) > 100
+    assert {name for name in named if f"def {name}(" not in tests} == set()
+    assert {
+        name for name in files if not any(path.endswith(f"/{name}") for path in there)
+    } == set()
+
+
 def test_the_state_diagrams_are_not_stale() -> None:
     call_command("state_diagrams", "--check")
 

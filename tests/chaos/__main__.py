@@ -73,6 +73,11 @@ def main() -> int:
         if options.keep or not is_clean:
             atexit.unregister(shutil.rmtree)
             _say(f"Logs and state are kept in {scratch}.")
+    _say(
+        "{trials} trials from seed {seed} in {seconds:,.0f} s: {stuck} stuck, "
+        "{orphans} orphaned, {lost} lost, {touched} touched outside, {ended} ended "
+        "unasked, {harness} faults of the trials themselves.".format(**summary)
+    )
     print(json.dumps(summary), flush=True)
     return 0 if is_clean else 1
 

@@ -44,6 +44,7 @@ class Builder:
             lambda: Template.objects.select_related("site").get(name=name)
         )
         self._lock = threading.Lock()
+        self._number = 0
 
     @staticmethod
     def build_first(admin: Person, name: str) -> list[Fault]:
@@ -65,6 +66,19 @@ class Builder:
                 Fault(kind=fault.kind, what=f"{fault.what} [{said}]")
                 for fault in self._finish()
             ]
+
+    def build_newer(self, *, seed: int) -> list[Fault]:
+        """Build another snapshot while nothing breaks yet."""
+        with self._lock:
+            self._submit(seed)
+            self._ask()
+            return self._finish()
+
+    def submit_until(self, count: int, *, seed: int) -> None:
+        """Submit changes until there are so many."""
+        with self._lock:
+            while self._number < count:
+                self._submit(seed)
 
     def settle(self) -> list[Fault]:
         """Build until it is there, with nothing breaking any more."""
@@ -140,6 +154,8 @@ class Builder:
     def _submit(self, seed: int) -> None:
         """Submit a change of one file, so that snapshots differ."""
         depot_path = f"//depot/{self.template.name}/src/file11.txt"
+        self._number += 1
+        number = self._number
 
         def use(p4: P4) -> None:
             client = "chaos-submitter"
@@ -155,7 +171,7 @@ class Builder:
             p4.run("edit", depot_path)
             where = p4.run("where", depot_path)[0]["path"]
             with open(where, "w") as file:
-                file.write(f"snapshot {seed}\n")
+                file.write(f"snapshot {seed}\nnumber {number}\n")
             p4.run("submit", "-d", f"snapshot {seed}")
 
         self.p4.insist(use)

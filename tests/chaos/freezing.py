@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextChoices
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from provisioner.engine import workflow
 from provisioner.engine.models import Step, WorkerQueues
+from provisioner.transfer.models import TransferOperation
+from provisioner.workspaces.models import WorkspaceOperation
 from tests.chaos.faultboard import Fault
 from tests.chaos.patience import from_database
 from tests.chaos.servers import Servers
@@ -23,6 +26,26 @@ SLOW = Fault(
 )
 Place = tuple[str, str]
 """The kind of an operation, and the name of one of its steps."""
+
+
+def steps_of(request: str) -> list[Place]:
+    """Return the steps that a request may lead to."""
+    of_requests: dict[str, list[TextChoices]] = {
+        "create": [WorkspaceOperation.PROVISION],
+        "check": [WorkspaceOperation.CHECK],
+        "transfer": [TransferOperation.TRANSFER],
+        "restore": [WorkspaceOperation.RESTORE],
+        "purge": [WorkspaceOperation.PURGE],
+        "retry": [WorkspaceOperation.PROVISION, WorkspaceOperation.RETIRE],
+    }
+    kinds = of_requests.get(request, [WorkspaceOperation.RETIRE])
+    if "and purge" in request:
+        kinds = [*kinds, WorkspaceOperation.PURGE]
+    return [
+        (str(kind), spec.name)
+        for kind in kinds
+        for spec in workflow.WORKFLOWS[kind].steps
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

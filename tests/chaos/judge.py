@@ -269,7 +269,7 @@ class Judge:
         return found + self._at_rest() + self._half_rescues() + self._changes()
 
     def _changes(self) -> list[Fault]:
-        """Check that only shelved changes outlive their clients: those are rescues."""
+        """Check that only shelves of rescues outlive their clients."""
 
         def ask(p4: P4) -> list[Fault]:
             clients = {row["client"] for row in p4.run("clients")}
@@ -277,7 +277,8 @@ class Judge:
             return [
                 _orphan(f"pending change {row['change']} of {row['client']}")
                 for row in p4.run("changes", "-s", "pending")
-                if row["client"] not in clients and row["change"] not in shelved
+                if row["client"] not in clients
+                and (row["change"] not in shelved or "-transfer-" in row["client"])
             ]
 
         return self.p4.insist(ask)

@@ -130,7 +130,7 @@ class _Check:
             if wait.moment is None:
                 return wait.workspace_id not in moving | at_work
             has_come = (wait.workspace_id, wait.moment.step) in come
-            return has_come or wait.workspace_id not in moving
+            return has_come or wait.workspace_id not in moving | at_work
 
         return [wait for wait in self.waits if may_go_on(wait)]
 

@@ -24,22 +24,26 @@ from provisioner.demo.seed import GID, PASSWORD, TEMPLATE_UID
 from provisioner.sites.actions.sites import site_save
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
+from tests.chaos.bisections import STEPS as BISECTION_STEPS
+from tests.chaos.bisections import BisectionTrial
 from tests.chaos.builds import STEPS, Builder
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
-from tests.chaos.freezing import Freezer
+from tests.chaos.freezing import Freezer, steps_of
 from tests.chaos.judge import Fault, Judge
 from tests.chaos.lookout import Lookout
 from tests.chaos.patience import from_database
 from tests.chaos.people import Person
 from tests.chaos.servers import Servers
-from tests.chaos.trial import Trial, World, steps_of
+from tests.chaos.transfers import transfer_of
+from tests.chaos.trial import Trial, World
 from tests.chaos.witness import OntapWitness, Perforce
 
 FILES = 12
 BUILD = "mkdir -p out && cat src/*.txt > out/all"
 STEADY, SNAPSHOTS = "steady", "snapshots"
 BUILT_EVERY = 7
+BISECTED_EVERY = 11
 # A run of so many trials has to stop a worker in each step that ran.
 FREEZES_IN_EVERY_STEP = 1000
 SETTLED_WITHIN_SECONDS = 180.0
@@ -109,6 +113,7 @@ class _Run:
         )
         for name in (STEADY, SNAPSHOTS):
             self._blame(self.options.seed, Builder.build_first(admin, name))
+        self._blame(self.options.seed, self.builder.build_newer(seed=self.options.seed))
         desk = self._settle_bystander(bystander)
         template = from_database(
             lambda: Template.objects.select_related("site").get(name=STEADY)
@@ -273,7 +278,14 @@ class _Run:
             try:
                 if seed % BUILT_EVERY == 0:
                     self._blame(seed, self.builder.run(seed))
-                trial = Trial(self.world, seed=seed, person=person, p4=p4)
+                if seed % BISECTED_EVERY == 0:
+                    search = BisectionTrial(
+                        self.world, seed=seed, person=person, builder=self.builder
+                    )
+                    self._blame(seed, search.run())
+                trial = Trial(
+                    self.world, seed=seed, person=person, p4=p4, transfer=transfer_of
+                )
                 self._blame(seed, trial.run())
             except Exception as error:
                 lines = traceback.format_exception(error, limit=-5, chain=False)
@@ -310,16 +322,21 @@ class _Run:
             time.sleep(1.0)
 
     def _judge_freezes(self) -> None:
-        """Hold against a long run that it stopped no worker in some step."""
-        requests = ("create", "retire", "restore", "purge")
-        places = [*STEPS, *(place for name in requests for place in steps_of(name))]
-        self.missed = self.world.freezer.missed(places)
+        """Hold against a long run that it stopped no worker in some step.
+
+        Transfers and bisections are too few for all of theirs.
+        """
+        requests = ("create", "check", "retire", "restore", "purge")
+        often = [*STEPS, *(place for name in requests for place in steps_of(name))]
+        seldom = [*BISECTION_STEPS, *steps_of("transfer")]
+        missed = self.world.freezer.missed(often)
+        self.missed = [*missed, *self.world.freezer.missed(seldom)]
         if self.options.trials >= FREEZES_IN_EVERY_STEP:
             self._blame(
                 self.options.seed,
                 [
                     Fault(kind="harness", what=f"no worker was stopped in {place}")
-                    for place in self.missed
+                    for place in missed
                 ],
             )
 

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from django.conf import settings
 from provisioner.demo.processes import Child, ProcessFailed, manage
 from provisioner.embedded_postgres.base import EmbeddedServer
 from provisioner.engine.management.commands.worker import FROZEN
+from tests.chaos.calm import Calm
 from tests.chaos.clock import can_be_shifted, clock_ahead
 from tests.chaos.patience import insist
 from tests.chaos.ports import hold_port, number_of
@@ -38,44 +39,6 @@ AHEAD_SECONDS = 40 * 24 * 3600
 WRONG_FOR_SECONDS = 10.0
 FIRST_PORT = 21000
 LAST_FIRST_PORT = 29000
-
-
-class Calm:
-    """Many may work in files at a time, and the namespace goes away for none of them.
-
-    A workspace's files vanish for a moment when the lab's ONTAP starts again, where NFS
-    would make its owner wait: so people at work in them are waited for.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._at_work = 0
-        self._is_away = False
-
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._is_away)
-            self._at_work += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._at_work -= 1
-                self._changed.notify_all()
-
-    @contextlib.contextmanager
-    def away(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._is_away)
-            self._is_away = True
-            self._changed.wait_for(lambda: self._at_work == 0)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._is_away = False
-                self._changed.notify_all()
 
 
 class StillAlive(Exception):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from provisioner.engine import workflow
+from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation, Step
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Unsaved, Workspace
 from tests.chaos import faultboard
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
-from tests.chaos.freezing import SLOW, Freezer, Place
+from tests.chaos.freezing import SLOW, Freezer, Place, steps_of
 from tests.chaos.judge import Fault, Judge
 from tests.chaos.lookout import Lookout, Moment
 from tests.chaos.patience import from_database
@@ -23,12 +24,16 @@ from tests.chaos.witness import Perforce
 
 W = Workspace.State
 FREEZE = "freeze"
+MAKES = ("create", "transfer")
+ERRANDS = ("check", "transfer")
 WHAT_CHANGES = ("state", "status_code", "status_message", "ready_at")
 # Others kill what it needs, too, again and again, on a machine that is busy.
 SETTLED_WITHIN_SECONDS = 300.0
 MOMENT_WITHIN_SECONDS = 12.0
 # A fault may meet the requests of other trials as well; none stays for long.
 REMOVALS_TRIED = 12
+# How many ask for an older snapshot, so that their work can be transferred.
+OLDER = 0.4
 # How often each is killed or stopped: a database takes everybody's work down with it.
 WEIGHTS = {
     **{"worker-1": 6, "worker-2": 6, FREEZE: 3},
@@ -58,9 +63,16 @@ class Trial:
     """A person's workspace from its beginning to its end."""
 
     def __init__(
-        self, world: World, *, seed: int, person: Person, p4: Perforce
+        self,
+        world: World,
+        *,
+        seed: int,
+        person: Person,
+        p4: Perforce,
+        transfer: Callable[[Trial, int], list[Fault]],
     ) -> None:
         self.world = world
+        self.transfer = transfer
         self.seed = seed
         self.person = person
         self.p4 = p4
@@ -70,6 +82,7 @@ class Trial:
         self.desk: Desk | None = None
         self.history: list[str] = []
         self.faults: list[Fault] = []
+        self._transfers = 0
 
     def run(self) -> list[Fault]:
         """Do everything; return what was found wrong."""
@@ -80,7 +93,10 @@ class Trial:
                 request = self._next_request()
                 if request is None:
                     break
-                self._disturbed(*request)
+                if request[0] == "transfer":
+                    self._transfer()
+                else:
+                    self._disturbed(*request)
             self._remove()
         except Stuck as stuck:
             self._blame(Fault(kind="stuck", what=str(stuck)))
@@ -104,7 +120,18 @@ class Trial:
             "purpose": "build" if rng.random() < 0.12 else "development",
             "reconcile": rng.random() < 0.2,
         }
+        if rng.random() < OLDER:
+            body |= self._older()
         self._disturbed("create", "POST", "/workspaces", body)
+
+    def _older(self) -> dict[str, str]:
+        """Return what asks for a snapshot that has a newer one, for transfers."""
+        newest = Snapshot.objects.there().order_by("-pk")
+        built = newest.filter(template__name=self.world.templates[-1])
+        names = from_database(lambda: list(built.values_list("name", flat=True)[:2]))
+        if len(names) < 2:
+            return {}
+        return {"template": self.world.templates[-1], "snapshot": names[1]}
 
     def _work(self) -> None:
         """Leave sentinel edits, once there is something to work in."""
@@ -128,7 +155,7 @@ class Trial:
         restore = ("restore", "POST", f"{path}/restore", None)
         retry = ("retry", "POST", f"{path}/retry", None)
         choices: dict[str, list[tuple[str, str, str, Any]]] = {
-            W.READY: [self._retirement()],
+            W.READY: [self._retirement(), self._retirement(), *self._errands()],
             W.TRASHED: [restore, restore, ("purge", "POST", f"{path}/purge", None)],
             W.FAILED: [retry, retry, self._retirement()],
         }
@@ -136,6 +163,20 @@ class Trial:
             choices[W.FAILED].append(restore)
         possible = choices.get(workspace.state)
         return rng.choice(possible) if possible else None
+
+    def _errands(self) -> list[tuple[str, str, str, Any]]:
+        """Return what leaves a workspace with work in it as it is."""
+        path = f"/workspaces/{self._id}"
+        if self.desk is None:
+            return []
+        return [(name, "POST", f"{path}/{name}", None) for name in ERRANDS]
+
+    def _transfer(self) -> None:
+        """Transfer the work where there is a newer snapshot; this one stays."""
+        self._transfers += 1
+        self.history.append("transfer")
+        self._blame(*self.transfer(self, self._transfers))
+        self._judge("transfer")
 
     def _retirement(self, *, settles: bool = False) -> tuple[str, str, str, Any]:
         """Return a retirement; one that `settles` is not refused for unsaved work."""
@@ -188,7 +229,7 @@ class Trial:
         place, is_done = rng.choice(steps_of(name)), rng.random() < 0.5
         begins_with_fault = rng.random() < 0.5
         # A request that is cancelled while it is made leaves nothing to work in.
-        share = 0.12 if name == "create" else 0.25
+        share = 0.12 if name in MAKES else 0.25
         interruption = self._interruption(name) if rng.random() < share else None
         has_fault, has_kill = trouble in ("fault", "both"), trouble in ("kill", "both")
 
@@ -204,6 +245,10 @@ class Trial:
             self.world.board.put(self.seed, fault)
         self._ask(name, method, path, body, times=2 if rng.random() < 0.2 else 1)
         when = f"{'after' if is_done else 'in'} {step}"
+        if self.workspace is None:
+            self._note("there is nothing newer")
+            self.world.board.end(self.seed)
+            return
         if has_kill or interruption or (has_fault and not begins_with_fault):
             self._wait_for(step, is_done=is_done, later_than=before)
         if has_fault and not begins_with_fault:
@@ -241,6 +286,8 @@ class Trial:
         """Return a request that crosses the one under way: a change of mind."""
         if name == "create":
             return ("cancel", "DELETE", "", None)
+        if name == "check":
+            return self._retirement()
         path = f"/workspaces/{self._id}"
         if name.startswith("retire"):
             return ("restore", "POST", f"{path}/restore", None)
@@ -254,11 +301,19 @@ class Trial:
         if name == "cancel":
             path = f"/workspaces/{self._id}"
         answer = self.person.ask(
-            method, path, body, key=f"{name}-{self.seed}" if body else "", times=times
+            method,
+            path,
+            body,
+            key=f"{name}-{self.seed}-{len(body)}" if body else "",
+            times=times,
         )
-        if name == "create":
+        if name in MAKES:
+            if name == "transfer" and answer.status == 409:
+                return
+            if "snapshot" in body and answer.status in (404, 409):
+                return self._ask(name, method, path, _without_snapshot(body))
             # 201: it was asked for again, and made meanwhile.
-            if answer.status not in (201, 202):
+            if answer.status not in (200, 201, 202):
                 raise Stuck(f"asked for a workspace: {answer.status} {answer.body}")
             self.workspace = from_database(
                 lambda: Workspace.objects.select_related(
@@ -333,18 +388,6 @@ class Trial:
             self._blame(*self.world.judge.check_at(workspace, self.desk))
 
 
-def steps_of(request: str) -> list[Place]:
-    """Return the steps that a request may lead to."""
-    kinds = {
-        "create": [WorkspaceOperation.PROVISION],
-        "restore": [WorkspaceOperation.RESTORE],
-        "purge": [WorkspaceOperation.PURGE],
-        "retry": [WorkspaceOperation.PROVISION, WorkspaceOperation.RETIRE],
-    }.get(request, [WorkspaceOperation.RETIRE])
-    if "and purge" in request:
-        kinds = [*kinds, WorkspaceOperation.PURGE]
-    return [
-        (str(kind), spec.name)
-        for kind in kinds
-        for spec in workflow.WORKFLOWS[kind].steps
-    ]
+def _without_snapshot(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request for what is newest: the older one has gone meanwhile."""
+    return {key: value for key, value in body.items() if key != "snapshot"}
