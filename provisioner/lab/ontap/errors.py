@@ -116,6 +116,7 @@ ERRORS: dict[str, ErrorKind] = {
     "918251": ErrorKind(
         400, 'Specifying a value for "{field}" is not valid for a snapshot restore.'
     ),
+    "918183": ErrorKind(400, "Tiering policies are supported only with FabricPools."),
     "918235": ErrorKind(400, 'Volume "{name}" is not a FlexClone volume.'),
     "1638400": ErrorKind(
         400, 'Failed to retrieve snapshot information for "{snapshot}".'

@@ -144,17 +144,95 @@ def test_efficiency_is_set_when_a_volume_is_created(rest: Rest) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 @pytest.mark.parametrize(
-    "fields",
-    [{"tiering": {"policy": "sometimes"}}, {"qos": {"policy": {"name": "gold"}}}],
+    ("fields", "code"),
+    [
+        ({"tiering": {"policy": "sometimes"}}, "262197"),
+        ({"tiering": {"policy": "auto"}}, "918183"),
+        ({"qos": {"policy": {"name": "gold"}}}, "2"),
+        ({"qos": {"policy": {"uuid": "ab"}}}, "2"),
+        ({"efficiency": {"policy": {"name": "gold"}}}, "2"),
+    ],
 )
 def test_policies_that_do_not_exist_are_refused(
-    rest: Rest, method: str, fields: dict[str, Any]
+    rest: Rest, method: str, fields: dict[str, Any], code: str
 ) -> None:
     if method == "POST":
         response = rest("POST", VOLUMES, body("v", **fields))
     else:
         response = rest("PATCH", f"{VOLUMES}/{rest.volume('v')}", fields)
-    assert response.status_code == 400
+    assert (response.status_code, rest.code(response)) == (400, code)
+
+
+def test_qos_policies_are_read_and_given_by_name_or_uuid(rest: Rest) -> None:
+    policies = "/api/storage/qos/policies"
+    found = {row["name"]: row for row in rest.get(policies, fields="*")["records"]}
+    assert found["extreme"]["adaptive"]["expected_iops"] == 6144
+    assert found["value-fixed"]["fixed"]["max_throughput_iops"] == 15_000
+    uuids = {name: row["uuid"] for name, row in found.items()}
+    uuid = rest.volume("v", qos={"policy": {"uuid": uuids["value"]}})
+    path = f"{VOLUMES}/{uuid}"
+
+    def policy() -> object:
+        return rest.get(path, fields="qos.policy").get("qos", {}).get("policy")
+
+    assert policy() == {"name": "value", "uuid": uuids["value"]}
+    assert rest.get(f"{policies}/{uuids['value']}")["object_count"] == 1
+    mismatch = {"name": "extreme", "uuid": uuids["value"]}
+    assert rest.code(rest("PATCH", path, {"qos": {"policy": mismatch}})) == "2"
+    rest.done("PATCH", path, {"qos": {"policy": {"name": "extreme"}}})
+    assert policy() == {"name": "extreme", "uuid": uuids["extreme"]}
+    rest.done("PATCH", path, {"qos": {"policy": {"name": "none"}}})
+    assert policy() is None
+    assert rest("POST", policies, {"name": "gold"}).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        (VOLUMES, {"state": "ONLINE", "name": "v"}),
+        (VOLUMES, {"guarantee.type": "!Volume", "nas.security_style": "UNIX|NTFS"}),
+        (VOLUMES, {"type": "R*", "name": "v"}),
+        ("/api/storage/snapshot-policies", {"copies.schedule.name": "daily"}),
+        ("/api/snapmirror/policies", {"type": "Async", "retention.label": "weekly"}),
+    ],
+)
+def test_words_in_any_case_and_nested_lists_select(
+    rest: Rest, path: str, query: dict[str, str]
+) -> None:
+    rest.volume("v")
+
+    assert rest.get(path, **query)["num_records"] > 0
+    opposite = {name: f"!{value}" for name, value in query.items() if "!" not in value}
+    assert rest.get(path, **query | opposite)["num_records"] == 0 or path != VOLUMES
+
+
+def test_names_are_compared_as_they_are_written(rest: Rest) -> None:
+    rest.volume("v")
+    assert rest.get(VOLUMES, name="V")["num_records"] == 0
+
+
+def test_flavours_of_export_rules_are_words_in_any_case(rest: Rest) -> None:
+    rule = {**RULE, "ro_rule": ["SYS"], "rw_rule": ["Krb5"], "superuser": ["NONE"]}
+    policy = {"name": "shouted", "svm.name": "svm_dev", "rules": [rule]}
+    path = rest("POST", POLICIES, policy).headers["Location"]
+    try:
+        said = rest.get(f"{path}/rules/1")
+        assert (said["ro_rule"], said["rw_rule"]) == (["sys"], ["krb5"])
+        assert rest.get(f"{path}/rules", ro_rule="Sys")["num_records"] == 1
+        response = rest("PATCH", f"{path}/rules/1", {"ro_rule": ["loud"]})
+        assert rest.code(response) == "262197"
+    finally:
+        rest("DELETE", path)
+
+
+def test_an_order_by_what_is_unknown_is_passed_over_where_asked(rest: Rest) -> None:
+    for name in ("b", "a"):
+        rest.volume(name)
+    query = {"order_by": "speed desc,name", "name": "a|b"}
+    assert rest.code(rest("GET", VOLUMES, **query)) == "262197"
+
+    found = rest.get(VOLUMES, ignore_unknown_fields="true", **query)["records"]
+    assert [row["name"] for row in found] == ["a", "b"]
 
 
 def test_settings_that_every_volume_has(rest: Rest) -> None:

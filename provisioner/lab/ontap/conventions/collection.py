@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote
 
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted, values_of
-from provisioner.lab.ontap.conventions.query import Predicate, Scalar, parse_filter
+from provisioner.lab.ontap.conventions.query import (
+    Predicate,
+    Scalar,
+    filter_of,
+    parse_filter,
+)
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply
 
@@ -90,7 +95,9 @@ def collection(call: Call, resource: Resource[T], rows: Iterable[T]) -> Reply:
         extra=call.filters,
         ignores_unknown=call.ignores_unknown,
     )
-    order = _Order.parse(call.parameter("order_by"), resource)
+    order = _Order.parse(
+        call.parameter("order_by"), resource, ignores_unknown=call.ignores_unknown
+    )
     matching: list[tuple[_Key, T, Flat]] = [
         (order.key(flat), row, flat) for row, flat in select(call, resource, rows)
     ]
@@ -119,7 +126,7 @@ def select(
     call: Call, resource: Resource[T], rows: Iterable[T]
 ) -> Iterable[tuple[T, Flat]]:
     """Yield the rows that the query fields select, with their flat records."""
-    tests = [(name, parse_filter(value)) for name, value in call.filters.items()]
+    tests = [(name, filter_of(name, value)) for name, value in call.filters.items()]
     search = _Search.parse(call, resource)
     for row in rows:
         flat = resource.view(call.array, row)
@@ -208,13 +215,17 @@ class _Order:
     fields: tuple[tuple[str, bool], ...]
 
     @classmethod
-    def parse(cls, parameter: str | None, resource: Resource[Any]) -> _Order:
+    def parse(
+        cls, parameter: str | None, resource: Resource[Any], *, ignores_unknown: bool
+    ) -> _Order:
         parts: list[tuple[str, bool]] = []
         for element in (parameter or "").split(","):
             name, _, direction = element.strip().partition(" ")
             if not name:
                 continue
             direction = direction.strip().lower() or "asc"
+            if ignores_unknown and not resource.fields.knows(name):
+                continue
             if not resource.fields.knows(name) or direction not in ("asc", "desc"):
                 raise OntapError(
                     "262197", target="order_by", field="order_by", value=element[:200]

@@ -21,6 +21,29 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OPERATORS = (">=", "<=", ">", "<")
 
 
+# Fields with words of an enumeration; a filter takes those in any case.
+_ENUMERATIONS = frozenset(
+    {
+        *("state", "type", "style", "scope", "mode", "security_style", "op_state"),
+        *("dedupe", "compression", "compaction", "cross_volume_dedupe"),
+        *("protocols", "ro_rule", "rw_rule", "superuser", "chown_mode"),
+        *("ntfs_unix_security", "trigger", "commitment", "delete_order"),
+        *("defer_delete", "applications", "identity_preservation"),
+        *("last_transfer_type", "flexcache_endpoint_type", "policy_class"),
+    }
+)
+
+
+def filter_of(field: str, value: str) -> Predicate:
+    """Return the test of a query on a field."""
+    if field.rpartition(".")[2] not in _ENUMERATIONS and field != "tiering.policy":
+        return parse_filter(value)
+    matches = parse_filter(value.lower())
+    return lambda values: matches(
+        [have.lower() if isinstance(have, str) else have for have in values]
+    )
+
+
 def parse_filter(value: str) -> Predicate:
     """Return a test on the values that a record has for the field (none: absent)."""
     alternatives = [_parse_one(part) for part in _split_alternatives(value)]

@@ -21,7 +21,7 @@ _DEFAULTS: RuleFields = {
     "chown_mode": "restricted",
     "ntfs_unix_security": "fail",
 }
-_FLAVOURS = {"any", "none", "never", "krb5", "krb5i", "krb5p", "ntlm", "sys"}
+FLAVOURS = ("any", "none", "never", "krb5", "krb5i", "krb5p", "ntlm", "sys")
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253}[A-Za-z0-9_])?")
 
 
@@ -34,10 +34,6 @@ def rule_from(fields: Mapping[str, Any]) -> RuleFields:
         if not fields.get(name):
             raise OntapError("262194", target=name, field=name)
     check_clients(fields["clients"])
-    for name in ("ro_rule", "rw_rule", "superuser"):
-        for flavour in fields.get(name, ()):
-            if flavour not in _FLAVOURS:
-                raise OntapError("262197", target=name, field=name, value=flavour)
     return {**_DEFAULTS, **{k: v for k, v in fields.items() if k != "index"}}
 
 

@@ -18,7 +18,7 @@ from provisioner.lab.ontap.operations import (
     splits,
 )
 from provisioner.lab.ontap.operations.volumes import (
-    check_qos_policy,
+    check_policies,
     check_room,
     check_size,
     remembered_in,
@@ -93,7 +93,7 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
         raise OntapError("917835", target="space.snapshot.reserve_percent")
     if "clone.split_initiated" in fields:
         _check_split(array, volume, wanted=fields["clone.split_initiated"])
-    check_qos_policy(fields)
+    check_policies(array, fields)
     efficiency.check(array, volume, fields)
     limits.check(array, volume, fields)
     if any(field.startswith("restore_to.") for field in fields):

@@ -22,6 +22,7 @@ from provisioner.lab.ontap.operations import (
     junctions,
     limits,
     names,
+    qos_policies,
     snapshot_policies,
     snapshots,
 )
@@ -52,12 +53,8 @@ CLONE_NAS_FIELDS = ("nas.path", "nas.uid", "nas.gid")
 
 AUTODELETE = "space.snapshot.autodelete"
 
-# Those that a cluster comes with. Source: "Adaptive QoS policy group", and
-# `qos policy-group show` of a new all-flash cluster.
-QOS_POLICIES = (
-    *("none", "extreme", "performance", "value"),
-    *("extreme-fixed", "performance-fixed", "value-fixed"),
-)
+# Source: the predefined policies of `volume efficiency policy show`.
+EFFICIENCY_POLICIES = ("auto", "default", "inline-only", "none", "-")
 
 # Documented settings that change nothing in the lab but are given back.
 _REMEMBERED = (
@@ -135,7 +132,7 @@ def _check_name_free(array: Array, name: str, *, svm: Svm) -> None:
 
 def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
     names.check_aggregate(array, fields)
-    check_qos_policy(fields)
+    check_policies(array, fields)
     size = fields.get("size", fields.get("space.size", MINIMUM_BYTES))
     check_size(array, size)
     reserve = fields.get("space.snapshot.reserve_percent", 5)
@@ -171,7 +168,7 @@ def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
 def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
     for name in fields:
         _check_clone_field(array, name)
-    check_qos_policy(fields)
+    check_policies(array, fields)
     if not fields.get("clone.is_flexclone", True):
         raise OntapError(
             "262197", target="clone.is_flexclone", field="clone", value="false"
@@ -310,20 +307,27 @@ def check_room(array: Array, needed_bytes: int) -> None:
 
 def remembered_in(fields: Fields) -> dict[str, object]:
     """Return the documented settings of a body that the lab only remembers."""
-    return {
+    kept = {
         name.replace(f"{AUTODELETE}_", f"{AUTODELETE}."): value
         for name, value in fields.items()
         if name.partition(".")[0] in _REMEMBERED or name.startswith(AUTODELETE)
     }
+    return kept | qos_policies.replaced_by(kept)
 
 
-def check_qos_policy(fields: Fields) -> None:
-    """Refuse a policy that the cluster does not have; NetApp documents no code."""
-    name = fields.get("qos.policy.name")
-    if name is not None and name not in QOS_POLICIES:
-        raise OntapError(
-            "2", target="qos.policy.name", field="qos.policy.name", value=name
-        )
+def check_policies(array: Array, fields: Fields) -> None:
+    """Refuse QoS, efficiency and tiering policies that the cluster does not have.
+
+    Raises: OntapError 2 as NetApp documents no code for the first two, 918183.
+    """
+    qos_policies.check(array, fields)
+    name = fields.get("efficiency.policy.name")
+    if name is not None and name not in EFFICIENCY_POLICIES:
+        field = "efficiency.policy.name"
+        raise OntapError("2", target=field, field=field, value=name)
+    # Data is tiered from FabricPool aggregates alone.
+    if fields.get("tiering.policy", "none") != "none":
+        raise OntapError("918183", target="tiering.policy")
 
 
 # --- verbs

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
-from provisioner.lab.ontap.operations import efficiency, snapshot_policies
+from provisioner.lab.ontap.operations import efficiency, qos_policies, snapshot_policies
 from provisioner.lab.ontap.operations.volumes import policy_of
 from provisioner.lab.ontap.records import LIVE, Destination, Snapshot, Svm, Volume
 from provisioner.lab.ontap.routes import volume_space
@@ -65,6 +65,7 @@ def _view(array: Array, volume: Volume) -> Flat:
         **efficiency.view(volume),
         **_clone(array, volume),
         **volume.remembered,
+        **qos_policies.of_volume(array, volume.remembered),
         **volume_space.view(array, volume),
     }
 
