@@ -21,17 +21,16 @@ SHOWN = 8
 class Verb:
     """Something that is done to a workspace in some states, on a page that asks first.
 
-    `anchor` is where its form is on that page. `words` are what people type for it.
+    `words` are what people type for it.
     """
 
     words: tuple[str, ...]
     label: str
     states: tuple[str, ...]
     url_name: str
-    anchor: str = ""
 
     def url_for(self, workspace: Workspace) -> str:
-        return reverse(self.url_name, args=[workspace.pk]) + self.anchor
+        return reverse(self.url_name, args=[workspace.pk])
 
 
 VERBS = (
@@ -45,8 +44,7 @@ VERBS = (
         words=("extend", "renew"),
         label="Extend",
         states=LEASED,
-        url_name="workspace-detail",
-        anchor="#lease",
+        url_name="workspace-extend",
     ),
     Verb(
         words=("restore", "undelete"),
@@ -64,8 +62,7 @@ VERBS = (
         words=("share",),
         label="Share",
         states=(State.READY, State.PROVISIONING, State.FAILED),
-        url_name="workspace-detail",
-        anchor="#shares",
+        url_name="workspace-share",
     ),
     Verb(
         words=("keep",),

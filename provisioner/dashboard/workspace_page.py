@@ -97,7 +97,9 @@ class WorkspacePage:
     def lease_actions(self) -> tuple[Action, ...]:
         """How its lease can be changed with one click."""
         deadline = self.overview.deadline
-        extend = release = keep = None
+        extend = extend_by = release = keep = None
+        if deadline.is_extendable:
+            extend_by = Action(label="Extend by…", url=self._url("workspace-extend"))
         if deadline.usual_extension:
             extend = Action(
                 label=f"Extend until {exact(deadline.usual_extension)}",
@@ -116,11 +118,7 @@ class WorkspacePage:
             keep = Action(
                 label="Keep it without an end", url=self._url("workspace-keep")
             )
-        return self._allowed(extend, release, keep)
-
-    @property
-    def can_extend(self) -> bool:
-        return self.overview.may_change and self.overview.deadline.is_extendable
+        return self._allowed(extend, extend_by, release, keep)
 
     @property
     def notices(self) -> list[Notice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from django import forms
@@ -10,9 +11,10 @@ from django.http import QueryDict
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
 from provisioner.leases.queries import Policy
+from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.spans import parse_span, span_text
 from provisioner.web.filters import SearchForm
-from provisioner.web.forms import AskingForm, SpanField
+from provisioner.web.forms import AskingForm, EndField, SpanField
 from provisioner.workspaces.models import Workspace
 
 
@@ -30,9 +32,28 @@ class SpansField(forms.CharField):
 
 
 class LeaseExtendForm(AskingForm):
-    """Nothing for what is usual; else how long from now."""
+    """Nothing for what is usual; else how long from now, or until which day."""
 
-    span = SpanField(required=False, label="New lease length", max_length=40)
+    span = EndField(
+        required=False,
+        label="New lease length, or its last day",
+        help_text="Such as 30 days, 2 weeks, 24 Dec or 2026-12-24. "
+        "Empty: the usual length.",
+        max_length=40,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def asked(self) -> dict[str, Any]:
+        """Return it as `workspace_extend` takes it."""
+        end = self.cleaned_data["span"]
+        if isinstance(end, dt.timedelta):
+            return {"seconds": int(end.total_seconds())}
+        return {"until": end}
+
+    def refuse(self, refusal: ActionRefused) -> None:
+        """Say at the field why not."""
+        self.is_refused = True
+        self.add_error("span", refusal.sentence)
 
 
 class LeaseKeepForm(AskingForm):

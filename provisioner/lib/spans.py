@@ -1,11 +1,20 @@
-"""Spans of time as people type them: "30 d", "1 d 12 h", "90 min"."""
+"""Spans of time as people type them: "30 d", "2 weeks", "1 d 12 h", "90 min"."""
 
 from __future__ import annotations
 
 import re
 
 UNITS = {"d": 86400, "h": 3600, "min": 60, "s": 1}
-_PART = re.compile(r"\s*(\d{1,9})\s*(d|h|min|s)(?=\s|\d|$)")
+_SECONDS = {
+    **dict.fromkeys(("w", "week", "weeks"), 7 * UNITS["d"]),
+    **dict.fromkeys(("d", "day", "days"), UNITS["d"]),
+    **dict.fromkeys(("h", "hour", "hours"), UNITS["h"]),
+    **dict.fromkeys(("min", "minute", "minutes"), UNITS["min"]),
+    **dict.fromkeys(("s", "second", "seconds"), UNITS["s"]),
+}
+_PART = re.compile(
+    rf"\s*(\d{{1,9}})\s*({'|'.join(_SECONDS)})(?=\s|\d|$)", re.IGNORECASE
+)
 
 
 def parse_span(text: str) -> int:
@@ -20,7 +29,7 @@ def parse_span(text: str) -> int:
         match = _PART.match(rest)
         if match is None:
             raise ValueError(f"Not a span of time: {text!r}")
-        seconds += int(match[1]) * UNITS[match[2]]
+        seconds += int(match[1]) * _SECONDS[match[2].lower()]
         rest = rest[match.end() :].strip()
     return seconds
 

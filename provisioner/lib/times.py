@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
+from contextlib import suppress
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -49,6 +51,31 @@ def exact_text(moment: dt.datetime, *, seconds: bool = False) -> str:
         zone = f"UTC{zone}"
     clock = "%H:%M:%S" if seconds else "%H:%M"
     return moment.strftime(f"%a %d %b %Y, {clock} ") + zone
+
+
+_DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y")
+_WEEKDAY = re.compile(r"^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\s+")
+
+
+def parse_date(text: str, *, today: dt.date) -> dt.date:
+    """Return the day that a text means: "2026-12-24", "24 Dec 2026", "Thu 24 Dec".
+
+    Without a year it is the next such day.
+
+    Raises: ValueError where it is no date.
+    """
+    said = " ".join(text.lower().replace(",", " ").replace(".", " ").split())
+    said = _WEEKDAY.sub("", said)
+    for way in _DATES:
+        with suppress(ValueError):
+            return dt.datetime.strptime(said, way).date()
+    for year in (today.year, today.year + 1):
+        for way in _DATES[1:]:
+            with suppress(ValueError):
+                day = dt.datetime.strptime(f"{said} {year}", way).date()
+                if day >= today:
+                    return day
+    raise ValueError(f"Not a date: {text!r}")
 
 
 def age_text(then: dt.datetime, *, now: dt.datetime) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from contextlib import suppress
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 
 from provisioner.lib.limits import Limit, LimitReached
 from provisioner.lib.names import LONGEST_NAME, name_validator
 from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.sizes import parse_size
 from provisioner.lib.spans import parse_span
+from provisioner.lib.times import parse_date
 from provisioner.web.selects import lean_selects
 
 
@@ -92,5 +96,25 @@ class SpanField(forms.CharField):
             return parse_span(text)
         except ValueError as error:
             raise forms.ValidationError(
-                "Write a time such as 30 d, 72 h or 1 d 12 h."
+                "Write a time such as 30 days, 72 h or 1 d 12 h."
             ) from error
+
+
+class EndField(forms.CharField):
+    """How long from now, or a day: a `dt.timedelta`, its end in the reader's zone."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text:
+            return None
+        with suppress(ValueError):
+            return dt.timedelta(seconds=parse_span(text))
+        zone = timezone.get_current_timezone()
+        try:
+            day = parse_date(text, today=timezone.localdate())
+        except ValueError as error:
+            raise forms.ValidationError(
+                "Write a time such as 30 days or 2 weeks, or a date such as 24 Dec "
+                "or 2026-12-24."
+            ) from error
+        return dt.datetime.combine(day, dt.time(23, 59), tzinfo=zone)

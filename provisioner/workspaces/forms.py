@@ -10,6 +10,7 @@ from django.forms.boundfield import BoundWidget
 
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
+from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
@@ -61,15 +62,34 @@ class WorkspaceRetireForm(AskingForm):
         return self.cleaned_data.get("unsaved") or Unsaved.REFUSE
 
 
-class ShareForm(forms.Form):
+class ShareForm(AskingForm):
     """Whom a workspace is shared with."""
 
-    kind = forms.ChoiceField(choices=[("person", "A person"), ("team", "A team")])
-    name = forms.CharField(max_length=150)
+    kind = forms.ChoiceField(
+        label="With", choices=[("person", "A person"), ("team", "A team")]
+    )
+    name = forms.CharField(
+        label="Username or name of the team",
+        max_length=150,
+        error_messages={"required": "Name a person or a team."},
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "autocapitalize": "none",
+                "spellcheck": "false",
+                "list": "share-names",
+            }
+        ),
+    )
 
     def reader(self) -> dict[str, str]:
         """Return who it is, as `workspace_share` takes it."""
         return {self.cleaned_data["kind"]: self.cleaned_data["name"]}
+
+    def refuse(self, refusal: ActionRefused) -> None:
+        """Say at the name why not."""
+        self.is_refused = True
+        self.add_error("name", refusal.sentence)
 
 
 class OpenForm(forms.Form):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from provisioner.accounts.models import User
+from provisioner.accounts.models import Team, User
+from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -17,6 +18,7 @@ from provisioner.workspaces.queries import (
 
 SIBLINGS_SHOWN = 10
 SHARED_SHOWN = 20
+NAMES_SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,31 @@ def company_of(user: User, workspace: Workspace) -> Company:
 def shares_of(workspace: Workspace) -> list[Share]:
     """Return whom a workspace is shared with, the first first."""
     return list(workspace.shares.select_related("person", "team", "created_by"))
+
+
+def names_to_share_with(
+    workspace: Workspace, *, begins: str, of_teams: bool
+) -> list[str]:
+    """Return the first names that begin so, of whom sharing would let in.
+
+    The owner and their team are in already. Nothing without a letter: names are
+    completed, not listed.
+    """
+    begins, owner = begins.replace("\0", ""), workspace.owner
+    if not begins:
+        return []
+    if of_teams:
+        teams = Team.objects.filter(name__istartswith=begins)
+        teams = teams.exclude(members=owner)
+        return list(teams.order_by("name").values_list("name", flat=True)[:NAMES_SHOWN])
+    people = User.objects.filter(username__istartswith=begins, is_active=True).exclude(
+        username=SYSTEM_USERNAME
+    )
+    people = people.exclude(pk=owner.pk)
+    if owner.team_id is not None:
+        people = people.exclude(team=owner.team_id)
+    names = people.order_by("username").values_list("username", flat=True)
+    return list(names[:NAMES_SHOWN])
 
 
 def shared_with(user: User) -> list[Workspace]:

@@ -18,6 +18,11 @@ urlpatterns: list[URLPattern] = [
     path("workspaces/<int:pk>/open/", sharing.workspace_open, name="workspace-open"),
     path("workspaces/<int:pk>/share/", sharing.workspace_share, name="workspace-share"),
     path(
+        "workspaces/<int:pk>/share/names/",
+        sharing.workspace_share_names,
+        name="workspace-share-names",
+    ),
+    path(
         "workspaces/<int:pk>/share/<int:share_pk>/revoke/",
         sharing.workspace_unshare,
         name="workspace-unshare",

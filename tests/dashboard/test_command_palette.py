@@ -182,9 +182,9 @@ def test_a_verb_and_a_name_lead_to_the_page_that_asks(
 
     assert next(iter(places(alice, "retire her"))) == "Retire hers"
     assert places(alice, "Retire hers")["Retire hers"] == f"{address}retire/"
-    assert places(alice, "extend hers")["Extend hers"] == f"{address}#lease"
+    assert places(alice, "extend hers")["Extend hers"] == f"{address}extend/"
     assert places(alice, "ret")["Retire hers"] == f"{address}retire/"
-    assert 'id="lease"' in as_alice.get(address).text
+    assert as_alice.get(f"{address}extend/").status_code == 200
     assert places(alice, "restore hers") == {}, "it is not in the trash"
 
 

@@ -23,6 +23,7 @@ LEFT_OUT = {
     "operation-step-log-download",
     "operation-step-log-error",
     "workspace-rescue-download",
+    "workspace-share-names",
 }
 
 Arguments = list[tuple[object, ...]]
@@ -44,6 +45,8 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-rescue": [(rows.trashed.pk, rows.trashed.rescues.latest("pk").pk)],
         "workspace-transfer": [(rows.old.pk,)],
         "workspace-keep": [(workspace,)],
+        "workspace-extend": [(workspace,)],
+        "workspace-share": [(workspace,)],
         "workspace-purge": [(rows.trashed.pk,)],
         "workspace-retire": [(rows.refused.pk,), (workspace,)],
         "template-detail": [

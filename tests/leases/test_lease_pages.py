@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
@@ -66,19 +67,56 @@ def test_it_is_extended_for_another_time(as_alice: Client, ready: Workspace) -> 
 
 
 @pytest.mark.parametrize(
-    ("span", "sentence"),
+    ("span", "days"), [("45 days", 45), ("6 Weeks", 42), ("5 weeks 3 d", 38)]
+)
+def test_it_is_extended_in_the_words_that_people_use(
+    as_alice: Client, ready: Workspace, span: str, days: int
+) -> None:
+    assert "2 weeks" in as_alice.get(url(ready, "extend/")).text
+
+    as_alice.post(url(ready, "extend/"), {"span": span})
+
+    ready.refresh_from_db()
+    assert ready.expires_at is not None
+    left = ready.expires_at - timezone.now()
+    assert dt.timedelta(days=days - 0.1) < left <= dt.timedelta(days=days)
+
+
+@pytest.mark.parametrize("way", ["%Y-%m-%d", "%d %b", "%A, %B %d", "%d %B %Y"])
+def test_it_is_extended_until_the_end_of_a_day_in_ones_own_zone(
+    alice: User, ready: Workspace, way: str
+) -> None:
+    alice.time_zone = "Asia/Tokyo"
+    alice.save()
+    day = (timezone.now() + dt.timedelta(days=60)).date()
+
+    browser_of(alice).post(url(ready, "extend/"), {"span": day.strftime(way)})
+
+    ready.refresh_from_db()
+    assert ready.expires_at is not None
+    end = ready.expires_at.astimezone(ZoneInfo("Asia/Tokyo"))
+    assert (end.date(), end.hour, end.minute) == (day, 23, 59)
+
+
+@pytest.mark.parametrize(
+    ("span", "sentence", "code"),
     [
-        ("soon", "Write a time such as"),
-        ("91 d", "is too long"),
-        ("1 d", "would not get any longer"),
+        ("soon", "Write a time such as", 422),
+        ("31 Feb", "Write a time such as", 422),
+        ("91 d", "is too long", 409),
+        ("1 d", "would not get any longer", 409),
+        ("2001-01-01", "A lease ends in the future", 409),
+        ("9999-12-31", "A lease ends in the future", 409),
     ],
 )
-def test_a_refusal_is_a_sentence(
-    as_alice: Client, ready: Workspace, span: str, sentence: str
+def test_a_refusal_stands_at_the_field_and_nothing_typed_is_lost(
+    as_alice: Client, ready: Workspace, span: str, sentence: str, code: int
 ) -> None:
-    answer = as_alice.post(url(ready, "extend/"), {"span": span}, follow=True)
+    answer = as_alice.post(url(ready, "extend/"), {"span": span})
 
-    assert sentence in answer.text
+    assert answer.status_code == code
+    assert sentence in answer.text.partition('class="field field-wrong"')[2]
+    assert f'value="{span}"' in answer.text
 
 
 def test_a_lease_that_is_over_can_still_be_extended(
@@ -162,5 +200,8 @@ def test_a_team_mate_may_look_and_not_touch(
 
 
 def test_a_check_changes_nothing(as_alice: Client, ready: Workspace) -> None:
-    assert as_alice.get(url(ready, "extend/")).status_code == 405
+    before = ready.expires_at
+    assert as_alice.get(url(ready, "extend/")).status_code == 200
+    ready.refresh_from_db()
+    assert ready.expires_at == before
     assert as_alice.get(url(ready, "release/")).status_code == 405

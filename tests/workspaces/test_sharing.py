@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -20,6 +22,7 @@ from provisioner.workspaces.refusals import (
     WorkspaceNotReady,
 )
 from provisioner.workspaces.sharing import company_of
+from tests.support.browsers import browser_of
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.module_rows import written_once
 from tests.support.requests import workspace_create
@@ -164,10 +167,16 @@ def test_pages_say_what_a_share_does_and_does_not(
 
     shown = as_alice.post(share, {"kind": "person", "name": "carol"}, follow=True)
     assert "is shared with carol" in shown.text
-    assert "No file changes" in shown.text
-    refused = as_alice.post(share, {"kind": "team", "name": "Nope"}, follow=True)
-    assert "There is no team “Nope”" in refused.text
-    assert "Name a person" in as_alice.post(share, {}, follow=True).text
+    assert "No file changes" in as_alice.get(share).text
+    refused = as_alice.post(share, {"kind": "team", "name": "Nope"})
+    at_field = refused.text.partition('class="field field-wrong"')[2]
+    assert refused.status_code == 409
+    assert "There is no team “Nope”" in at_field
+    assert 'value="Nope"' in at_field
+    assert '<option value="team" selected>' in refused.text
+    empty = as_alice.post(share, {"kind": "person"})
+    assert empty.status_code == 422
+    assert "Name a person" in empty.text.partition("field-wrong")[2]
 
     seen = as_dave.get(page).text
     assert "alice shares this workspace with you, read-only" in seen
@@ -181,6 +190,24 @@ def test_pages_say_what_a_share_does_and_does_not(
     as_alice.post(reverse("workspace-unshare", args=[shared_workspace.pk, one.pk]))
     assert as_carol.get(page).status_code == 404
     assert "Shared with me" not in as_carol.get(reverse("workspace-list")).text
+
+
+def test_names_are_completed_for_who_may_share(
+    people: People, shared_workspace: Workspace, mates: Team
+) -> None:
+    names = reverse("workspace-share-names", args=[shared_workspace.pk])
+    as_alice = browser_of(people["alice"])
+
+    def completed(**typed: str) -> list[str]:
+        page = as_alice.get(names, {"kind": "person", **typed}).text
+        return re.findall(r'value="(.*?)"', page)
+
+    assert completed(name="CAR") == ["carol"]
+    assert completed(name="") == [], "names are completed, not listed"
+    assert completed(name="alic") == completed(name="bob") == [], "they are in already"
+    assert completed(name="\0") == completed(name="%") == []
+    assert completed(name="aud", kind="team") == ["Audio"]
+    assert browser_of(people["dave"]).get(names).status_code == 403
 
 
 def test_the_api_shares_and_revokes(

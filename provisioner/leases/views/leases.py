@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -37,26 +38,29 @@ from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.views.guards import for_changing
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @for_changing
 def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
-    """Let a lease end later: as is usual with one click, or so long from now."""
+    """Let a lease end later: as is usual, or so long from now, or until a day."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
-    form = LeaseExtendForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, str(form.errors["span"][0]))
-        return redirect("workspace-detail", pk)
-    try:
-        extended = leases_actions.workspace_extend(
-            by=request.user, workspace=workspace, seconds=form.cleaned_data["span"]
-        )
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        assert extended.expires_at is not None
-        until = exact(extended.expires_at)
-        messages.success(request, f"The lease of {extended.name} lasts until {until}.")
-    return redirect("workspace-detail", pk)
+    form = LeaseExtendForm(posted(request))
+    if form.is_valid():
+        try:
+            extended = leases_actions.workspace_extend(
+                by=request.user, workspace=workspace, **form.asked()
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            assert extended.expires_at is not None
+            until = exact(extended.expires_at)
+            said = f"The lease of {extended.name} lasts until {until}."
+            messages.success(request, said)
+            return redirect("workspace-detail", pk)
+    policy = queries.policy_for(workspace.template, workspace.purpose)
+    deadline = queries.deadline_of(workspace, policy, timezone.now())
+    context = {"form": form, "workspace": workspace, "deadline": deadline}
+    return render(request, "leases/extend.html", context, status=form.http_code)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -4,37 +4,57 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
-from provisioner.web.http import WebRequest
+from provisioner.web.http import WebRequest, posted
 from provisioner.workspaces.actions import sharing
 from provisioner.workspaces.forms import OpenForm, ShareForm
 from provisioner.workspaces.models import Share
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.sharing import names_to_share_with
 from provisioner.workspaces.views.guards import for_changing
 
+LONGEST_NAME = 150
 
-@require_POST
+
+@require_http_methods(["GET", "HEAD", "POST"])
 @for_changing
 def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
     """Let a person or a team look at a workspace."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
-    form = ShareForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, "Name a person or a team.")
-        return redirect("workspace-detail", pk)
-    try:
-        share = sharing.workspace_share(
-            by=request.user, workspace=workspace, **form.reader()
-        )
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        messages.success(request, f"{workspace.name} is shared with {share}.")
-    return redirect("workspace-detail", pk)
+    form = ShareForm(posted(request))
+    if form.is_valid():
+        try:
+            share = sharing.workspace_share(
+                by=request.user, workspace=workspace, **form.reader()
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, f"{workspace.name} is shared with {share}.")
+            return redirect("workspace-detail", pk)
+    context = {"form": form, "workspace": workspace}
+    return render(request, "workspaces/share.html", context, status=form.http_code)
+
+
+@require_safe
+@for_changing
+def workspace_share_names(request: WebRequest, pk: int) -> HttpResponse:
+    """Complete the name of a person or a team; a part for htmx alone."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    names = names_to_share_with(
+        workspace,
+        begins=request.GET.get("name", "")[:LONGEST_NAME],
+        of_teams=request.GET.get("kind") == "team",
+    )
+    return render(request, "workspaces/_share_names.html", {"names": names})
 
 
 @require_POST
