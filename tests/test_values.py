@@ -380,6 +380,7 @@ TYPED = {
     "ChosenPasswordForm": dict.fromkeys(("new_password1", "new_password2"), HASHED),
     "ForgottenForm": {"email": ASKED},
     "TeamChoiceForm": {"team": CHOSEN},
+    "SpanForm": {"range": CHOSEN},
     "TeamChangeForm": {"team": CHOSEN},
     "RoleChangeForm": {"standing": CHOSEN},
     "QuotaChangeForm": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import (
@@ -23,8 +23,10 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.dashboard import history
+from provisioner.dashboard.charts import charts_of
+from provisioner.dashboard.history import capacity_days
 from provisioner.dashboard.savings import Lately, saved_lately
+from provisioner.dashboard.spans import Span
 from provisioner.dashboard.troubles import Trouble, troubles
 from provisioner.dashboard.weeks import TwoWeeks, two_weeks
 from provisioner.engine import slots
@@ -32,14 +34,14 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.workers import AliveWorker, alive_workers
 from provisioner.lib.limits import Limit
 from provisioner.limits.admission import team_limits
+from provisioner.limits.forecasts import WINDOW as SAMPLED
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
 from provisioner.limits.queries import limits_of_sites, nearest
 from provisioner.limits.tallies import Tallies, Tally
-from provisioner.sites.models import CapacityDay, SiteCapacity
-from provisioner.workspaces.ready_times import DayToReady, Percentile, days_to_ready
+from provisioner.sites.models import SiteCapacity
+from provisioner.web.charts import Chart
+from provisioner.workspaces.ready_times import Percentile
 
-DAYS = 14
-HISTORY_DAYS = 90
 FAILURES_SHOWN = 10
 FAILURES_SINCE = dt.timedelta(days=7)
 NEAREST_LIMITS = 4
@@ -51,12 +53,6 @@ class Space:
     """What a site's aggregate holds; sums in bytes, None where ONTAP did not say."""
 
     capacity: SiteCapacity
-    measured: list[CapacityDay] = field(default_factory=list)
-
-    @property
-    def days(self) -> list[CapacityDay]:
-        """The days on which ONTAP said how large the aggregate is."""
-        return [day for day in self.measured if day.size_bytes is not None]
 
     @property
     def physical_bytes(self) -> int | None:
@@ -129,9 +125,7 @@ class Installation:
     saved: Lately
     by_template: list[Clones]
     by_team: list[Clones]
-    days: list[DayToReady]
-    clones_by_day: list[history.ClonesOnADay]
-    failures_by_day: list[history.EndedOnADay]
+    charts: list[Chart]
     failures: list[Operation]
     failures_count: int
     queues: list[Queue]
@@ -166,8 +160,8 @@ class Installation:
         return max((p95 for p95 in known if p95 is not None), default=None)
 
 
-def installation(user: User) -> Installation:
-    """Return how everything is, in a few queries, and a few for each site.
+def installation(user: User, span: Span) -> Installation:
+    """Return how everything is, with charts of some time, in a few queries.
 
     Raises: NotAllowed.
     """
@@ -175,14 +169,14 @@ def installation(user: User) -> Installation:
     now = timezone.now()
     failures = list(_failures(since=now - FAILURES_SINCE)[:FAILURES_SHOWN])
     workers = alive_workers()
-    first_day = now.astimezone(dt.UTC).date() - dt.timedelta(days=HISTORY_DAYS)
-    measured = history.capacity_days(since=first_day)
+    first = min(span.earliest, now - SAMPLED)
+    measured = capacity_days(since=first.astimezone(dt.UTC).date())
     tallies = Tallies()
     sites = limits_of_sites(tallies)
     weeks = two_weeks(now=now, days=measured)
     return Installation(
         spaces=[
-            Space(capacity=site.capacity, measured=measured.get(site.site.pk, []))
+            Space(capacity=site.capacity)
             for site in sites
             if site.capacity.pk is not None
         ],
@@ -203,9 +197,7 @@ def installation(user: User) -> Installation:
             tallies.by_team,
             [(None, ""), *((team.pk, team.name) for team in tallies.teams)],
         ),
-        days=days_to_ready(since=now - dt.timedelta(days=DAYS)),
-        clones_by_day=history.clones_by_day(measured),
-        failures_by_day=history.failures_by_day(days=DAYS),
+        charts=charts_of(span, sites=[one.site for one in sites], days=measured),
         failures=failures,
         failures_count=failures[0].of_all if failures else 0,
         queues=_queues(workers),

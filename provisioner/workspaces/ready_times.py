@@ -20,7 +20,7 @@ from django.db.models import (
     QuerySet,
 )
 from django.db.models.expressions import Combinable
-from django.db.models.functions import TruncDate
+from django.db.models.functions import Trunc
 from django.utils import timezone
 
 from provisioner.catalog.models import Template
@@ -55,38 +55,37 @@ class Percentile(Aggregate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DayToReady:
-    """How long the workspaces of one day took, in seconds."""
+class TimeToReady:
+    """How long the workspaces of an hour or a day took, in seconds."""
 
-    day: dt.date
     number: int
     p50_seconds: float
     p95_seconds: float
 
 
-def days_to_ready(*, since: dt.datetime) -> list[DayToReady]:
-    """Return each day, in UTC, on which workspaces became ready, the oldest first."""
+def ready_in(
+    *, since: dt.datetime, until: dt.datetime, by_hour: bool
+) -> dict[dt.datetime, TimeToReady]:
+    """Return each hour or day, in UTC, in which workspaces were requested."""
     rows = (
         _provisioned()
-        .filter(ended_at__gte=since)
-        .annotate(day=TruncDate("ended_at", tzinfo=dt.UTC))
-        .values("day")
+        .filter(created_at__gte=since, created_at__lt=until)
+        .annotate(at=Trunc("created_at", "hour" if by_hour else "day", tzinfo=dt.UTC))
+        .values_list("at")
         .annotate(
             number=Count("pk"),
             p50=Percentile(TOOK, share=0.5),
             p95=Percentile(TOOK, share=0.95),
         )
-        .order_by("day")
     )
-    return [
-        DayToReady(
-            day=row["day"],
-            number=row["number"],
-            p50_seconds=row["p50"].total_seconds(),
-            p95_seconds=row["p95"].total_seconds(),
+    return {
+        at: TimeToReady(
+            number=number,
+            p50_seconds=p50.total_seconds(),
+            p95_seconds=p95.total_seconds(),
         )
-        for row in rows
-    ]
+        for at, number, p50, p95 in rows
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

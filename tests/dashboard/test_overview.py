@@ -15,6 +15,7 @@ from django.utils import timezone
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot
 from provisioner.dashboard.queries import Space, installation
+from provisioner.dashboard.spans import SpanForm, span_of
 from provisioner.dashboard.weeks import two_weeks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.worker_pools import Pool
@@ -22,11 +23,12 @@ from provisioner.engine.workers import tell_clock, tell_queues
 from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.sites.models import CapacityDay, SiteCapacity
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
-from provisioner.workspaces.ready_times import days_to_ready
-from tests.support.factories import SiteFactory, UserFactory
+from provisioner.workspaces.ready_times import ready_in
+from tests.support.factories import UserFactory
 from tests.support.requests import workspace_create
 
 GIB = 2**30
+MONTH = span_of(SpanForm({}))
 
 
 def took(workspace: Workspace, *, seconds: float, days_ago: int = 0) -> None:
@@ -64,7 +66,7 @@ def test_workspaces_are_counted_by_template_and_team(
     alice.save()
     Workspace.objects.filter(pk=ready.pk).update(unique_bytes=3 * GIB)
 
-    it = installation(admin)
+    it = installation(admin, MONTH)
     page = as_admin.get("/overview/").text
 
     assert [(one.name, one.number, one.ready) for one in it.by_team] == [
@@ -157,7 +159,7 @@ def test_this_week_is_compared_with_the_one_before(
 
 
 def test_retired_workspaces_are_no_clones(admin: User, retired: Workspace) -> None:
-    assert installation(admin).clones == 0
+    assert installation(admin, MONTH).clones == 0
 
 
 def test_sites_and_teams_near_a_limit_are_shown_but_not_every_person(
@@ -195,51 +197,13 @@ def test_the_median_and_the_95th_percentile_of_a_day_are_shown(
         )
         took(workspace, seconds=seconds, days_ago=1)
 
-    [day] = days_to_ready(since=timezone.now() - dt.timedelta(days=3))
+    now = timezone.now()
+    found = ready_in(since=now - dt.timedelta(days=3), until=now, by_hour=False)
 
+    [day] = found.values()
     assert day.number == 5
     assert day.p50_seconds == pytest.approx(6)
     assert day.p95_seconds == pytest.approx(8 + 0.8 * 22)
-
-
-def test_the_plot_has_its_numbers_as_a_table(
-    as_admin: Client, workspace: Workspace
-) -> None:
-    took(workspace, seconds=7)
-
-    page = as_admin.get("/overview/").text
-
-    assert 'class="plot-bars"' in page
-    assert '<td data-label="p95">7.0 s</td>' in page
-
-
-def test_days_are_plotted_with_their_numbers_as_tables(
-    as_admin: Client, failed: Workspace
-) -> None:
-    """Space against what there is, clones of all sites, failures with days of none."""
-    site, other = failed.site, SiteFactory.create()
-    today = timezone.now().astimezone(dt.UTC).date()
-    SiteCapacity.objects.create(
-        site=site, aggregate_size_bytes=8 * GIB, measured_at=timezone.now()
-    )
-    for days_ago in (1, 2, 300):
-        day = today - dt.timedelta(days=days_ago)
-        CapacityDay.objects.create(
-            site=site, day=day, size_bytes=8 * GIB, used_bytes=2 * GIB, clones=1200
-        )
-        CapacityDay.objects.create(site=other, day=day, clones=34)
-
-    page = as_admin.get("/overview/").text
-
-    assert f"{today - dt.timedelta(days=1):%-d %b %Y}: 2 GiB of 8 GiB" in page
-    # A quarter of the height is used.
-    assert re.search(r'class="bar-value" d="M[\d.]+ 75h[\d.]+v25h-', page)
-    assert ">1,234<" in page
-    assert re.findall(r"(\d+) days; on the last", page) == ["2", "2", "14"]
-    assert f"{today:%-d %b %Y}: 1 of 1 failed" in page
-    assert "0 of 0 failed" in page
-    for table in ("Space over time", "Clones over time", "Failures per day"):
-        assert f'The numbers<span class="visually-hidden"> of {table}' in page
 
 
 def test_failures_say_why_and_lead_to_their_steps(
@@ -301,7 +265,7 @@ def test_what_waits_for_perforce_is_shown(admin: User, workspace: Workspace) -> 
         started_at=now,
     )
 
-    [wait] = installation(admin).perforce
+    [wait] = installation(admin, MONTH).perforce
 
     assert wait.server == workspace.site.perforce_server.name
     assert (wait.running, wait.waiting) == (1, 0)
@@ -318,7 +282,7 @@ def test_a_step_that_was_queued_anew_says_nothing_of_how_long_others_wait(
         first_started_at=now - dt.timedelta(seconds=5),
     )
 
-    [wait] = installation(admin).perforce
+    [wait] = installation(admin, MONTH).perforce
 
     assert (wait.running, wait.waiting, wait.p95_seconds) == (0, 1, None)
 
@@ -353,7 +317,7 @@ def test_its_queries_do_not_grow_with_what_there_is(
     admin: User, failed: Workspace, build: Operation
 ) -> None:
     with CaptureQueriesContext(connection) as before:
-        installation(admin)
+        installation(admin, MONTH)
     for number in range(3):
         UserFactory.create(team=Team.objects.create(name=f"t{number}"))
         workspace_create(by=UserFactory.create(), template=failed.template)
@@ -362,7 +326,7 @@ def test_its_queries_do_not_grow_with_what_there_is(
     )
 
     with CaptureQueriesContext(connection) as after:
-        it = installation(admin)
+        it = installation(admin, MONTH)
 
     assert (it.clones, it.failures_count) == (4, 2)
     assert len(after) == len(before)

@@ -32,7 +32,28 @@ def test_people_do_their_work(
     page = sign_in(furnished.admin, scripts=scripts)
     reclaim(page, furnished.forgotten)
     extend(page, furnished.extendable)
+    look_into_a_chart(page, scripts=scripts)
     make_a_token(sign_in(furnished.alice, scripts=scripts))
+
+
+def look_into_a_chart(page: Page, *, scripts: bool) -> None:
+    """A day is read, and its operations opened, by keyboard; without scripts from
+    the table."""
+    page.goto("/overview/?range=week&compare=on")
+    section = page.get_by_role("region", name="Operations that failed").first
+    newest = section.locator("tbody tr").first
+    label = newest.locator("th").text_content() or ""
+    if scripts:
+        expect(section.locator("svg")).to_be_hidden()
+        section.locator(".chart-canvas").focus()
+        page.keyboard.press("ArrowLeft")
+        expect(section.get_by_role("status")).to_contain_text(f"{label}. Failed: ")
+        page.keyboard.press("Enter")
+    else:
+        expect(section.locator("svg")).to_be_visible()
+        newest.get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Operations", exact=True)).to_be_visible()
+    assert "state=failed&since=" in page.url
 
 
 def reclaim(page: Page, forgotten: Workspace) -> None:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.dashboard.queries import Installation, installation
 from provisioner.dashboard.savings import COLUMNS, savings, totals
+from provisioner.dashboard.spans import USUAL, SpanForm, span_links, span_of
 from provisioner.lib.tables import csv_lines
 from provisioner.limits.queries import limits_overview
 from provisioner.web.http import WebRequest, administrators_only, csv_answer
@@ -22,8 +23,15 @@ from provisioner.web.notices import Level, Notice
 @administrators_only
 def overview(request: WebRequest) -> HttpResponse:
     """Show how everything is: space, workspaces, failures, and who waits for what."""
-    shown = installation(request.user)
-    context = {"installation": shown, "notices": _notices(shown)}
+    form = SpanForm(request.GET)
+    shown = installation(request.user, span_of(form))
+    chosen = form.cleaned_data.get("range") or USUAL
+    context = {
+        "installation": shown,
+        "notices": _notices(shown),
+        "span_form": form,
+        "span_links": span_links(request.GET, chosen),
+    }
     return render(request, "dashboard/overview.html", context)
 
 

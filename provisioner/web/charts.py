@@ -1,0 +1,162 @@
+"""One component for every chart: bars, what is behind them, and the period before.
+
+A chart is an SVG and a table with the same numbers. Scripts draw it from the rows of
+the table, with axes and a cursor (`static/js/charts.js`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from html import escape
+
+from django.utils.safestring import SafeString
+
+# Of the width that a bar has, this much is bar; below this height nobody sees it.
+_FILLED = 0.72
+_LEAST_PERCENT = 1.0
+_WIDEST_PERCENT = 6.0
+
+
+class Unit(StrEnum):
+    """What an axis counts; scripts write its ticks by it."""
+
+    NUMBER = "number"
+    BYTES = "bytes"
+    SECONDS = "seconds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A bar with the row of the table behind it.
+
+    `at` is when it begins, in seconds since 1970; `ceiling` what it stands against, and
+    `before` the same of the period before. `cells` are the texts of the columns. `url`
+    leads to the rows that it counts.
+    """
+
+    label: str
+    at: int
+    value: float
+    cells: tuple[str, ...]
+    ceiling: float | None = None
+    before: float | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A chart over time, the oldest point first.
+
+    The first of `columns` names the bars, the second the ceiling where there is one.
+    `text` writes a value as people read it.
+    """
+
+    id: str
+    title: str
+    unit: Unit
+    columns: tuple[str, ...]
+    points: Sequence[Point]
+    text: Callable[[float], str]
+    of: str = "Day (UTC)"
+    is_bad: bool = False
+    is_compared: bool = False
+    nothing: str = "Nothing was measured in this time."
+
+    @property
+    def has_ceiling(self) -> bool:
+        return any(point.ceiling is not None for point in self.points)
+
+    @property
+    def top(self) -> str:
+        """The highest value of all: the scale of the picture."""
+        return self.text(self._highest)
+
+    @property
+    def summary(self) -> str:
+        """What the picture shows, in a sentence."""
+        last = self.points[-1]
+        values = [point.value for point in self.points]
+        return (
+            f"{self.columns[0]} from {self.text(min(values))} to "
+            f"{self.text(max(values))}; {last.label}: {self.text(last.value)}."
+        )
+
+    @property
+    def _highest(self) -> float:
+        numbers = (
+            number or 0.0
+            for point in self.points
+            for number in (point.value, point.ceiling, point.before)
+        )
+        return max(numbers, default=0.0) or 1.0
+
+    # Hundreds of bars and rows on one page: without a template for each.
+    @property
+    def drawn(self) -> SafeString:
+        """The bars, in a picture of 100 by 100."""
+        slot = min(100 / len(self.points), _WIDEST_PERCENT)
+        bars = (
+            self._bar(point, x=index * slot + slot * (1 - _FILLED) / 2, slot=slot)
+            for index, point in enumerate(self.points)
+        )
+        return SafeString("".join(bars))
+
+    def _bar(self, point: Point, *, x: float, slot: float) -> str:
+        heights = (
+            _height(number or 0.0, self._highest)
+            for number in (point.ceiling, point.before, point.value)
+        )
+        kinds = ("bar-half", "bar-before", "bar-value")
+        paths = (
+            f'<path class="{kind}" d="{_path(x, slot, height)}"/>'
+            for kind, height in zip(kinds, heights, strict=True)
+            if height
+        )
+        bar = (
+            f"<title>{escape(point.label)}: {escape(self.text(point.value))}</title>"
+            f'<path class="bar-field" d="{_path(x, slot, 100.0)}"/>{"".join(paths)}'
+        )
+        if not point.url:
+            return f'<g class="bar">{bar}</g>'
+        return f'<a class="bar" href="{escape(point.url)}" tabindex="-1">{bar}</a>'
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        return (*self.columns, "Period before") if self.is_compared else self.columns
+
+    @property
+    def rows(self) -> SafeString:
+        """The points as rows of a table, the newest first."""
+        return SafeString("".join(self._row(point) for point in reversed(self.points)))
+
+    def _row(self, point: Point) -> str:
+        before = "–" if point.before is None else self.text(point.before)  # noqa: RUF001
+        cells = (*point.cells, before) if self.is_compared else point.cells
+        numbers = {"at": point.at, "value": point.value}
+        numbers |= {"ceiling": point.ceiling} if point.ceiling is not None else {}
+        numbers |= {"before": point.before} if point.before is not None else {}
+        data = "".join(f' data-{name}="{_plain(n)}"' for name, n in numbers.items())
+        label = escape(point.label)
+        if point.url:
+            label = f'<a href="{escape(point.url)}">{label}</a>'
+        texts = "".join(
+            f'<td data-label="{escape(heading)}">{escape(cell)}</td>'
+            for heading, cell in zip(self.headings, cells, strict=True)
+        )
+        return f'<tr{data}><th class="unbroken" scope="row">{label}</th>{texts}</tr>'
+
+
+def _plain(number: float) -> str:
+    """Return a number to the thousandth, without an exponent."""
+    return f"{number:.3f}".rstrip("0").rstrip(".")
+
+
+def _path(x: float, slot: float, height: float) -> str:
+    width = f"{slot * _FILLED:.4g}"
+    return f"M{x:.4g} {100 - height:.4g}h{width}v{height:.4g}h-{width}z"
+
+
+def _height(number: float, highest: float) -> float:
+    return max(100 * number / highest, _LEAST_PERCENT) if number else 0.0

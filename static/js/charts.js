@@ -1,0 +1,154 @@
+// Charts with axes and a cursor, drawn from the rows of the table beside each.
+"use strict";
+
+(() => {
+  const HEIGHT = 240;
+  const STEPS = { bytes: ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] };
+  const BEFORE_DASH = [4, 4];
+  const DAY = 86400;
+  // Steps of an axis that read well in its unit; uPlot knows those of numbers.
+  const INCREMENTS = {
+    bytes: [0, 1, 2, 3, 4, 5].flatMap((power) =>
+      [1, 2, 4, 5, 10, 20, 50, 100, 200, 256, 500, 512].map((n) => n * 1024 ** power)),
+    seconds: [0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18000],
+    number: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000],
+  };
+
+  function tick(unit, value) {
+    if (unit === "bytes") {
+      let power = 0;
+      while (value >= 1024 && power < 5) [value, power] = [value / 1024, power + 1];
+      return `${+value.toFixed(1)} ${STEPS.bytes[power]}`;
+    }
+    if (unit === "seconds") {
+      if (value >= 3600) return `${+(value / 3600).toFixed(1)} h`;
+      if (value >= 60) return `${+(value / 60).toFixed(1)} min`;
+      return `${+value.toFixed(1)} s`;
+    }
+    return value.toLocaleString("en");
+  }
+
+  function moment(seconds, slot) {
+    const fields = slot < DAY ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" };
+    return new Date(seconds * 1000).toLocaleString("en-GB", { timeZone: "UTC", ...fields });
+  }
+
+  // A canvas knows no variables: what an element has in the theme of now is asked for.
+  function colour(figure, name) {
+    const probe = document.createElement("i");
+    probe.className = `chart-colour-${name}`;
+    figure.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  }
+
+  function rowsOf(figure) {
+    const table = figure.parentElement.querySelector("table");
+    return [...table.querySelectorAll("tbody tr")].reverse();
+  }
+
+  function column(rows, name) {
+    return rows.map((row) => (name in row.dataset ? Number(row.dataset[name]) : null));
+  }
+
+  function sentence(row) {
+    const cells = [...row.cells].slice(1);
+    const values = cells.map((cell) => `${cell.dataset.label}: ${cell.textContent}`);
+    return `${row.cells[0].textContent}. ${values.join(", ")}`;
+  }
+
+  function optionsOf(figure, times, width) {
+    const gaps = times.slice(1).map((at, index) => at - times[index]);
+    const slot = Math.min(DAY, ...gaps);
+    const unit = figure.dataset.chart;
+    const ink = colour(figure, "ink");
+    const grid = { stroke: colour(figure, "grid"), width: 1 };
+    const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
+    const value = colour(figure, "value");
+    const ceiling = colour(figure, "ceiling");
+    return {
+      width,
+      height: HEIGHT,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false } },
+      scales: {
+        x: { range: (_, low, high) => [low - slot / 2, high + slot / 2] },
+        y: { range: (_, low, high) => [Math.min(low, 0), (high || 1) * 1.08] },
+      },
+      axes: [
+        { ...axis, values: (_, all) => all.map((at) => moment(at, slot)) },
+        { ...axis, size: 80, incrs: INCREMENTS[unit], values: (_, all) => all.map((n) => tick(unit, n)) },
+      ],
+      series: [
+        {},
+        {
+          label: "value",
+          fill: value,
+          stroke: value,
+          width: 0,
+          points: { show: false },
+          paths: uPlot.paths.bars({ size: [0.7, 40] }),
+        },
+        { label: "ceiling", stroke: ceiling, width: 2, points: { size: 5 } },
+        { label: "before", stroke: ink, width: 2, dash: BEFORE_DASH, points: { size: 5 } },
+      ],
+    };
+  }
+
+  function draw(figure) {
+    const rows = rowsOf(figure);
+    const data = ["at", "value", "ceiling", "before"].map((name) => column(rows, name));
+    const said = figure.querySelector(".chart-values");
+    const picture = figure.querySelector("svg");
+    const holder = document.createElement("div");
+    holder.className = "chart-canvas";
+    holder.tabIndex = 0;
+    holder.setAttribute("role", "group");
+    const name = figure.closest("section").querySelector("h3").textContent;
+    const keys = "Arrow keys read the values, Enter opens the rows behind one.";
+    holder.setAttribute("aria-label", `${name}. ${keys}`);
+    picture.before(holder);
+    picture.setAttribute("hidden", "");
+
+    let chosen = -1;
+    function choose(index) {
+      if (index === chosen || !rows[index]) return;
+      chosen = index;
+      said.textContent = sentence(rows[index]);
+    }
+    function open() {
+      rows[chosen]?.querySelector("a")?.click();
+    }
+
+    let plot = null;
+    function build() {
+      plot?.destroy();
+      const options = optionsOf(figure, data[0], holder.clientWidth);
+      options.hooks = { setCursor: [(u) => u.cursor.idx != null && choose(u.cursor.idx)] };
+      plot = new uPlot(options, data, holder);
+      plot.over.addEventListener("click", open);
+    }
+    holder.addEventListener("keydown", (event) => {
+      const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+      if (event.key === "Enter") open();
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      const from = chosen < 0 ? rows.length : chosen;
+      const index = Math.max(0, Math.min(rows.length - 1, from + moves[event.key]));
+      const left = plot.valToPos(data[0][index], "x");
+      plot.setCursor({ left, top: 1 });
+      choose(index);
+    });
+    build();
+    new ResizeObserver(() => {
+      if (holder.clientWidth) plot.setSize({ width: holder.clientWidth, height: HEIGHT });
+    }).observe(holder);
+    for (const asked of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+      matchMedia(asked).addEventListener("change", build);
+    }
+  }
+
+  for (const figure of document.querySelectorAll("[data-chart]")) draw(figure);
+})();
