@@ -14,8 +14,9 @@ class LeasePolicy(models.Model):
     """Lease and trash times for a purpose: of one template, or of all others.
 
     All times in seconds. No `default_seconds`: leases do not end by themselves; no
-    `maximum_seconds`: they may be extended without end. `trash_seconds` 0: purged at
-    once. `warn_seconds` says how long before the end mails go out.
+    `maximum_seconds`: they may be extended without end. `trash_seconds` 0: purged
+    within minutes, once two checks saw it. `warn_seconds` says how long before the end
+    mails go out.
     """
 
     template = models.ForeignKey(

@@ -245,11 +245,18 @@ def _is_gone(operation: Operation) -> None:
 
 
 def _put_into_trash(operation: Operation) -> None:
-    """Keep the clone for an undo, or purge it at once where nobody could want it."""
+    """Keep the clone for an undo, or purge it at once where nobody could want it.
+
+    Without a time in the trash it is due now: the sweep checks twice and destroys it.
+    """
     workspace = _subject(operation)
+    goes_at_once = (
+        workspace.ready_at is None
+        or operation.parameters.get("purge")
+        or was_destroyed(workspace)
+    )
     seconds = 0
-    nobody_wants_it = workspace.ready_at is None or operation.parameters.get("purge")
-    if not nobody_wants_it and not was_destroyed(workspace):
+    if not goes_at_once:
         answers = asks_trash_seconds.send(Workspace, workspace=workspace)
         seconds = max((int(answer or 0) for _, answer in answers), default=0)
     set_workspace_state(
@@ -257,7 +264,7 @@ def _put_into_trash(operation: Operation) -> None:
         Workspace.State.TRASHED,
         purge_at=clocks.database_now() + dt.timedelta(seconds=seconds),
     )
-    if not seconds:
+    if goes_at_once:
         set_workspace_state(workspace, Workspace.State.PURGING)
         start_operation(
             WorkspaceOperation.PURGE, by=operation.requested_by, about=workspace

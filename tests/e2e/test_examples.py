@@ -25,6 +25,8 @@ from pytest_django.live_server_helper import LiveServer
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child
+from provisioner.engine.clocks import database_now
+from provisioner.leases.sweeps.leases import purge_expired
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
@@ -211,6 +213,7 @@ def test_the_examples_build_in_a_workspace_and_give_it_back(
     ends = time.monotonic() + ENDS_WITHIN_SECONDS
     while Workspace.objects.exclude(state=Workspace.State.RETIRED).exists():
         assert time.monotonic() < ends, Workspace.objects.values_list("name", "state")
+        purge_expired(now=database_now())
         time.sleep(POLL_EVERY_SECONDS)
     assert not any(workspace.path.exists() for workspace in Workspace.objects.all())
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
+from provisioner.engine.clocks import database_now
 from provisioner.engine.models import Step
 from provisioner.gateways import registry
+from provisioner.leases.sweeps.leases import purge_expired
 from provisioner.sites.models import ServerAbilities
 from provisioner.sites.sweeps.abilities import check_abilities
 from provisioner.workspaces.actions.retiring import workspace_retire
@@ -47,7 +51,11 @@ def made_for(purpose: str, *, by: User, template: Template) -> Workspace:
 
 
 def test_each_purpose_gets_its_client_and_goes_as_it_should(
-    published_template: Template, ci: User, jobs_emptied: None, p4: Any
+    published_template: Template,
+    ci: User,
+    jobs_emptied: None,
+    p4: Any,
+    settings: Settings,
 ) -> None:
     server = published_template.site.perforce_server
     server.partitioned_development = True
@@ -89,6 +97,14 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
     for workspace in (reading, editing):
         workspace_retire(by=ci, workspace=workspace)
         settle(workspace)
+
+    # Its purpose has no time in the trash, but one check alone destroys nothing.
+    settings.PURGE_CONFIRM_SECONDS = 120.0
+    now = database_now()
+    assert reading.state == Workspace.State.TRASHED, reading.status_message
+    assert purge_expired(now=now) == 0
+    assert purge_expired(now=now + dt.timedelta(minutes=2)) == 1
+    settle(reading)
 
     assert reading.state == Workspace.State.RETIRED, reading.status_message
     assert gateway.clients.find(reading.client_name) is None

@@ -108,7 +108,10 @@ class LeasePolicySaveSerializer(serializers.Serializer[Any]):
     maximum_seconds = Seconds(
         allow_null=True, help_text="From now, at a time. Null: no limit."
     )
-    trash_seconds = Seconds(min_value=0, help_text="0: removed for good at once.")
+    trash_seconds = Seconds(
+        min_value=0,
+        help_text="0: removed for good within minutes, at the second check.",
+    )
     warn_seconds = serializers.ListField(
         child=Seconds(),
         max_length=MOST_WARNINGS,
