@@ -26,6 +26,36 @@ TOP_LEVEL = {
     ".gitignore",
 }
 
+# Who asks its own clock what time it is, and why. Elsewhere the database says it.
+USES_ITS_OWN_CLOCK = {
+    "provisioner/web/templatetags/cloneyard.py": "says how long ago something was",
+    "provisioner/web/http.py": "names a file that is downloaded",
+    "provisioner/catalog/forms/choices.py": "says how long ago something was",
+    "provisioner/maintenance/templatetags/maintenance.py": "says whether it has begun",
+    "provisioner/engine/overviews.py": "shows how long something has been taking",
+    "provisioner/engine/tasks.py": "Procrastinate's retries: the job manager sets them "
+    "right by what it knows of the clock",
+    "provisioner/leases/api/workspaces.py": "shows deadlines",
+    "provisioner/leases/views/leases.py": "shows a deadline",
+    "provisioner/sites/availability.py": "says for how long ONTAP has not worked",
+    "provisioner/workspace_requests/obstacles.py": "says for how long a slot is waited "
+    "for",
+    "provisioner/workspace_requests/claim.py": "shows what lies ready: claims ask the "
+    "database",
+    "provisioner/dashboard/savings.py": "the months of a table",
+    "provisioner/dashboard/offers.py": "the order of a list",
+    "provisioner/leases/abandoned.py": "lists: who acts on them asks the database",
+    "provisioner/accounts/tokens.py": "says that a token has expired: knox decides",
+    "provisioner/accounts/throttling.py": "spares writes of when a token was used",
+    "provisioner/dashboard/spans.py": "the moment that a plot ends with",
+    "provisioner/dashboard/queries.py": "the overview",
+    "provisioner/dashboard/overviews.py": "the page of a workspace",
+    "provisioner/dashboard/lists/workspaces.py": "a list",
+    "provisioner/dashboard/slots_overview.py": "the page of slots",
+    "provisioner/people/views/sign_in.py": "shows which tokens have expired",
+    "provisioner/pools/queries.py": "shows how long a pool pauses",
+}
+
 # Who reads or writes the environment beside settings.py, and why.
 USES_ENVIRONMENT = {
     "manage.py": "says which settings Django takes",
@@ -197,6 +227,18 @@ def lists_of(source: Path) -> Iterator[str]:
             yield from below(child, inside)
 
     yield from below(ast.parse(source.read_text()), "")
+
+
+def test_the_clock_of_a_process_decides_nothing() -> None:
+    """Whoever compares times or keeps them takes the database's."""
+    ours = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "provisioner").rglob("*.py")
+        if not {"lab", "demo", "migrations"} & set(file.parts)
+        and re.search(r"timezone\.now\b|auto_now", file.read_text())
+    }
+
+    assert ours == set(USES_ITS_OWN_CLOCK)
 
 
 def test_no_walk_enters_what_a_file_server_shows_of_its_snapshots() -> None:

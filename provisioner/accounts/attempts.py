@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest
-from django.utils import timezone
 
 from provisioner.accounts.models import SignInAttempts
+from provisioner.lib import clocks
 from provisioner.lib.times import duration_text
 
 WINDOW = dt.timedelta(minutes=5)
@@ -99,7 +99,7 @@ class Attempt:
             )
         SignInAttempts.objects.update_or_create(
             key=self.known,
-            defaults={"count": 0, "ends_at": timezone.now() + KNOWN_FOR},
+            defaults={"count": 0, "ends_at": clocks.database_now() + KNOWN_FOR},
         )
 
 
@@ -122,7 +122,7 @@ def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
         wider=_key("address", wider),
         known=_key("known", name, address),
     )
-    now = timezone.now()
+    now = clocks.database_now()
     both = _counted([attempt.name_and_address, attempt.name_and_wider], now=now)
     limits = {
         attempt.name_and_wider: BY_NAME_AND_WIDER,

@@ -35,26 +35,28 @@ def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
 
     Raises: TooManyRequests.
     """
-    now = timezone.now()
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO accounts_tokenuse AS known (token_id, kind, count, ends_at) "
-            "SELECT digest, %(kind)s, 1, %(ends_at)s FROM accounts_apitoken, "
+            "SELECT digest, %(kind)s, 1, "
+            "statement_timestamp() + make_interval(secs => %(window)s) "
+            "FROM accounts_apitoken, "
             "(SELECT set_config('synchronous_commit', 'off', true)) AS hurried "
             "WHERE digest = %(token)s "
             "ON CONFLICT (token_id, kind) DO UPDATE SET "
-            "count = CASE WHEN known.ends_at <= %(now)s THEN 1 "
+            "count = CASE WHEN known.ends_at <= statement_timestamp() THEN 1 "
             "ELSE known.count + 1 END, "
-            "ends_at = CASE WHEN known.ends_at <= %(now)s THEN excluded.ends_at "
-            "ELSE known.ends_at END RETURNING count, ends_at",
-            {"token": token.pk, "kind": kind, "now": now, "ends_at": now + WINDOW},
+            "ends_at = CASE WHEN known.ends_at <= statement_timestamp() "
+            "THEN excluded.ends_at ELSE known.ends_at END "
+            "RETURNING count, ends_at - statement_timestamp()",
+            {"token": token.pk, "kind": kind, "window": WINDOW.total_seconds()},
         )
         counted = cursor.fetchone()
     if counted is None:
         return  # revoked since it was checked: this request was the last
-    count, ends_at = counted
+    count, ends_in = counted
     if count > allowed:
-        seconds = max(1, math.ceil((ends_at - now).total_seconds()))
+        seconds = max(1, math.ceil(ends_in.total_seconds()))
         raise TooManyRequests(allowed=allowed, what=what, seconds=seconds)
 
 

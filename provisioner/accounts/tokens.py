@@ -6,6 +6,7 @@ import datetime as dt
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from provisioner.accounts.models import ApiToken, User
@@ -29,7 +30,7 @@ def tokens_visible_to(user: User) -> QuerySet[ApiToken]:
 
 def live_tokens() -> QuerySet[ApiToken]:
     """Return everybody's tokens that still open the door, the newest first."""
-    live = ApiToken.objects.filter(expiry__gt=timezone.now())
+    live = ApiToken.objects.filter(expiry__gt=Now())
     return live.select_related("user").order_by("-created", "pk")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.lib.fields import EvidenceField
@@ -30,7 +31,7 @@ class Event(models.Model):
         POOL = "pool", "Warm pool"
         BISECTION = "bisection", "Bisection"
 
-    at = models.DateTimeField(auto_now_add=True)
+    at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=60)
     message = models.TextField(help_text="What happened.")
     reason = models.TextField(blank=True, help_text="Why, in the words of who did it.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
@@ -20,13 +19,13 @@ from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import snapshots_for_trials
 from provisioner.catalog.refusals import NoSnapshot, require_not_archived
-from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.queueing import defer
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
+from provisioner.lib import clocks
 from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.limits.admission import check_admission
@@ -163,7 +162,7 @@ def end_bisection(
     """End a bisection that is locked, with its event; a clone that is left goes."""
     bisection.state, bisection.first_bad = to, first_bad
     bisection.status_code, bisection.status_message = code, message
-    bisection.ended_at = timezone.now()
+    bisection.ended_at = clocks.database_now()
     bisection.save()
     record_event(bisection, kind=f"bisection_{to.value}", message=message, actor=by)
     for trial in bisection.trials.filter(verdict=""):
@@ -212,7 +211,7 @@ def _say(bisection: Bisection, *, code: str = "", message: str = "") -> None:
 
 def _decide(trial: Trial, verdict: str, *, reason: str, by: User | None = None) -> None:
     trial.verdict, trial.reason, trial.decided_by = verdict, reason, by
-    trial.decided_at = timezone.now()
+    trial.decided_at = clocks.database_now()
     trial.save()
     word = Verdict(verdict).label.lower()
     record_event(

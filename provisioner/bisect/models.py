@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Template
@@ -61,7 +62,7 @@ class Bisection(models.Model):
     status_message = models.TextField(blank=True)
     changes = EvidenceField(null=True, blank=True)
     first_bad = models.BigIntegerField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -114,7 +115,7 @@ class Trial(models.Model):
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     reason = models.TextField(blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     decided_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

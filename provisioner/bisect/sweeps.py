@@ -15,12 +15,12 @@ from provisioner.bisect.actions import (
     end_bisection,
 )
 from provisioner.bisect.models import Bisection
-from provisioner.engine import clocks
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
 from provisioner.gateways.perforce.types import SubmittedChange
+from provisioner.lib import clocks
 
 log = structlog.get_logger(__name__)
 

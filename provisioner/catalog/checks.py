@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.catalog.models import Template, TemplateCheck
@@ -16,6 +15,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.gateways.perforce.types import ServerInfo, ViewSurvey
+from provisioner.lib import clocks
 from provisioner.lib.sizes import size_text
 from provisioner.sites.connections.perforce import charset_remark
 
@@ -90,7 +90,7 @@ def keep(template: Template, check: Check) -> TemplateCheck:
             "size_bytes": check.survey.size_bytes if check.survey else None,
             "depot_files": check.survey.depot_files if check.survey else None,
             "error": check.error,
-            "checked_at": timezone.now(),
+            "checked_at": clocks.database_now(),
         },
     )
     return row

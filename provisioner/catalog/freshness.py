@@ -189,7 +189,7 @@ def refresh_state_of(
         subject=template.subject_id, kind=TemplateOperation.BUILD
     ).exclude(parameters__has_key="paths")
     clean = builds.filter(parameters__has_key="clean")
-    last = builds.select_related("requested_by").order_by("-created_at", "-pk").first()
+    last = builds.select_related("requested_by").order_by("-pk").first()
     server_id = template.site.perforce_server_id
     return refresh_policy.State(
         newest=freshness.newest,

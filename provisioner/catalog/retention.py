@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from django.db import transaction
 from django.db.models import Count, QuerySet
-from django.utils import timezone
 
 from provisioner.catalog.models import Quality, Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
+from provisioner.lib import clocks
 
 
 @dataclass(kw_only=True)
@@ -134,7 +134,7 @@ def mark_deleted(snapshot: Snapshot) -> bool:
         row = Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
         if row.is_held or any(need.rows([snapshot]).exists() for need in _needs):
             return False
-        Snapshot.objects.filter(pk=snapshot.pk).mark_deleted(at=timezone.now())
+        Snapshot.objects.filter(pk=snapshot.pk).mark_deleted(at=clocks.database_now())
     return True
 
 

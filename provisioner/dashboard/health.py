@@ -14,11 +14,11 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from procrastinate.contrib.django.models import ProcrastinateWorker
 
-from provisioner.engine import clocks
 from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.lib import clocks
 from provisioner.sites.models import PerforceServer, Site
 
 log = structlog.get_logger(__name__)

@@ -19,7 +19,6 @@ from django.contrib.auth.signals import (
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_save
 from django.dispatch import receiver
-from django.utils import timezone
 
 from provisioner.accounts import origin
 from provisioner.accounts.models import ApiToken, Team, User
@@ -28,6 +27,7 @@ from provisioner.audit_log.actions import kind_of, record_event
 from provisioner.audit_log.models import Event
 from provisioner.dashboard.setup import setup_for
 from provisioner.leases.models import LeasePolicy
+from provisioner.lib import clocks
 from provisioner.pools.models import Pool
 from provisioner.sites.events import asks_where_to_go_on
 from provisioner.sites.models import PerforceServer, Site
@@ -86,7 +86,7 @@ def _sign_in_failed(sender: Any, credentials: dict[str, Any], **kwargs: Any) -> 
     People type passwords into the field for the name.
     """
     here = origin.current()
-    lately = timezone.now() - dt.timedelta(minutes=1)
+    lately = clocks.database_now() - dt.timedelta(minutes=1)
     failures = Event.objects.filter(kind="sign_in_failed", at__gt=lately, ip=here.ip)
     if failures.count() >= FAILURES_A_MINUTE:
         return

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
@@ -17,6 +16,7 @@ from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.refusals import FindingNotOurs, FindingResolved
 from provisioner.engine.queueing import defer, defer_once
 from provisioner.engine.queues import PERFORCE, STORAGE
+from provisioner.lib import clocks
 from provisioner.sites.models import Site
 
 # The tasks are in sweeps/checks.py, which comes after actions: jobs name them.
@@ -37,7 +37,9 @@ def drift_check_start(*, by: User) -> int:
         for site in sites:
             for system in FarSide:
                 DriftCheck.objects.update_or_create(
-                    site=site, system=system, defaults={"asked_at": timezone.now()}
+                    site=site,
+                    system=system,
+                    defaults={"asked_at": clocks.database_now()},
                 )
         record_event(
             None,
@@ -78,7 +80,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
             raise FindingNotOurs(subject=finding.subject)
         if finding.asked_at is not None:
             return finding
-        finding.asked_at, finding.asked_by = timezone.now(), by
+        finding.asked_at, finding.asked_by = clocks.database_now(), by
         finding.status_message = ""
         finding.save(update_fields=["asked_at", "asked_by", "status_message"])
         system = Finding.Kind(finding.kind).system

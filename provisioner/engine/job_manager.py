@@ -28,10 +28,10 @@ from procrastinate.manager import (
     get_channel_for_queues,
 )
 
-from provisioner.engine import clocks
 from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
+from provisioner.lib import clocks
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 
 log = structlog.get_logger(__name__)
@@ -256,7 +256,12 @@ class LastingJobManager(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        """Have a job queued again, unless it was, or was taken from its worker."""
+        """Have a job queued again, unless it was, or was taken from its worker.
+
+        `retry_at` is by our clock, which may be off by less than stops a worker.
+        """
+        if retry_at is not None:
+            retry_at -= dt.timedelta(seconds=self._ahead_seconds)
         retry = partial(retry_of_its_worker, self.connector, job, retry_at=retry_at)
         await self._settle(
             job, partial(retry, priority=priority, queue=queue, lock=lock)

@@ -25,12 +25,12 @@ import structlog
 from django.apps import apps
 from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
-from django.utils import timezone
 
 from provisioner.engine import subjects
 from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
 from provisioner.engine.subjects import Server
 from provisioner.gateways.perforce.types import LockUse
+from provisioner.lib import clocks
 
 log = structlog.get_logger(__name__)
 
@@ -83,7 +83,7 @@ def observe(step: Step, use: LockUse) -> None:
     """
     if use.waited_ms < WORTH_TELLING_MS:
         return
-    server_id, now = step.perforce_server_id, timezone.now()
+    server_id, now = step.perforce_server_id, clocks.database_now()
     if server_id is None:
         return
     with transaction.atomic():
@@ -119,6 +119,13 @@ def _back_off(server: Server, *, now: dt.datetime) -> None:
         },
     )
     log.warning("perforce_backed_off", server=server.name, limit=present)
+
+
+def _limit_now(server: Server, known: Governor | None) -> int:
+    """Return how many may run now; what never backed off does not depend on a time."""
+    if known is None or known.backed_off_to is None:
+        return server.flush_limit
+    return present_limit(server, known, now=clocks.database_now())
 
 
 def present_limit(server: Server, known: Governor | None, *, now: dt.datetime) -> int:
@@ -227,7 +234,7 @@ def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
 
 def budget_of(server: Server, known: Governor | None, counts: Counts) -> Budget:
     return Budget(
-        limit=present_limit(server, known, now=timezone.now()),
+        limit=_limit_now(server, known),
         short=counts.get(PerforceUse.SHORT, (0, 0))[0],
         long=counts.get(PerforceUse.LONG, (0, 0))[0],
     )

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import structlog
 from django.db import connection, transaction
 from django.db.models import QuerySet, TextChoices
-from django.utils import timezone
 
 from provisioner.audit_log.actions import record_event as record_event
 from provisioner.engine.models import Operation, Step
+from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged, StepCutShort
 
 log = structlog.get_logger(__name__)
@@ -65,7 +65,7 @@ def end_operation(
         "state": to,
         "status_code": code,
         "status_message": message,
-        "ended_at": timezone.now(),
+        "ended_at": clocks.database_now(),
     }
     if findings is not None:
         fields["findings"] = findings
@@ -126,7 +126,7 @@ def queue_step(step: Step, *, job_id: int | None) -> None:
     What it waits for a slot and for a worker is one wait.
     """
     waits_already = step.state == S.QUEUED
-    queued_at = step.queued_at if waits_already else timezone.now()
+    queued_at = step.queued_at if waits_already else clocks.database_now()
     _move_step(step, S.QUEUED, job_id=job_id, queued_at=queued_at, ended_at=None)
 
 
@@ -135,7 +135,7 @@ def start_step(step: Step, *, job_id: int | None = None) -> None:
 
     It waited for nothing then, unless it was queued for its turn before.
     """
-    now = timezone.now()
+    now = clocks.database_now()
     taken_up: dict[str, Any] = {}
     if job_id is not None:
         taken_up = {"job_id": job_id, "queued_at": step.queued_at or now}
@@ -156,12 +156,12 @@ def start_step(step: Step, *, job_id: int | None = None) -> None:
 
 def finish_step(step: Step, *, result: dict[str, Any]) -> None:
     """End the step well, with what later steps use."""
-    _move_step(step, S.DONE, ended_at=timezone.now(), result=result)
+    _move_step(step, S.DONE, ended_at=clocks.database_now(), result=result)
 
 
 def skip_step(step: Step) -> None:
     """End the step without running it."""
-    _move_step(step, S.SKIPPED, ended_at=timezone.now())
+    _move_step(step, S.SKIPPED, ended_at=clocks.database_now())
 
 
 def retry_step_later(
@@ -178,7 +178,7 @@ def fail_step(step: Step, *, code: str, message: str) -> None:
     _move_step(
         step,
         S.FAILED,
-        ended_at=timezone.now(),
+        ended_at=clocks.database_now(),
         error_code=code[:60],
         error_message=message,
     )
@@ -195,7 +195,7 @@ def cancel_operation(operation: Operation, *, message: str) -> None:
 def skip_waiting_steps(operation: Operation) -> None:
     """End what an ended operation will not start any more."""
     operation.steps.filter(state__in=(S.WAITING, S.QUEUED, S.RETRYING)).update(
-        state=S.SKIPPED, ended_at=timezone.now()
+        state=S.SKIPPED, ended_at=clocks.database_now()
     )
 
 

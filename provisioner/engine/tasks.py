@@ -18,6 +18,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.contrib.django import app
@@ -27,7 +28,7 @@ from procrastinate.jobs import Job, Status
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import clocks, slots, states, subjects, workflow
+from provisioner.engine import slots, states, subjects, workflow
 from provisioner.engine.fencing import AttemptLeave, leave_seconds
 from provisioner.engine.job_manager import finish_of_its_worker, retry_of_its_worker
 from provisioner.engine.models import HasOperations, Operation, Step
@@ -36,6 +37,7 @@ from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workflow import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
+from provisioner.lib import clocks
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 
@@ -89,14 +91,18 @@ class TransientRetry(BaseRetryStrategy):
     def get_retry_decision(
         self, *, exception: BaseException, job: Job
     ) -> RetryDecision | None:
+        pause = self.pause_after(exception, job=job)
+        return None if pause is None else RetryDecision(retry_at=timezone.now() + pause)
+
+    def pause_after(self, exception: BaseException, *, job: Job) -> dt.timedelta | None:
+        """Return how long to wait before the next attempt; None: there is none."""
         if not isinstance(exception, (TransientGatewayError, *DATABASE_WENT_AWAY)):
             return None
         attempts = _attempts_of(job)
         waited = sum(wait_before(attempt) for attempt in range(attempts + 1))
         if waited > settings.STEP_GIVE_UP_SECONDS:
             return None
-        pause = dt.timedelta(seconds=wait_before(attempts))
-        return RetryDecision(retry_at=timezone.now() + pause)
+        return dt.timedelta(seconds=wait_before(attempts))
 
 
 RETRY = TransientRetry()
@@ -192,8 +198,8 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
     except StepRefused as refusal:
         _settle_failure(step, code=refusal.code, message=refusal.sentence, why=refusal)
     except GatewayError as error:
-        decision = RETRY.get_retry_decision(exception=error, job=context.job)
-        if decision is None or decision.retry_at is None:
+        pause = RETRY.pause_after(error, job=context.job)
+        if pause is None:
             log.error("step_failed", attempt=step.attempt, **error.log_context())
             code = f"{error.system}_{type(error).__name__}".lower()
             _settle_failure(step, code=code, message=error.sentence, why=error)
@@ -204,7 +210,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
                 step,
                 code=type(error).__name__.lower(),
                 message=error.sentence,
-                retry_at=decision.retry_at,
+                retry_at=clocks.database_now() + pause,
             )
             _release_slot(step)
         raise
@@ -354,7 +360,7 @@ def _can_go_on(context: JobContext, step: Step) -> bool:
     if context.job.queue == queue or context.job.priority >= PEOPLE_FIRST:
         return True
     before = ProcrastinateJob.objects.filter(
-        Q(scheduled_at=None) | Q(scheduled_at__lte=timezone.now()),
+        Q(scheduled_at=None) | Q(scheduled_at__lte=Now()),
         status="todo",
         priority__gt=context.job.priority + ALREADY_BEGUN,
         task_name=run_step.name,

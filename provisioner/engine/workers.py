@@ -18,10 +18,10 @@ from procrastinate.contrib.django.models import ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
 from psycopg import AsyncConnection
 
-from provisioner.engine import clocks
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queues import OWN_SLOTS, own_slots_of
 from provisioner.engine.worker_pools import Pool
+from provisioner.lib import clocks
 
 ANSWER_WITHIN_SECONDS = 5.0
 

@@ -263,7 +263,7 @@ def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress
     newest = {
         operation.subject_id: operation
         for operation in Operation.objects.filter(subject__workspace__in=workspaces)
-        .order_by("subject_id", "-created_at", "-id")
+        .order_by("subject_id", "-id")
         .distinct("subject_id")
     }
     return RetirementProgress(

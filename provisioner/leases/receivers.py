@@ -6,12 +6,12 @@ import datetime as dt
 from typing import Any
 
 from django.dispatch import receiver
-from django.utils import timezone
 
 from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.leases.models import LeasePolicy
 from provisioner.leases.queries import Deadline, deadline_of, policy_for
 from provisioner.leases.warnings import plan_warnings
+from provisioner.lib import clocks
 from provisioner.notify.events import asks_deadline
 from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
 from provisioner.workspaces.models import Workspace
@@ -27,7 +27,7 @@ def trash_seconds(workspace: Workspace, **kwargs: Any) -> int:
 def plan_mails_anew(workspace: Workspace, **kwargs: Any) -> None:
     """Have the mails of its deadline as the policy is by now."""
     policy = policy_for(workspace.template, workspace.purpose)
-    plan_warnings(workspace, policy, now=timezone.now())
+    plan_warnings(workspace, policy, now=clocks.database_now())
 
 
 @receiver(asks_deadline)

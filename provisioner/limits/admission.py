@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 
 from provisioner.accounts.models import Quota, Team, User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.ontap.types import most_inodes
+from provisioner.lib import clocks
 from provisioner.lib.limits import (
     Limit,
     refuse_what_is_near,
@@ -384,7 +384,7 @@ def is_stale(capacity: SiteCapacity | None) -> bool:
     """Say whether a measurement is too old to refuse anybody, or is none."""
     if capacity is None or capacity.measured_at is None:
         return True
-    return timezone.now() - capacity.measured_at > STALE_AFTER
+    return clocks.database_now() - capacity.measured_at > STALE_AFTER
 
 
 def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 import structlog
 from django.db import connection
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.catalog.models import Template
@@ -33,6 +32,7 @@ from provisioner.gateways.ontap.types import (
     more_inodes,
     most_inodes,
 )
+from provisioner.lib import clocks
 from provisioner.lib.names import tag_in
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
@@ -75,7 +75,7 @@ def measure(site: Site) -> SiteCapacity:
     Raises: GatewayError.
     """
     ontap = registry.ontap(site)
-    began_at = timezone.now()
+    began_at = clocks.database_now()
     version = _version_of(ontap)
     size = available = 0
     efficiency: Efficiency | None = None
@@ -130,7 +130,7 @@ def _keep_day(capacity: SiteCapacity) -> None:
 
     A year is kept and a month, so the rows of a site are bounded.
     """
-    today = timezone.now().astimezone(dt.UTC).date()
+    today = clocks.database_now().astimezone(dt.UTC).date()
     is_known = capacity.aggregate_size_bytes > 0
     there = capacity.site.workspaces.exclude(state=Workspace.State.RETIRED)
     _, is_new = CapacityDay.objects.update_or_create(
@@ -169,7 +169,7 @@ def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
             "measured_at = %s FROM unnest(%s::text[], %s::bigint[]) "
             "AS seen(uuid, bytes) WHERE volume_uuid = seen.uuid AND state <> %s",
             [
-                timezone.now(),
+                clocks.database_now(),
                 [uuid for uuid, _ in measured],
                 [own for _, own in measured],
                 Workspace.State.RETIRED,

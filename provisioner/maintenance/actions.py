@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.accounts.names import one_line
 from provisioner.audit_log.actions import record_event
+from provisioner.lib import clocks
 from provisioner.lib.moments import recorded
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.maintenance.models import LONGEST_MESSAGE, Maintenance
@@ -30,7 +30,7 @@ def maintenance_announce(
         raise InvalidRequest("Say what is done, and what does not work meanwhile.")
     if ends_at <= starts_at:
         raise InvalidRequest("It ends before it begins. Give a later end.")
-    if ends_at <= timezone.now():
+    if ends_at <= clocks.database_now():
         raise InvalidRequest("It would be over already. Give a later end.")
     row = Maintenance.objects.create(
         message=message, starts_at=starts_at, ends_at=ends_at, announced_by=by

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from provisioner.maintenance.models import Maintenance
 
 
 def announced() -> QuerySet[Maintenance]:
     """Return what goes on or is still to come, the next first."""
-    return Maintenance.objects.filter(ends_at__gt=timezone.now())
+    return Maintenance.objects.filter(ends_at__gt=Now())

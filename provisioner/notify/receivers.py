@@ -10,11 +10,11 @@ from typing import Any
 
 from django.db.models.signals import post_save
 from django.dispatch import receiver
-from django.utils import timezone
 
 from provisioner.audit_log.models import Event
 from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.engine.models import Operation
+from provisioner.lib import clocks
 from provisioner.notify import templates, webhooks, workspaces
 from provisioner.notify.models import Subscription, Webhook
 
@@ -31,7 +31,7 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
     if instance.workspace is not None:
         webhooks.tell_of_workspace(instance, instance.workspace)
     elif instance.template is not None and instance.kind == "snapshot_withdrawn":
-        now = timezone.now()
+        now = clocks.database_now()
         workspaces.say_withdrawn(instance.data["snapshot"], now=now)
         webhooks.tell_of_withdrawal(instance, instance.template)
     elif instance.template is not None and instance.kind in OF_BUILDS:
@@ -45,7 +45,7 @@ def _build_ended(event: Event) -> None:
     if build is None or build.state not in OF_BUILDS[event.kind]:
         return
     build.subject.template = event.template
-    templates.tell(build, now=timezone.now())
+    templates.tell(build, now=clocks.database_now())
     webhooks.tell_of_build(event, build)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -14,6 +13,7 @@ from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.catalog.models import Template
 from provisioner.catalog.refusals import require_not_archived
 from provisioner.leases.actions.leases import LONGEST_SECONDS
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.weekly import parse_window
 from provisioner.pools.models import Pool
@@ -83,7 +83,7 @@ def pool_update(*, by: User, pool: Pool, **changes: Any) -> Pool:
         }
         for name, value in _checked(**{**present, **changes}).items():
             setattr(row, name, value)
-        row.changed_at = timezone.now()
+        row.changed_at = clocks.database_now()
         row.failures, row.retry_at, row.status_message = 0, None, ""
         row.save()
     return row

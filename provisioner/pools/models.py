@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
@@ -40,8 +41,8 @@ class Pool(models.Model):
         default=2 * 24 * 3600,
         help_text="After each such time without a request its size is halved.",
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    changed_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    changed_at = models.DateTimeField(db_default=Now(), editable=False)
     failures = models.PositiveIntegerField(default=0)
     failed_at = models.DateTimeField(null=True, blank=True)
     retry_at = models.DateTimeField(null=True, blank=True)

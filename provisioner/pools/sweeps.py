@@ -20,10 +20,10 @@ from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.catalog.queries import default_snapshot
-from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.tasks import start_operation
 from provisioner.leases.sweeps.leases import may_try_again
+from provisioner.lib import clocks
 from provisioner.lib.limits import LimitReached
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits.admission import check_pooling

@@ -6,6 +6,7 @@ import uuid
 
 from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.gateways.hosts.rescues.writing import MANIFEST, TAR
 from provisioner.workspaces.models import Rescue
@@ -40,7 +41,9 @@ class RescueRead(models.Model):
     problem = models.CharField(max_length=60, blank=True)
     problem_message = models.TextField(blank=True)
     asked_at = models.DateTimeField(
-        auto_now_add=True, help_text="When more of it was last asked for."
+        db_default=Now(),
+        editable=False,
+        help_text="When more of it was last asked for.",
     )
 
     objects = RescueReadQuerySet.as_manager()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from django.db import connection, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 from procrastinate.contrib.django import app
 
 from provisioner.engine.queueing import defer
@@ -113,7 +113,7 @@ class Reader:
             length=self._window_bytes,
         )
         self._asked_to += self._window_bytes
-        RescueRead.objects.filter(pk=self._read.pk).update(asked_at=timezone.now())
+        RescueRead.objects.filter(pk=self._read.pk).update(asked_at=Now())
 
     def _take(self) -> bytes:
         """Return the next piece, once it is there.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 from django.db import IntegrityError, connection
-from django.utils import timezone
+from django.db.models.functions import Now
 from procrastinate.contrib.django import app
 
 from provisioner.gateways.errors import GatewayError, Refused
@@ -94,5 +94,5 @@ def _reclaim() -> None:
 @app.task(name="sweep_rescue_reads", queue="sweeps", queueing_lock="sweep_rescue_reads")
 def sweep_rescue_reads(timestamp: int) -> None:
     """Remove what was under way to readers that have gone."""
-    forgotten = RescueRead.objects.filter(asked_at__lt=timezone.now() - FORGOTTEN_AFTER)
+    forgotten = RescueRead.objects.filter(asked_at__lt=Now() - FORGOTTEN_AFTER)
     forgotten.forget()

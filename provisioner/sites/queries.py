@@ -9,11 +9,11 @@ from enum import StrEnum
 
 from django.conf import settings
 from django.db.models import Count, Prefetch, QuerySet
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine.workers import AliveWorker, alive_workers
+from provisioner.lib import clocks
 from provisioner.lib.rows import with_words
 from provisioner.sites.connections.rows import queues_of
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site, SiteCapacity
@@ -356,7 +356,7 @@ def _why_not(
         )
     is_trial = test.place == Place.TRIAL
     patience = TRIAL_SILENT_AFTER if is_trial else SILENT_AFTER
-    if timezone.now() - test.asked_at > patience:
+    if clocks.database_now() - test.asked_at > patience:
         return (
             f"A worker serves the queue {queue}, but has not looked yet.",
             "It may have much to do: look at the overview, then ask again.",

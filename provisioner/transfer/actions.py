@@ -9,12 +9,12 @@ from provisioner.accounts.models import User
 from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
-from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_admission

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from provisioner.lib.fields import EvidenceField, NamesField
 from provisioner.workspaces.models import Workspace
@@ -50,7 +51,7 @@ class Transfer(models.Model):
     outcome = models.TextField(
         blank=True, help_text="What became of the source, in a sentence."
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     transferred_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -9,11 +9,11 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.engine import clocks
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.heartbeats import check_heartbeat
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.queries import Policy
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.typed_names import check_name
 from provisioner.workspaces.actions.making import choose_snapshot

@@ -180,7 +180,7 @@ def _newest_operations(
 ) -> Prefetch[str, QuerySet[Operation], str]:
     in_order = Step.objects.order_by("position") if steps is None else steps
     newest = (
-        Operation.objects.order_by("subject_id", "-created_at", "-id")
+        Operation.objects.order_by("subject_id", "-id")
         .distinct("subject_id")
         .only("subject", "kind", "state", "created_at")
         .prefetch_related(Prefetch("steps", queryset=in_order))

@@ -20,8 +20,7 @@ from django.db.models import (
     QuerySet,
 )
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Trunc
-from django.utils import timezone
+from django.db.models.functions import Now, Trunc
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
@@ -132,7 +131,7 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
     rows = (
         _provisioned()
         .filter(
-            ended_at__gte=timezone.now() - USUAL_SINCE,
+            ended_at__gte=Now() - USUAL_SINCE,
             subject__workspace__template__in=[template.pk for template in templates],
         )
         .values("subject__workspace__template")

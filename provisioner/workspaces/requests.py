@@ -8,11 +8,11 @@ import json
 from typing import Any
 
 from django.db import connection
-from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
+from provisioner.lib import clocks
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.refusals import RequestKeyReused
 
@@ -54,7 +54,7 @@ def find_first_request(
     if not same.exists():
         return None
     first = same.get()
-    if first.created_at <= (now or timezone.now()) - KEYS_KEPT:
+    if first.created_at <= (now or clocks.database_now()) - KEYS_KEPT:
         Workspace.objects.filter(pk=first.pk).update(request_key="")
         return None
     is_others = by.scope is not None and first.token_id != by.scope.pk

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Step
 from provisioner.engine.states import holding, log, sources_of
+from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged
 from provisioner.workspaces.models import Workspace, WorkspaceClient
 
@@ -64,17 +64,17 @@ def set_workspace_state(
         "status_message": message,
     }
     if to == W.READY and workspace.ready_at is None:
-        fields["ready_at"] = timezone.now()
+        fields["ready_at"] = clocks.database_now()
     if to == W.FAILED:
-        fields |= {"failed_at": timezone.now(), "retired_at": None}
+        fields |= {"failed_at": clocks.database_now(), "retired_at": None}
     if to == W.READY:
         fields |= {"trashed_at": None, "purge_at": None, "purge_seen_at": None}
     if to == W.TRASHED:
-        now = timezone.now()
+        now = clocks.database_now()
         fields |= {"trashed_at": now, "purge_at": purge_at or now}
         fields["purge_seen_at"] = None
     if to == W.RETIRED:
-        fields["retired_at"] = timezone.now()
+        fields["retired_at"] = clocks.database_now()
     with transaction.atomic():
         moved = Workspace.objects.filter(
             pk=workspace.pk, state__in=sources_of(WORKSPACE_TRANSITIONS, to=to)
@@ -132,7 +132,7 @@ def move_client_lock(client: WorkspaceClient, *, is_unlocked: bool, by: Step) ->
 def give_back_client(client: WorkspaceClient, *, by: Step) -> None:
     """Note that somebody may work there from now on, while not all of it is back."""
     if not client.is_whole and client.given_back_at is None:
-        now = timezone.now()
+        now = clocks.database_now()
         move_client(client, C(client.state), by=by, given_back_at=now)
 
 

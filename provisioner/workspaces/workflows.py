@@ -7,7 +7,7 @@ import datetime as dt
 import structlog
 from django.db import transaction
 
-from provisioner.engine import clocks, subjects
+from provisioner.engine import subjects
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE, STORAGE
 from provisioner.engine.subjects import SubjectKind
@@ -21,6 +21,7 @@ from provisioner.engine.workflow import (
     Workflow,
     register,
 )
+from provisioner.lib import clocks
 from provisioner.sites.models import Site
 from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
 from provisioner.workspaces.models import MOVING, Unsaved, Workspace, WorkspaceOperation

@@ -25,8 +25,8 @@ from pytest_django.live_server_helper import LiveServer
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.demo.processes import Child
-from provisioner.engine.clocks import database_now
 from provisioner.leases.sweeps.leases import purge_expired
+from provisioner.lib.clocks import database_now
 from provisioner.people.actions.tokens import api_token_create
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace

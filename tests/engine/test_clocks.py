@@ -17,20 +17,28 @@ from procrastinate.contrib.django.models import (
     ProcrastinateJob,
     ProcrastinatePeriodicDefer,
 )
+from procrastinate.jobs import Job
 from procrastinate.testing import InMemoryConnector
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
-from provisioner.engine import clocks, job_manager
+from provisioner.engine import job_manager, states
 from provisioner.engine.job_manager import ClockIsOff, LastingJobManager
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import alive_workers
 from provisioner.leases.actions.heartbeats import workspace_heartbeat
-from provisioner.leases.sweeps.leases import purge_expired, sweep_leases
+from provisioner.leases.sweeps.leases import (
+    purge_expired,
+    retire_expired,
+    sweep_leases,
+)
+from provisioner.lib import clocks
+from provisioner.workspaces.actions.retiring import workspace_restore
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.states import set_workspace_state
 from tests.chaos.clock import can_be_shifted, clock_ahead
 from tests.support.jobs import queue_sweep
 from tests.support.requests import workspace_create
@@ -40,6 +48,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 DAYS_40 = dt.timedelta(days=40)
 HOUR = dt.timedelta(hours=1)
 MINUTE = dt.timedelta(minutes=1)
+SECOND = dt.timedelta(seconds=1)
 SAID_WITHIN_SECONDS = 60.0
 
 
@@ -138,8 +147,10 @@ class ClockOfDatabase(InMemoryConnector):
         super().__init__()
         self.is_ahead_seconds = 0.0
         self.asked_for_jobs = 0
+        self.retry_at: dt.datetime | None = None
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
+        self.retry_at = arguments.get("retry_at", self.retry_at)
         return [{"id": 1, "now": time.time() + self.is_ahead_seconds}]
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
@@ -264,6 +275,47 @@ def test_a_heartbeat_counts_whatever_the_clock_of_the_web_server_says(
 
     assert workspace.heartbeat_at is not None
     assert workspace.heartbeat_at >= right
+
+
+def test_what_was_brought_back_is_not_retired_whatever_the_clock_said(
+    trashed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked for by a web server whose clock was behind."""
+    right = timezone.now()
+    Workspace.objects.filter(pk=trashed.pk).update(expires_at=right - HOUR)
+    monkeypatch.setattr(timezone, "now", lambda: right - DAYS_40)
+    restoration = workspace_restore(by=trashed.owner, workspace=trashed)
+    states.end_operation(restoration, Operation.State.SUCCEEDED)
+    states.skip_waiting_steps(restoration)
+    set_workspace_state(trashed, Workspace.State.READY)
+    monkeypatch.undo()
+
+    assert retire_expired(now=clocks.database_now()) == 0
+
+    trashed.refresh_from_db()
+    assert trashed.expires_at is not None
+    assert trashed.expires_at > right
+
+
+def test_a_retry_comes_by_the_databases_clock() -> None:
+    """Ours may be off by less than what stops a worker."""
+    connector = ClockOfDatabase()
+    connector.is_ahead_seconds = -40.0
+    manager = LastingJobManager(connector, pool=Pool(queues=None, slots=1))
+    job = Job(
+        id=1, worker_id=1, queue="q", lock=None, queueing_lock=None, task_name="x"
+    )
+    ours = timezone.now()
+
+    async def live() -> None:
+        await manager.update_heartbeat(1)
+        await manager.retry_job(job, retry_at=ours)
+
+    asyncio.run(live())
+
+    assert connector.retry_at is not None
+    late = (connector.retry_at - (ours - 40 * SECOND)).total_seconds()
+    assert abs(late) < 10
 
 
 def test_what_was_asked_for_last_is_last_whatever_clocks_said(

@@ -26,8 +26,8 @@ from procrastinate.jobs import Job
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.demo.processes import Child, manage, started_anew
-from provisioner.engine import clocks, tasks
 from provisioner.engine import states as engine_states
+from provisioner.engine import tasks
 from provisioner.engine.fencing import ASKED_AT_MOST, LEAVE_SECONDS, AttemptLeave
 from provisioner.engine.management.commands.worker import in_its_name
 from provisioner.engine.models import Operation, Step
@@ -38,6 +38,7 @@ from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
+from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged, StepCutShort
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (

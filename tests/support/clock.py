@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from django.db import connection
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from provisioner.engine import clocks
+from provisioner.lib import clocks
 
 BEGINS_AT = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 
@@ -35,4 +37,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(timezone, "now", clock)
     monkeypatch.setattr(clocks, "database_now", clock)
+    # A new row has its moment from the database: from an expression that is sent to it,
+    # rather than from the default of the column.
+    monkeypatch.setattr(
+        connection.features, "supports_default_keyword_in_insert", False
+    )
+    monkeypatch.setattr(
+        Now, "as_postgresql", lambda self, compiler, connection: ("%s", (clock(),))
+    )
     return clock

@@ -11,10 +11,10 @@ from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.engine.clocks import database_now
 from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.leases.sweeps.leases import purge_expired
+from provisioner.lib.clocks import database_now
 from provisioner.sites.models import ServerAbilities
 from provisioner.sites.sweeps.abilities import check_abilities
 from provisioner.workspaces.actions.retiring import workspace_retire

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -22,6 +21,7 @@ from provisioner.catalog.refusals import TemplateBusy, TemplateNeeded
 from provisioner.catalog.states import set_template_state
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 
 LONGEST_TITLE = 100
@@ -132,7 +132,7 @@ def template_delete(*, by: User, template: Template, reason: str = "") -> Operat
             what = ", ".join(each.words for each in found)
             raise TemplateNeeded(name=row.name, what=what)
         gone = [each.words for each in goes_with(row)]
-        Snapshot.objects.filter(template=row).mark_deleted(at=timezone.now())
+        Snapshot.objects.filter(template=row).mark_deleted(at=clocks.database_now())
         delete_dependents(row)
         PinnedTemplate.objects.filter(template=row).delete()
         if not row.is_archived:
@@ -156,7 +156,7 @@ def _locked(template: Template) -> Template:
 
 
 def _archive(row: Template, *, by: User, reason: str) -> None:
-    row.archived_at, row.archived_by = timezone.now(), by
+    row.archived_at, row.archived_by = clocks.database_now(), by
     row.archive_reason = reason
     row.save(update_fields=["archived_at", "archived_by", "archive_reason"])
     # What is submitted meanwhile is looked up when it is unarchived.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -15,6 +14,7 @@ from provisioner.catalog.models import (
     ServerWatch,
     Template,
 )
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import PerforceServer
 
@@ -66,7 +66,7 @@ def refresh_policy_save(
                 "clean_cron": clean_cron,
                 "unused_days": unused_days,
                 "is_paused": is_paused,
-                "changed_at": timezone.now(),
+                "changed_at": clocks.database_now(),
             },
         )
         record_event(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -18,6 +17,7 @@ from provisioner.catalog.refusals import (
     require_offered,
 )
 from provisioner.engine.models import Operation
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 
 LONGEST_REASON = 500
@@ -44,7 +44,7 @@ def snapshot_hold(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
             return row
         others = template.snapshots.filter(held_at__isnull=False).exclude(pk=row.pk)
         others.update(held_at=None, held_by=None, hold_reason="")
-        row.held_at, row.held_by, row.hold_reason = timezone.now(), by, reason
+        row.held_at, row.held_by, row.hold_reason = clocks.database_now(), by, reason
         row.save(update_fields=["held_at", "held_by", "hold_reason"])
         record_event(
             template,
@@ -98,7 +98,7 @@ def snapshot_withdraw(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
         require_offered(row)
         if row.is_held:
             _release(row)
-        row.withdrawn_at, row.withdrawn_by = timezone.now(), by
+        row.withdrawn_at, row.withdrawn_by = clocks.database_now(), by
         row.withdraw_reason = reason
         row.save(update_fields=["withdrawn_at", "withdrawn_by", "withdraw_reason"])
         record_event(

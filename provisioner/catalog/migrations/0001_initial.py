@@ -2,6 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.functions.datetime
 import provisioner.accounts.names
 import uuid
 from django.conf import settings
@@ -78,7 +79,7 @@ class Migration(migrations.Migration):
                 ('used_bytes', models.BigIntegerField(blank=True, help_text='What its volume holds, by ONTAP.', null=True)),
                 ('used_inodes', models.BigIntegerField(blank=True, help_text='Files and directories in it, by ONTAP.', null=True)),
                 ('max_inodes', models.BigIntegerField(blank=True, help_text='How many its volume may have.', null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='templates', to='sites.site')),
                 ('subject', models.OneToOneField(editable=False, on_delete=django.db.models.deletion.PROTECT, related_name='%(class)s', to='engine.subject')),
@@ -120,7 +121,7 @@ class Migration(migrations.Migration):
                 ('sync_seconds', models.FloatField(default=0)),
                 ('build_seconds', models.FloatField(default=0)),
                 ('test_seconds', models.FloatField(default=0)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('deleted_at', models.DateTimeField(blank=True, null=True)),
                 ('operation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='snapshots', to='engine.operation')),
                 ('template', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='snapshots', to='catalog.template')),

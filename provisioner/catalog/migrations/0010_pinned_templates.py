@@ -1,4 +1,5 @@
 import django.db.models.deletion
+import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
@@ -22,7 +23,7 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("pinned_at", models.DateTimeField(auto_now_add=True)),
+                ("pinned_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 (
                     "person",
                     models.ForeignKey(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models.templates import Template
@@ -17,7 +18,7 @@ class PinnedTemplate(models.Model):
     template = models.ForeignKey(
         Template, on_delete=models.CASCADE, related_name="pinned_by"
     )
-    pinned_at = models.DateTimeField(auto_now_add=True)
+    pinned_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         constraints = (

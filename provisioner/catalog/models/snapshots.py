@@ -8,6 +8,7 @@ from operator import or_
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.accounts.names import check_one_line
@@ -108,7 +109,7 @@ class Snapshot(models.Model):
         blank=True,
         related_name="snapshots",
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True)
     label = models.CharField(max_length=60, blank=True, validators=[check_one_line])
     notes = models.TextField(max_length=4000, blank=True)

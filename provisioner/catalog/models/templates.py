@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.accounts.names import check_one_line
@@ -187,7 +188,7 @@ class Template(HasOperations):
         related_name="+",
         help_text="Who looks after it, and may say which of its snapshots people get.",
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     archived_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

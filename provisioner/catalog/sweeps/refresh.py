@@ -22,7 +22,7 @@ from provisioner.catalog.freshness import (
     refresh_state_of,
 )
 from provisioner.catalog.models import RefreshPolicy, Template
-from provisioner.engine import clocks
+from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
 
 log = structlog.get_logger(__name__)

@@ -16,7 +16,6 @@ import random
 import structlog
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.catalog.models import (
@@ -35,6 +34,7 @@ from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import parse_client_spec, split_view_line
 from provisioner.gateways.perforce.types import SubmittedBatch
+from provisioner.lib import clocks
 from provisioner.sites.models import PerforceServer
 
 log = structlog.get_logger(__name__)
@@ -49,7 +49,7 @@ JITTER = 0.2
 @app.task(name="sweep_watch", queue="sweeps", queueing_lock="sweep_watch")
 def sweep_watch(timestamp: int) -> None:
     """Have every server polled whose time has come and that a template needs."""
-    now = timezone.now()
+    now = clocks.database_now()
     needed = Snapshot.objects.filter(
         deleted_at=None, template__archived_at=None
     ).values("template__site__perforce_server")
@@ -92,10 +92,10 @@ def poll(watch: ServerWatch) -> None:
         row.update(
             failures=failures,
             last_error=error.sentence,
-            next_poll_at=timezone.now() + dt.timedelta(seconds=pause),
+            next_poll_at=clocks.database_now() + dt.timedelta(seconds=pause),
         )
         return
-    now = timezone.now()
+    now = clocks.database_now()
     pause = pause_seconds(watch.interval_seconds, failures=0) if is_done else 0.0
     row.update(
         failures=0,
@@ -236,7 +236,7 @@ def _record(
     }
     if not touched:
         return
-    now = timezone.now()
+    now = clocks.database_now()
     SubmittedChange.objects.bulk_create(
         [
             SubmittedChange(

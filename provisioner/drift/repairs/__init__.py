@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
@@ -21,6 +20,7 @@ from provisioner.drift.repairs import perforce, storage
 from provisioner.drift.repairs.adopting import adopt_snapshot
 from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.gateways.errors import GatewayError
+from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged, StepRefused
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
@@ -60,7 +60,7 @@ def repair(finding: Finding, *, by: User | None) -> None:
 def settle(finding: Finding, *, resolution: str, by: User | None) -> None:
     """Close a finding, once, with its event."""
     closed = Finding.objects.filter(pk=finding.pk, resolved_at=None).update(
-        resolved_at=timezone.now(),
+        resolved_at=clocks.database_now(),
         resolution=resolution,
         resolved_by=by,
         asked_at=None,

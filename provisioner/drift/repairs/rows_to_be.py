@@ -25,13 +25,13 @@ from provisioner.drift.comparison import (
     tag_of_volume,
 )
 from provisioner.drift.repairs.evidence import CannotRepair
-from provisioner.engine import clocks
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume, VolumeSnapshot
 from provisioner.gateways.perforce.standins import SUFFIX as STAND_IN_SUFFIX
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
+from provisioner.lib import clocks
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import CLIENT_TYPES

@@ -6,7 +6,6 @@ Each returns how it was resolved.
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import set_template_state
@@ -27,6 +26,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
+from provisioner.lib import clocks
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -205,7 +205,9 @@ def _fail_template(template: Template) -> str:
             message=f"Its volume {template.volume_name} is gone from ONTAP, and nobody "
             "asked Cloneyard for that. Build the template to make a new one.",
         )
-        Snapshot.objects.filter(template=template).mark_deleted(at=timezone.now())
+        Snapshot.objects.filter(template=template).mark_deleted(
+            at=clocks.database_now()
+        )
     return "The template was marked as failed, and its snapshots are not offered."
 
 
@@ -274,7 +276,7 @@ def finish_lost_snapshot(finding: Finding) -> str:
     if finding.external_id in {snapshot.uuid for snapshot in there}:
         return GONE
     lost = Snapshot.objects.filter(template=row, ontap_uuid=finding.external_id)
-    lost.mark_deleted(at=timezone.now())
+    lost.mark_deleted(at=clocks.database_now())
     return f"The snapshot {finding.details['snapshot']} was taken off the offer."
 
 

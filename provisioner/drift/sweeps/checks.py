@@ -42,12 +42,12 @@ from provisioner.drift.comparison import (
 from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.repairs.previewing import with_rows_to_be
 from provisioner.drift.sweeps import known
-from provisioner.engine import clocks
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, NotFound
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib import clocks
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 

@@ -19,11 +19,11 @@ from provisioner.drift.comparison import (
     KnownTree,
     Wanted,
 )
-from provisioner.engine import clocks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.subjects import paths
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib import clocks
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import MOVING, Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import client_spec_of

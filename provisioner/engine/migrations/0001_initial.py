@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
@@ -33,7 +34,7 @@ class Migration(migrations.Migration):
                 ('host', models.CharField(max_length=255)),
                 ('process_id', models.PositiveIntegerField()),
                 ('clock_ahead_seconds', models.FloatField(default=0.0)),
-                ('started_at', models.DateTimeField(auto_now_add=True)),
+                ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
             ],
             options={
                 'verbose_name_plural': 'queues of workers',
@@ -50,13 +51,13 @@ class Migration(migrations.Migration):
                 ('status_code', models.CharField(blank=True, max_length=60)),
                 ('status_message', models.TextField(blank=True)),
                 ('findings', models.JSONField(blank=True, help_text='Unsaved work that was found, by kind.', null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('requested_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('subject', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='engine.subject')),
             ],
             options={
-                'ordering': ('-created_at', '-id'),
+                'ordering': ('-id',),
             },
         ),
         migrations.CreateModel(

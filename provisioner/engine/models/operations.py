@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.engine import kinds
@@ -40,11 +41,11 @@ class Operation(models.Model):
     findings = EvidenceField(
         null=True, blank=True, help_text="Unsaved work that was found, by kind."
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ("-created_at", "-id")
+        ordering = ("-id",)
         constraints = (
             models.CheckConstraint(
                 name="operation_ended_has_ended_at",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Now
 
 
 class WorkerQueues(models.Model):
@@ -21,7 +22,7 @@ class WorkerQueues(models.Model):
     host = models.CharField(max_length=255)
     process_id = models.PositiveIntegerField()
     clock_ahead_seconds = models.FloatField(default=0.0)
-    started_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         verbose_name_plural = "queues of workers"

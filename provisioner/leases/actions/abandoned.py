@@ -11,10 +11,10 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.leases.abandonment import Abandonment, abandonment_of
 from provisioner.leases.refusals import AskedAlready, NotAbandoned
+from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.notify import workspaces
 from provisioner.notify.models import Notification

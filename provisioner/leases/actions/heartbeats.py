@@ -6,9 +6,9 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.engine.clocks import database_now
 from provisioner.leases import queries
 from provisioner.leases.refusals import NoHeartbeat
+from provisioner.lib.clocks import database_now
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.permissions import can_change_workspace

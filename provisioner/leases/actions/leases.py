@@ -10,7 +10,6 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import clocks
 from provisioner.leases import queries
 from provisioner.leases.refusals import (
     LeaseNotLonger,
@@ -20,6 +19,7 @@ from provisioner.leases.refusals import (
     WorkspaceNotKept,
 )
 from provisioner.leases.warnings import plan_warnings
+from provisioner.lib import clocks
 from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.models import LEASED, Workspace

@@ -13,12 +13,12 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
-from provisioner.engine import clocks
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import LONGEST_SECONDS, set_lease
 from provisioner.leases.models import LeasePolicy
 from provisioner.leases.refusals import PreviewStale
 from provisioner.leases.warnings import plan_warnings
+from provisioner.lib import clocks
 from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.times import duration_text

@@ -14,7 +14,6 @@ from typing import Any
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.models import Event
@@ -25,6 +24,7 @@ from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.leases.abandonment import WORDS, WORK, newest_of
+from provisioner.lib import clocks
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 
@@ -61,7 +61,7 @@ def check_clients(server_id: int) -> None:
     """Note what a Perforce server knows of our clients."""
     server = PerforceServer.objects.get(pk=server_id)
     perforce = registry.perforce(server)
-    now = timezone.now()
+    now = clocks.database_now()
     clients = {
         client.name: client for client in perforce.clients.find_all(name_filter=OURS)
     }
@@ -137,7 +137,7 @@ def _touches(workspace: Workspace) -> dict[str, Any]:
 def check_trees(site_id: int) -> None:
     """Note when the trees of a site's workspaces were last changed."""
     site = Site.objects.get(pk=site_id)
-    now = timezone.now()
+    now = clocks.database_now()
     for workspace in Workspace.objects.filter(
         state=Workspace.State.READY, is_pooled=False, site=site
     ).select_related("site"):

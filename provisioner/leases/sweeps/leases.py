@@ -16,7 +16,6 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import (
@@ -24,6 +23,7 @@ from provisioner.leases.actions.leases import (
     renew_lease,
     set_lease,
 )
+from provisioner.lib import clocks
 from provisioner.lib.moments import recorded
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify import workspaces
@@ -130,7 +130,7 @@ def _locked(pk: int) -> Workspace:
 def _was_brought_back(workspace: Workspace, *, after: dt.datetime) -> bool:
     """Say whether somebody asked for it back since; whether that worked or not."""
     return workspace.operations.filter(
-        kind=WorkspaceOperation.RESTORE, created_at__gt=after
+        kind=WorkspaceOperation.RESTORE, created_at__gte=after
     ).exists()
 
 
@@ -143,9 +143,7 @@ def may_try_again(
 ) -> bool:
     """Say whether the pause after attempts that did not work is over."""
     tried = list(
-        workspace.operations.filter(kind=kind, created_at__gte=since).order_by(
-            "-created_at", "-id"
-        )
+        workspace.operations.filter(kind=kind, created_at__gte=since).order_by("-id")
     )
     if not tried or tried[0].ended_at is None:
         return True
@@ -250,7 +248,7 @@ def tell_owners(*, now: dt.datetime) -> None:
         )
         .exclude(requested_by=F("subject__workspace__owner"))
         .exclude(state=Operation.State.CANCELLED)
-        .order_by("subject_id", "-created_at", "-id")
+        .order_by("subject_id", "-id")
         .distinct("subject_id")
     )
     told = set(

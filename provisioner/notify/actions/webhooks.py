@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -19,6 +18,7 @@ from provisioner.gateways.webhooks.addresses import (
     read_networks,
     read_url,
 )
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.notify import webhooks
 from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent, new_salt
@@ -134,7 +134,7 @@ def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
         WebhookDelivery(webhook=webhook, event=WebhookDelivery.TEST)
     )
     with transaction.atomic():
-        return webhooks.write_test(webhook, at=timezone.now().isoformat())
+        return webhooks.write_test(webhook, at=clocks.database_now().isoformat())
 
 
 def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:

@@ -2,7 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
-import django.utils.timezone
+import django.db.models.functions.datetime
 import provisioner.notify.models.webhooks
 import uuid
 from django.conf import settings
@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
                 ('is_enabled', models.BooleanField(default=True)),
                 ('disabled_reason', models.CharField(blank=True, max_length=500)),
                 ('failing_since', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to=settings.AUTH_USER_MODEL)),
                 ('template', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='catalog.template')),
             ],
@@ -49,13 +49,13 @@ class Migration(migrations.Migration):
                 ('body', models.TextField(help_text='JSON, as it is sent and signed.')),
                 ('state', models.CharField(choices=[('waiting', 'Waiting'), ('delivered', 'Delivered'), ('given_up', 'Given up'), ('void', 'Not sent')], default='waiting', max_length=9)),
                 ('attempts', models.PositiveIntegerField(default=0)),
-                ('next_try_at', models.DateTimeField(blank=True, default=django.utils.timezone.now, null=True)),
+                ('next_try_at', models.DateTimeField(blank=True, db_default=django.db.models.functions.datetime.Now(), null=True)),
                 ('tried_at', models.DateTimeField(blank=True, null=True)),
                 ('response_code', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('response_text', models.CharField(blank=True, max_length=500)),
                 ('error', models.CharField(blank=True, max_length=500)),
                 ('duration_ms', models.PositiveIntegerField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('webhook', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='notify.webhook')),
             ],
@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                 ('due_at', models.DateTimeField()),
                 ('data', models.JSONField(default=dict, help_text='What the mail has to say.')),
                 ('sent_to', models.CharField(blank=True, max_length=500)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('claimed_at', models.DateTimeField(blank=True, null=True)),
                 ('sent_at', models.DateTimeField(blank=True, null=True)),
                 ('voided_at', models.DateTimeField(blank=True, null=True)),
@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
             name='Subscription',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('template', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subscriptions', to='catalog.template')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subscriptions', to=settings.AUTH_USER_MODEL)),
             ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
@@ -17,7 +18,7 @@ class Subscription(models.Model):
     user = models.ForeignKey(
         User, on_delete=models.CASCADE, related_name="subscriptions"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         constraints = (

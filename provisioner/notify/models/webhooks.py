@@ -8,7 +8,7 @@ import uuid
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
+from django.db.models.functions import Now
 from django.utils.crypto import salted_hmac
 
 from provisioner.accounts.models import User
@@ -56,7 +56,7 @@ class Webhook(models.Model):
     is_enabled = models.BooleanField(default=True)
     disabled_reason = models.CharField(max_length=500, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         ordering = ("pk",)
@@ -109,13 +109,13 @@ class WebhookDelivery(models.Model):
     body = models.TextField(help_text="JSON, as it is sent and signed.")
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
-    next_try_at = models.DateTimeField(default=timezone.now, null=True, blank=True)
+    next_try_at = models.DateTimeField(db_default=Now(), null=True, blank=True)
     tried_at = models.DateTimeField(null=True, blank=True)
     response_code = models.PositiveSmallIntegerField(null=True, blank=True)
     response_text = models.CharField(max_length=500, blank=True)
     error = models.CharField(max_length=500, blank=True)
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

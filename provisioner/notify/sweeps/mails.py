@@ -23,12 +23,12 @@ from procrastinate.contrib.django import app
 from provisioner.accounts.mails import mails_are_sent
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template, TemplateOperation
-from provisioner.engine import clocks
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.lib import clocks
 from provisioner.notify import templates as news
 from provisioner.notify import workspaces as notices
 from provisioner.notify.mails import Mail, address_of, mail_of

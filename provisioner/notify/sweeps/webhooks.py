@@ -15,9 +15,9 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.actions import record_event
-from provisioner.engine import clocks
 from provisioner.gateways.webhooks.addresses import read_networks
 from provisioner.gateways.webhooks.sending import Answer, post
+from provisioner.lib import clocks
 from provisioner.notify import webhooks
 from provisioner.notify.models import Webhook, WebhookDelivery
 

@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
@@ -25,8 +26,8 @@ class Migration(migrations.Migration):
                 ('windows', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=80), blank=True, default=list, size=None)),
                 ('max_age_seconds', models.PositiveIntegerField(default=86400)),
                 ('idle_seconds', models.PositiveIntegerField(blank=True, default=172800, help_text='After each such time without a request its size is halved.', null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('changed_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ('changed_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('failures', models.PositiveIntegerField(default=0)),
                 ('failed_at', models.DateTimeField(blank=True, null=True)),
                 ('retry_at', models.DateTimeField(blank=True, null=True)),

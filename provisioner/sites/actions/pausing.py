@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Governor
 from provisioner.engine.tasks import give_slots
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import PerforceServer
 
@@ -31,7 +31,7 @@ def perforce_server_pause(*, by: User, server: PerforceServer, reason: str) -> G
         governor, _ = Governor.objects.update_or_create(
             server=server,
             defaults={
-                "paused_at": timezone.now(),
+                "paused_at": clocks.database_now(),
                 "paused_by": by,
                 "paused_reason": reason,
             },

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils import timezone
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites import connections
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
@@ -63,7 +63,7 @@ def site_test(*, by: User, site: Site) -> None:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(by))
-    asked_at = timezone.now()
+    asked_at = clocks.database_now()
     found = connections.check_ontap(site)
     with transaction.atomic():
         connections.ask(site, by=by, asked_at=asked_at)
@@ -89,7 +89,7 @@ def perforce_server_test(*, by: User, server: PerforceServer) -> None:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(by))
-    asked_at = timezone.now()
+    asked_at = clocks.database_now()
     found = connections.check_perforce(server)
     with transaction.atomic():
         connections.ask(server, by=by, asked_at=asked_at)

@@ -9,12 +9,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.models import User
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE, STORAGE
+from provisioner.lib import clocks
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 
@@ -41,7 +41,7 @@ def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> Non
 
 def ask_for_trial(site: Site, *, by: User) -> None:
     """Have a host of the site try everything out."""
-    _forget(site, [Place.TRIAL], by=by, asked_at=timezone.now())
+    _forget(site, [Place.TRIAL], by=by, asked_at=clocks.database_now())
     _defer_check(site, Place.TRIAL)
 
 
@@ -82,7 +82,7 @@ def _defer_check(about: Site | PerforceServer, place: str) -> None:
 def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> None:
     """Write down what was found from a place, unless nobody asks any more."""
     ConnectionTest.objects.filter(**_about(about), place=place).update(
-        checked_at=timezone.now(),
+        checked_at=clocks.database_now(),
         host=socket.gethostname(),
         checks=[asdict(check) for check in found],
     )

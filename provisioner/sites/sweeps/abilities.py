@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import structlog
-from django.utils import timezone
 from procrastinate.contrib.django import app
 
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.lib import clocks
 from provisioner.sites.models import PerforceServer, ServerAbilities
 
 log = structlog.get_logger(__name__)
@@ -37,5 +37,5 @@ def check_abilities(server_id: int) -> None:
         return
     ServerAbilities.objects.update_or_create(
         server=server,
-        defaults={"client_types": list(types), "checked_at": timezone.now()},
+        defaults={"client_types": list(types), "checked_at": clocks.database_now()},
     )

@@ -11,11 +11,11 @@ from typing import Any
 
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
-from provisioner.engine import clocks
 from provisioner.gateways.hosts import client_copies, transferred_files
 from provisioner.gateways.perforce.specs import rename_view
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import PerforceAccount, Shelf
+from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps import conflicts

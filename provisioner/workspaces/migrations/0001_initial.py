@@ -3,6 +3,7 @@
 import django.contrib.postgres.functions
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.functions.datetime
 import django.db.models.functions.comparison
 import django.db.models.functions.text
 import provisioner.workspaces.models.workspaces
@@ -55,7 +56,7 @@ class Migration(migrations.Migration):
                 ('root_mode', models.CharField(blank=True, db_default='', default='', help_text='The mode that its root directory was given last, in octal digits. Its owner may have changed it since.', max_length=4)),
                 ('ownership', models.JSONField(blank=True, null=True)),
                 ('reconcile', models.JSONField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('ready_at', models.DateTimeField(blank=True, null=True)),
                 ('failed_at', models.DateTimeField(blank=True, help_text='When it failed, the last time that it did.', null=True)),
                 ('expires_at', models.DateTimeField(blank=True, help_text='When its lease ends. Empty: never.', null=True)),
@@ -91,7 +92,7 @@ class Migration(migrations.Migration):
             name='Share',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('person', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='shares', to=settings.AUTH_USER_MODEL)),
                 ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='shares', to='accounts.team')),
@@ -115,7 +116,7 @@ class Migration(migrations.Migration):
                 ('have_differences', models.JSONField(default=list)),
                 ('inventory', models.JSONField(default=dict, help_text='Counts and bytes by kind.')),
                 ('is_complete', models.BooleanField(default=False, help_text='Everything that was found is in it.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('operation', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='rescue', to='engine.operation')),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='rescues', to='workspaces.workspace')),
             ],

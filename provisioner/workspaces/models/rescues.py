@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.engine.models import Operation
 from provisioner.lib.fields import EvidenceField, NamesField
@@ -47,7 +48,7 @@ class Rescue(models.Model):
     is_complete = models.BooleanField(
         default=False, help_text="Everything that was found is in it."
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = RescueQuerySet.as_manager()
 

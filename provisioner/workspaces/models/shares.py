@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.accounts.models import Team, User
 from provisioner.workspaces.models.workspaces import Workspace
@@ -38,7 +39,7 @@ class Share(models.Model):
     team = models.ForeignKey(
         Team, on_delete=models.CASCADE, null=True, blank=True, related_name="shares"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
 
     objects = ShareQuerySet.as_manager()

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models import Q, Value
-from django.db.models.functions import Cast, Replace
+from django.db.models.functions import Cast, Now, Replace
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Snapshot, Template
@@ -149,7 +149,7 @@ class Workspace(HasOperations):
     )
     ownership = EvidenceField(null=True, blank=True)
     reconcile = EvidenceField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     ready_at = models.DateTimeField(null=True, blank=True)
     failed_at = models.DateTimeField(
         null=True, blank=True, help_text="When it failed, the last time that it did."
