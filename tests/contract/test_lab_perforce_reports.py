@@ -397,6 +397,8 @@ def test_triggers_are_kept(server: LabServer) -> None:
         admin.save_triggers({"Triggers": []})
     admin.input = "Triggers:\n\ttoo few words\n"
     assert refused(admin, "triggers", "-i") == 4140
+    admin.input = "Triggers:\n\tname whenever //... command\n"
+    assert refused(admin, "triggers", "-i") == 4144
 
 
 def test_tables_are_for_administrators(server: LabServer, mark: str) -> None:

@@ -19,7 +19,7 @@ SUITE = os.environ.get("P4TEST_FILE", "")
 # Each with the reason why it is not part of the lab.
 NOT_IN_LAB = {
     "testResolve": "the resolve of a file type",
-    "testSpecdefTrigger": "triggers and jobs",
+    "testSpecdefTrigger": "triggers that run",
     "testGraph": "graph depots",
     "testDVCS_init": "personal servers",
     "testDVCS_clone": "personal servers",

@@ -98,6 +98,12 @@ CREATE TABLE IF NOT EXISTS resolves (
   base TEXT NOT NULL, base_revision INTEGER NOT NULL, how TEXT NOT NULL,
   PRIMARY KEY (client, path, other)
 ) WITHOUT ROWID;
+-- Which jobs a change fixes, and what status they get when it is submitted.
+CREATE TABLE IF NOT EXISTS fixes (
+  job TEXT NOT NULL, change INTEGER NOT NULL, time INTEGER NOT NULL,
+  user TEXT NOT NULL, client TEXT NOT NULL, status TEXT NOT NULL,
+  PRIMARY KEY (job, change)
+) WITHOUT ROWID;
 -- Files of a sync that several connections fetch, and whose they are.
 CREATE TABLE IF NOT EXISTS transfers (
   token TEXT PRIMARY KEY, user TEXT NOT NULL, client TEXT NOT NULL,

@@ -11,7 +11,8 @@ case-sensitive"; an example like the one above) and p4 help jobview; "Using comp
 operators" in the P4 Command-Line (User) Guide; `p4 fstat` in the command reference.
 Inferred: that numbers are compared as such (the example asks for it), that a field
 that is not there passes no test, and that ^ may stand alone, as known scripts have it.
-Words without a field, which look for jobs, and regular expressions (~=) are refused.
+Words without a field are for jobs, in which case does not count; regular expressions
+(~=) are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _MOST_TOKENS = 200
 _TOKEN = re.compile(
     r"\s*(?:(?P<sign>[()&|^])"
     r"|(?P<field>[\w-]+)\s*(?P<relation>~=|>=|<=|=|>|<)\s*"
-    r"(?P<value>(?:\\.|[^\s()&|^\\])+))"
+    r"(?P<value>(?:\\.|[^\s()&|^\\])+)"
+    r"|(?P<word>(?:\\.|[^\s()&|^\\=<>~])+))"
 )
 
 
@@ -40,14 +42,29 @@ def parse_filter(text: str) -> Filter:
     return _Parser(text).parse()
 
 
+def parse_jobview(text: str) -> Filter:
+    """Return what tells if a job, as a record, is one that a jobview looks for.
+
+    Source: p4 help jobview.
+
+    Raises: CommandError where the text is no jobview; NotInLab.
+    """
+    passes = _Parser(text.lower(), has_words=True).parse()
+    return lambda record: passes(
+        {name.lower(): str(value).lower() for name, value in record.items()}
+    )
+
+
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, has_words: bool = False) -> None:
         self._text = text.strip()
         self._tokens: list[re.Match[str]] = []
         position = 0
         while position < len(self._text):
             token = _TOKEN.match(self._text, position)
             if token is None or len(self._tokens) == _MOST_TOKENS:
+                raise self._refused()
+            if token["word"] and not has_words:
                 raise self._refused()
             self._tokens.append(token)
             position = token.end()
@@ -105,9 +122,20 @@ class _Parser:
         if not self._tokens or self._tokens[0]["sign"]:
             raise self._refused()
         token = self._tokens.pop(0)
+        if token["word"]:
+            return _has_word(token["word"])
         if token["relation"] == "~=":
             raise NotInLab("fstat -F with ~=")
         return _test(token["field"], token["relation"], token["value"])
+
+
+def _has_word(word: str) -> Filter:
+    tests = _STAR.split(word)
+    return lambda record: any(
+        _is_like(found, tests)
+        for value in record.values()
+        for found in (*re.findall(r"\w+", str(value)), str(value))
+    )
 
 
 def _test(field: str, relation: str, value: str) -> Filter:

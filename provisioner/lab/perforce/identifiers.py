@@ -34,7 +34,7 @@ def check_identifier(database: Database, *, kind: str, name: str) -> None:
     """
     if not name:
         raise CommandError(6149)
-    if name.isdecimal():
+    if name.isdecimal() and kind != "job":
         raise CommandError(6156, id=name)
     if name.startswith("-"):
         raise CommandError(6148, id=name)

@@ -7,16 +7,6 @@ from provisioner.lab.perforce.specs import define
 # Source: the definitions in the published client; codes that it leaves open are absent.
 OTHER_FORMS = (
     define(
-        "job",
-        """
-Job 101 word rq len:32
-Status 102 select rq len:10 val:open/suspended/closed
-User 103 word rq len:32
-Date 104 date ro len:20
-Description 105 text rq
-""",
-    ),
-    define(
         "ldap",
         """
 Name 801 word rq len:32

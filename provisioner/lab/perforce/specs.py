@@ -152,6 +152,16 @@ Stream 214 line len:64
 Files 210 llist len:64
 """,
 )
+JOB = define(
+    "job",
+    """
+Job 101 word rq len:32
+Status 102 select rq len:10 val:open/suspended/closed
+User 103 word rq len:32
+Date 104 date ro len:20
+Description 105 text rq
+""",
+)
 DEPOT = define(
     "depot",
     """

@@ -103,11 +103,14 @@ COMMANDS: dict[str, Command] = {
 helping.ALL.update(COMMANDS)
 
 _ELSEWHERE = """
-aliases dbpack diskspace graph logger server sysinfo
+aliases backup broker browse dbpack diagnostics diskspace duplicate
+durablewait grant-permission graph hotfiles journalwait logexport logger
+pubkey pubkeys rebase revoke-permission search server show-permission
+show-permissions snap sysinfo
 admin archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster cstat dbschema dbstat dbverify export
-extension failback failover fetch fix heartbeat ignores init
-interchanges istat job jobspec journalcopy journaldbchecksums
+extension failback failover fetch heartbeat ignores init
+interchanges istat jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync license list lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping
 property proxy prune pull purge push remote remotes renameclient

@@ -17,9 +17,11 @@ from provisioner.lab.perforce.commands.forms import (
     refused,
 )
 from provisioner.lab.perforce.commands.registry import Command
+from provisioner.lab.perforce.fixes import change_fixes, fixes_of
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import CHANGE, Fields
+from provisioner.lab.perforce.views import split_words
 
 
 def change(request: Request) -> None:
@@ -55,6 +57,9 @@ def _show(request: Request) -> None:
             f"{item.path}\t# {item.action}"
             for item in opened_in(request, int(str(number)))
         ]
+    fixes = fixes_of(request.state.database, change=int(str(number)))
+    if fixes:
+        fields["Jobs"] = [f"{fix.job}\t# {fix.status}" for fix in fixes]
     request.show_form(fields, definition=CHANGE)
 
 
@@ -81,6 +86,13 @@ def form_files(fields: Fields) -> list[str]:
     return [line.split("\t")[0].split(" # ")[0].strip().strip('"') for line in lines]
 
 
+def form_jobs(fields: Fields) -> list[str]:
+    """Return the jobs in a change form."""
+    lines = fields.get("Jobs", [])
+    assert isinstance(lines, list)
+    return [words[0] for line in lines if (words := split_words(line))]
+
+
 def _save(request: Request) -> None:
     fields = read_form(request, CHANGE)
     description = fields.get("Description", "")
@@ -101,7 +113,13 @@ def _create(request: Request, fields: Fields, description: str) -> None:
         number = database.next_change()
         insert_pending(request, number, description=description)
         moved = move_files(request, client.name, form_files(fields), 0, number)
-    request.say(6344, change=f"Change {number}", workCount=moved or "", jobCount="")
+        fixed, _ = change_fixes(request, number, form_jobs(fields))
+    request.say(
+        6344,
+        change=f"Change {number}",
+        workCount=moved or "",
+        jobCount=fixed or "",
+    )
 
 
 def insert_pending(request: Request, number: int, *, description: str) -> None:
@@ -140,7 +158,7 @@ def _update(request: Request, text: str, fields: Fields, description: str) -> No
         raise CommandError(6208, change=number)
     if user != request.user and not is_forced:
         raise CommandError(6718, change=f"Change {number}", user=str(user))
-    added = removed = 0
+    added = removed = fixed = unfixed = 0
     database = request.state.database
     with database.writing():
         database.execute(
@@ -152,13 +170,14 @@ def _update(request: Request, text: str, fields: Fields, description: str) -> No
             added = move_files(request, client, sorted(wanted - current), 0, number)
             gone = sorted(current - wanted)
             removed = move_files(request, client, gone, number, 0)
+            fixed, unfixed = change_fixes(request, number, form_jobs(fields))
     request.say(
         6345,
         change=f"Change {number}",
         workCount=added or "",
         workCount2=removed or "",
-        jobCount="",
-        jobCount2="",
+        jobCount=fixed or "",
+        jobCount2=unfixed or "",
     )
 
 
@@ -180,6 +199,9 @@ def _delete(request: Request) -> None:
             raise CommandError(6348, change=label, count=count)
     if has_shelf(request, number):
         raise CommandError(6661, change=label)
+    fixes = fixes_of(request.state.database, change=number)
+    if fixes:
+        raise CommandError(6347, change=label, count=len(fixes))
     with request.state.database.writing():
         request.state.database.execute("DELETE FROM changes WHERE change=?", number)
     request.say(6349, change=label)

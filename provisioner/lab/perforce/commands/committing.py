@@ -12,6 +12,7 @@ from provisioner.lab.perforce.commands.changeforms import (
 from provisioner.lab.perforce.commands.intake import Sent
 from provisioner.lab.perforce.commands.locking import lock_holders
 from provisioner.lab.perforce.commands.sending import send_file
+from provisioner.lab.perforce.fixes import settle_fixed
 from provisioner.lab.perforce.holdings import Opened
 from provisioner.lab.perforce.integrations import (
     drop_resolves,
@@ -109,6 +110,8 @@ def commit(
             number,
         )
         database.execute("UPDATE opened SET change=? WHERE change=?", final, number)
+        status = request.options.get("s", "")
+        settle_fixed(database, change=number, final=final, status=status)
     return final, revisions
 
 

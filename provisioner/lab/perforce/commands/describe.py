@@ -11,14 +11,17 @@ from provisioner.lab.perforce.commands.changes import (
 from provisioner.lab.perforce.commands.forms import (
     form_date,
 )
+from provisioner.lab.perforce.commands.jobs import job_line
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.textdiffs import diff_style, show_difference
+from provisioner.lab.perforce.fixes import fixes_of, get_job
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.revisions import (
     Revision,
     find_revision,
 )
+from provisioner.lab.perforce.specstore import StoredSpec
 from provisioner.lab.perforce.wire import Value
 
 
@@ -123,6 +126,7 @@ def _describe(
             + description.rstrip("\n").replace("\n", "\n\t")
             + "\n",
         )
+        _show_jobs(request, int(change))
         request.say(7577 if request.has("S") else 7272)
         request.info("")
         for file in files:
@@ -146,9 +150,28 @@ def _describe(
         record["path"] = path
     if has_shelf(request, int(change)):
         record["shelved"] = ""
+    for index, (job, status) in enumerate(_jobs(request, int(change))):
+        record |= {f"job{index}": job.name, f"jobstat{index}": status}
     for index, file in enumerate(files):
         record |= {f"{key}{index}": value for key, value in file.items()}
     request.record(record)
+
+
+def _jobs(request: Request, change: int) -> list[tuple[StoredSpec, str]]:
+    """Return the jobs that a change fixes, with the status of each fix."""
+    database = request.state.database
+    return [
+        (get_job(database, name=fix.job), fix.status)
+        for fix in fixes_of(database, change=change)
+    ]
+
+
+def _show_jobs(request: Request, change: int) -> None:
+    found = _jobs(request, change)
+    if found:
+        request.say(7271)
+    for job, _ in found:
+        request.say(6413, **job_line(job, is_long=True))
 
 
 COMMANDS = (

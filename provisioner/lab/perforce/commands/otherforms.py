@@ -1,7 +1,7 @@
-"""p4 job, ldap, remote, repo and server: forms that are shown and cannot be saved.
+"""p4 ldap, remote, repo and server: forms that are shown and cannot be saved.
 
 Tools that know every kind of form ask for them. Source: the definitions in the
-published client; the values of new ones in `p4 help job`, `ldap`, `remote`, `server`.
+published client; the values of new ones in `p4 help ldap`, `remote`, `server`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import Fields, SpecDefinition
 
 _VALUES: dict[str, Fields] = {
-    "job": {"Status": "open", "Description": "<enter description here>\n"},
     "ldap": {
         "Host": "localhost",
         "Port": "389",
@@ -33,7 +32,7 @@ _VALUES: dict[str, Fields] = {
     "repo": {},
     "server": {"Type": "server", "Services": "standard"},
 }
-_OWNERS = {"job": "User", "remote": "Owner", "repo": "Owner"}
+_OWNERS = {"remote": "Owner", "repo": "Owner"}
 _FOR_SUPER = ("ldap", "server")
 
 

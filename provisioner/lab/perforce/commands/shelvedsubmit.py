@@ -7,6 +7,7 @@ import time
 from provisioner.lab.perforce.commands.changeforms import common_path
 from provisioner.lab.perforce.commands.committing import new_revision, outdated
 from provisioner.lab.perforce.commands.intake import Sent
+from provisioner.lab.perforce.fixes import settle_fixed
 from provisioner.lab.perforce.holdings import Opened
 from provisioner.lab.perforce.integrations import record_submitted
 from provisioner.lab.perforce.messages import CommandError
@@ -120,4 +121,6 @@ def _commit(
             " WHERE change=?",
             *(final, now, common_path([item.path for item in files]), number),
         )
+        status = request.options.get("s", "")
+        settle_fixed(database, change=number, final=final, status=status)
     return final, revisions

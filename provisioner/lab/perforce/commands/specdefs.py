@@ -17,6 +17,7 @@ _DEFINITIONS = {
         specs.CLIENT,
         specs.DEPOT,
         specs.GROUP,
+        specs.JOB,
         specs.LABEL,
         specs.PROTECT,
         specs.SPEC,

@@ -6,6 +6,7 @@ from provisioner.lab.perforce.clients import Client
 from provisioner.lab.perforce.commands.changeforms import (
     check_owner,
     form_files,
+    form_jobs,
     insert_pending,
 )
 from provisioner.lab.perforce.commands.changes import opened_in
@@ -22,6 +23,7 @@ from provisioner.lab.perforce.commands.opening import check_writeable
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.shelvedsubmit import submit_shelf
 from provisioner.lab.perforce.filespec import file_sets
+from provisioner.lab.perforce.fixes import change_fixes, check_status
 from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import (
     resolves_of,
@@ -37,6 +39,8 @@ _OPTIONS = ("submitunchanged", "revertunchanged", "leaveunchanged")
 
 def submit(request: Request) -> None:
     """Answer `p4 submit -d`, `-c`, `-i` and `-e`."""
+    if request.has("s"):
+        check_status(request.options["s"])
     if request.has("e"):
         submit_shelf(request)
         return
@@ -76,13 +80,20 @@ def _prepare(request: Request, client: Client) -> tuple[int, list[Opened]]:
 
     Raises: CommandError.
     """
+    jobs: list[str] = []
     if request.has("c"):
         return _numbered(request, request.options["c"])
     if request.has("i"):
         fields = read_form(request, CHANGE)
         description = str(fields.get("Description", ""))
         if str(fields.get("Change", "new")) != "new":
-            return _numbered(request, str(fields["Change"]), description=description)
+            return _numbered(
+                request,
+                str(fields["Change"]),
+                description=description,
+                jobs=form_jobs(fields),
+            )
+        jobs = form_jobs(fields)
         wanted = set(form_files(fields))
         files = [f for f in _default_files(request, client) if f.path in wanted]
     elif request.has("d"):
@@ -99,7 +110,7 @@ def _prepare(request: Request, client: Client) -> tuple[int, list[Opened]]:
         raise CommandError(7198, usage=_USAGE)
     if not files:
         raise CommandError(7218)
-    return _number(request, description, files), files
+    return _number(request, description, files, jobs), files
 
 
 def _default_files(request: Request, client: Client) -> list[Opened]:
@@ -107,7 +118,9 @@ def _default_files(request: Request, client: Client) -> list[Opened]:
     return [item for item in opened.values() if item.change == 0]
 
 
-def _number(request: Request, description: str, files: list[Opened]) -> int:
+def _number(
+    request: Request, description: str, files: list[Opened], jobs: list[str]
+) -> int:
     database = request.state.database
     with database.writing():
         number = database.next_change()
@@ -116,11 +129,16 @@ def _number(request: Request, description: str, files: list[Opened]) -> int:
             "UPDATE opened SET change=? WHERE client=? AND path=?",
             ((number, item.client, item.path) for item in files),
         )
+        change_fixes(request, number, jobs)
     return number
 
 
 def _numbered(
-    request: Request, text: str, *, description: str = ""
+    request: Request,
+    text: str,
+    *,
+    description: str = "",
+    jobs: list[str] | None = None,
 ) -> tuple[int, list[Opened]]:
     row = None
     database = request.state.database
@@ -142,6 +160,9 @@ def _numbered(
             database.execute(
                 "UPDATE changes SET description=? WHERE change=?", description, number
             )
+    if jobs is not None:
+        with database.writing():
+            change_fixes(request, number, jobs)
     files = opened_in(request, number)
     if not files:
         raise CommandError(7214)
@@ -236,8 +257,8 @@ def _settle_unchanged(
 
 
 _USAGE = (
-    "submit [-r -K -f option] -d description [file...] | -c change | -e shelvedChange"
-    " | -i"
+    "submit [-r -K -f option -s status] -d description [file...] | -c change"
+    " | -e shelvedChange | -i"
 )
 
 COMMANDS = (
@@ -246,8 +267,8 @@ COMMANDS = (
         run=submit,
         usage=_USAGE,
         flags="irK",
-        valued="dcef",
-        absent="sSb",
+        valued="dcefs",
+        absent="Sb",
         long=("parallel",),
         uses_client=True,
     ),

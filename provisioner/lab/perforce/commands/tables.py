@@ -17,6 +17,19 @@ from provisioner.lab.perforce.specs import TRIGGERS, TYPEMAP, SpecDefinition
 from provisioner.lab.perforce.specstore import find_spec, save_spec
 from provisioner.lab.perforce.views import split_words
 
+_TRIGGER_TYPES = frozenset(
+    """
+    archive auth-check auth-check-2fa auth-check-sso auth-init-2fa auth-invalidate
+    auth-pre-2fa auth-set bgtask change-commit change-content change-failed
+    change-submit command edge-content edge-submit failed-back failed-over fix-add
+    fix-delete form-commit form-delete form-in form-out form-save graph-lfs-push
+    graph-push-complete graph-push-reference graph-push-reference-complete
+    graph-push-start heartbeat-dead heartbeat-missing heartbeat-resumed journal-rotate
+    journal-rotate-lock pull-archive push-commit push-content push-submit service-check
+    shelve-commit shelve-delete shelve-submit
+    """.split()  # noqa: SIM905 - a list to be read
+)
+
 
 def typemap(request: Request) -> None:
     """Answer `p4 typemap -o` and `-i`."""
@@ -41,7 +54,19 @@ def triggers(request: Request) -> None:
     if not request.state.is_super(request.user):
         raise CommandError(6185)
     if request.has("i"):
-        changed = _save(request, TRIGGERS, _form_lines(request, TRIGGERS))
+        lines = _form_lines(request, TRIGGERS)
+        for line in lines:
+            words = split_words(line)
+            if words and words[1] not in _TRIGGER_TYPES:
+                raise CommandError(
+                    4144,
+                    because=6213,
+                    type=words[1],
+                    field="Triggers",
+                    domain="triggers",
+                    reason="",
+                )
+        changed = _save(request, TRIGGERS, lines)
         request.say(6496 if changed else 6497)
     else:
         _show(request, TRIGGERS)
