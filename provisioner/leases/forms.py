@@ -31,6 +31,13 @@ class SpansField(forms.CharField):
             ) from error
 
 
+def extension_to(end: dt.timedelta | dt.datetime | None) -> dict[str, Any]:
+    """Return the end of a lease as `workspace_extend` takes it."""
+    if isinstance(end, dt.timedelta):
+        return {"seconds": int(end.total_seconds())}
+    return {"until": end}
+
+
 class LeaseExtendForm(AskingForm):
     """Nothing for what is usual; else how long from now, or until which day."""
 
@@ -45,10 +52,7 @@ class LeaseExtendForm(AskingForm):
 
     def asked(self) -> dict[str, Any]:
         """Return it as `workspace_extend` takes it."""
-        end = self.cleaned_data["span"]
-        if isinstance(end, dt.timedelta):
-            return {"seconds": int(end.total_seconds())}
-        return {"until": end}
+        return extension_to(self.cleaned_data["span"])
 
     def refuse(self, refusal: ActionRefused) -> None:
         """Say at the field why not."""

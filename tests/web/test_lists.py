@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
@@ -203,7 +205,11 @@ def test_scripts_see_what_values_would_do_while_they_are_typed(
     as_admin: Client, three: list[Workspace]
 ) -> None:
     sent = {"do": "extend", "step": "again", "chosen": [three[0].pk]}
-    for span, said in (("60 d", "Its lease lasts until"), ("6 x", "Write a time such")):
+    for span, said in (
+        ("60 d", "Its lease lasts until"),
+        (f"{timezone.localdate() + dt.timedelta(days=60)}", "Its lease lasts until"),
+        ("6 x", "Write a time such"),
+    ):
         answer = as_admin.post(
             ALL, {**sent, "span": span}, headers={"HX-Request": "true"}
         )

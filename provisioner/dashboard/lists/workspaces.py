@@ -16,7 +16,7 @@ from provisioner.dashboard import overviews
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import workspace_extend, workspace_keep
-from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm
+from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm, extension_to
 from provisioner.lib.moments import exact
 from provisioner.lib.sizes import size_text
 from provisioner.lib.spans import span_text
@@ -90,7 +90,8 @@ class Extend(Act[Workspace]):
     form = LeaseExtendForm
 
     def do(self, row: Workspace, **told: Any) -> Workspace:
-        return workspace_extend(by=self.by, workspace=row, seconds=told["span"])
+        end = extension_to(told["span"])
+        return workspace_extend(by=self.by, workspace=row, **end)
 
     def says(self, row: Workspace, result: Workspace) -> str:
         assert row.expires_at is not None
