@@ -16,7 +16,19 @@ from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
 from provisioner.lab.ontap.conventions.values import Kind, text
 from provisioner.lab.ontap.http import Call, Handler, Reply, Route
 from provisioner.lab.ontap.operations import snapshots
+from provisioner.lab.ontap.operations.qos_policies import POLICIES as QOS_POLICIES
+from provisioner.lab.ontap.operations.qos_policies import QosPolicy
 from provisioner.lab.ontap.records import LIVE, Relationship, Snapshot, Svm, Volume
+from provisioner.lab.ontap.routes.command_line_columns import (
+    EMPTY,
+    OF_AUTODELETE,
+    OF_EFFICIENCY,
+    OF_FOOTPRINTS,
+    OF_RELATIONSHIPS,
+    OF_VOLUMES,
+    WAYS_OF_SAVING,
+)
+from provisioner.lab.ontap.routes.qos_policies import QOS
 from provisioner.lab.ontap.routes.snapmirror import RELATIONSHIPS
 from provisioner.lab.ontap.routes.volume_view import VOLUMES
 
@@ -28,82 +40,6 @@ T = TypeVar("T")
 _BASE = "/api/private/cli"
 # They say how the command line is to be used, and select nothing.
 _STEERING: dict[str, Kind] = {"privilege_level": text, "expand": text}
-
-# A column, and the field of REST that it shows.
-_OF_VOLUMES = {
-    "autosize_mode": "autosize.mode",
-    "autosize_grow_threshold_percent": "autosize.grow_threshold",
-    "autosize_shrink_threshold_percent": "autosize.shrink_threshold",
-    "available": "space.available",
-    "clone_volume": "clone.is_flexclone",
-    "dedupe_space_saved": "efficiency.space_savings.dedupe",
-    "dedupe_space_saved_percent": "efficiency.space_savings.dedupe_percent",
-    "compression_space_saved": "efficiency.space_savings.compression",
-    "compression_space_saved_percent": "efficiency.space_savings.compression_percent",
-    "files": "files.maximum",
-    "files_used": "files.used",
-    "filesystem_size": "space.size",
-    "instance_uuid": "uuid",
-    "is_encrypted": "encryption.enabled",
-    "is_space_enforcement_logical": "space.logical_space.enforcement",
-    "is_space_reporting_logical": "space.logical_space.reporting",
-    "junction_path": "nas.path",
-    "logical_used": "space.logical_space.used",
-    "logical_used_by_afs": "space.logical_space.used_by_afs",
-    "logical_used_percent": "space.logical_space.used_percent",
-    "max_autosize": "autosize.maximum",
-    "min_autosize": "autosize.minimum",
-    "percent_snapshot_space": "space.snapshot.reserve_percent",
-    "percent_used": "space.percent_used",
-    "physical_used": "space.physical_used",
-    "physical_used_percent": "space.physical_used_percent",
-    "policy": "nas.export_policy.name",
-    "sis_space_saved": "efficiency.space_savings.total",
-    "sis_space_saved_percent": "efficiency.space_savings.total_percent",
-    "size": "size",
-    "snapshot_count": "snapshot_count",
-    "snapshot_policy": "snapshot_policy.name",
-    "snapshot_reserve_size": "space.snapshot.reserve_size",
-    "space_guarantee": "guarantee.type",
-    "state": "state",
-    "tiering_policy": "tiering.policy",
-    "total": "space.afs_total",
-    "used": "space.used",
-    "virtual_used": "space.physical_used",
-    "virtual_used_percent": "space.physical_used_percent",
-    "vsroot": "is_svm_root",
-}
-_OF_FOOTPRINTS = {
-    "total_footprint": "space.total_footprint",
-    "delayed_free_footprint": "space.delayed_free_footprint",
-    "flexvol_metadata_footprint": "space.metadata",
-    "total_metadata_footprint": "space.metadata",
-    "volume_blocks_footprint_bin0": "space.footprint",
-    "volume_guarantee_footprint": "space.volume_guarantee_footprint",
-}
-_OF_EFFICIENCY = {
-    "state": "efficiency.state",
-    "policy": "efficiency.policy.name",
-    "op_status": "efficiency.op_state",
-    "progress": "efficiency.progress",
-    "last_op_begin": "efficiency.last_op_begin",
-    "last_op_end": "efficiency.last_op_end",
-    "last_op_size": "efficiency.last_op_size",
-    "schedule": "efficiency.schedule",
-}
-_OF_AUTODELETE = {
-    name: f"space.snapshot.autodelete.{name}"
-    for name in ("enabled", "trigger", "commitment", "delete_order", "defer_delete")
-}
-_OF_RELATIONSHIPS = {
-    "relationship_id": "uuid",
-    "healthy": "healthy",
-    "last_transfer_type": "last_transfer_type",
-    "policy": "policy.name",
-    "state": "state",
-    "lag_time": "lag_time",
-    "total_transfer_bytes": "total_transfer_bytes",
-}
 
 
 def _named(array: Array, volume: Volume) -> dict[str, object]:
@@ -119,7 +55,7 @@ def _volume(array: Array, volume: Volume) -> Flat:
     parent = array.store.find(Volume, volume.parent_uuid)
     return {
         **_named(array, volume),
-        **_columns(VOLUMES.view(array, volume), _OF_VOLUMES),
+        **_columns(VOLUMES.view(array, volume), OF_VOLUMES),
         "aggr_list": [array.config.aggregate],
         "nodes": [array.config.node],
         "clone_parent_name": parent and parent.name,
@@ -127,6 +63,8 @@ def _volume(array: Array, volume: Volume) -> Flat:
         "is_constituent": False,
         "is_sis_volume": bool(volume.efficiency),
         "node_root": False,
+        "overwrite_reserve": 0,
+        "overwrite_reserve_used": 0,
         "snaplock_type": "non_snaplock",
         "space_mgmt_try_first": "volume_grow",
         "type": volume.type.upper(),
@@ -138,6 +76,18 @@ def _part(columns: dict[str, str]) -> Callable[[Array, Volume], Flat]:
     return lambda array, volume: {
         **_named(array, volume),
         **_columns(VOLUMES.view(array, volume), columns),
+    }
+
+
+def _efficiency(array: Array, volume: Volume) -> Flat:
+    flat = VOLUMES.view(array, volume)
+    return {
+        **_named(array, volume),
+        **_columns(flat, OF_EFFICIENCY),
+        **{
+            column: flat[f"efficiency.{field}"] in (word, "both")
+            for column, (field, word) in WAYS_OF_SAVING.items()
+        },
     }
 
 
@@ -185,10 +135,11 @@ def _interface(array: Array, svm: Svm) -> Flat:
 
 def _relationship(array: Array, row: Relationship) -> Flat:
     flat = RELATIONSHIPS.view(array, row)
+    latest = flat["transfer"] if isinstance(flat["transfer"], dict) else {}
     source_svm, _, source = row.source_path.partition(":")
     svm, _, volume = row.destination_path.partition(":")
     return {
-        **_columns(flat, _OF_RELATIONSHIPS),
+        **_columns(flat, OF_RELATIONSHIPS),
         "destination_path": row.destination_path,
         "destination_vserver": svm,
         "destination_volume": volume,
@@ -196,6 +147,10 @@ def _relationship(array: Array, row: Relationship) -> Flat:
         "source_path": row.source_path,
         "source_vserver": source_svm,
         "source_volume": source,
+        "last_transfer_duration": latest.get("total_duration"),
+        "last_transfer_end_timestamp": latest.get("end_time"),
+        "last_transfer_size": latest.get("bytes_transferred"),
+        "newest_snapshot_timestamp": row.exported_time,
         "relationship_type": "XDP",
         "relationship_group_type": "flexvol",
         "policy_type": "async-mirror",
@@ -225,6 +180,22 @@ def _aggregate(array: Array, _row: None) -> Flat:
         "node": array.config.node,
         "root": False,
         "state": "online",
+    }
+
+
+def _adaptive_policy(array: Array, policy: QosPolicy) -> Flat:
+    flat = QOS.view(array, policy)
+    bounds = policy.adaptive or {}
+    return {
+        "policy_group": policy.name,
+        "vserver": array.config.cluster,
+        "uuid": flat["uuid"],
+        "num_workloads": flat["object_count"],
+        "absolute_min_iops": f"{bounds['absolute_min_iops']}IOPS",
+        "expected_iops": f"{bounds['expected_iops']}IOPS/TB",
+        "expected_iops_allocation": "allocated_space",
+        "peak_iops": f"{bounds['peak_iops']}IOPS/TB",
+        "peak_iops_allocation": "used_space",
     }
 
 
@@ -265,7 +236,7 @@ def _show(
     """Return the route of one ``show`` command."""
     shown = tuple(name for name in columns if name not in keys)
     resource: Resource[T] = Resource(
-        FieldSet(keys=keys, standard=shown, trees=("tags",)),
+        FieldSet(keys=keys, standard=shown, trees=("tags", *EMPTY.get(path, ()))),
         view=view,
         href=lambda array, row: f"{_BASE}/{path}",
         order=keys,
@@ -291,9 +262,10 @@ def _lister(resource: Resource[T], rows: Callable[[Array], Iterable[T]]) -> Hand
 
 _VOLUME_KEYS = ("vserver", "volume")
 _VOLUME_COLUMNS = (
-    *_OF_VOLUMES,
+    *OF_VOLUMES,
     *("aggr_list", "nodes", "clone_parent_name", "clone_parent_vserver"),
     *("is_constituent", "is_sis_volume", "node_root", "snaplock_type"),
+    *("overwrite_reserve", "overwrite_reserve_used"),
     *("space_mgmt_try_first", "type", "volume_style_extended"),
 )
 _SNAPSHOT_KEYS = ("vserver", "volume", "snapshot")
@@ -310,11 +282,17 @@ _INTERFACE_COLUMNS = (
     *("address", "data_protocol", "curr_node", "home_node", "is_home", "status_oper"),
 )
 _RELATIONSHIP_COLUMNS = (
-    *_OF_RELATIONSHIPS,
+    *OF_RELATIONSHIPS,
     *("destination_vserver", "destination_volume", "destination_volume_node"),
     *("source_path", "source_vserver", "source_volume"),
+    *("last_transfer_duration", "last_transfer_end_timestamp", "last_transfer_size"),
+    "newest_snapshot_timestamp",
     *("relationship_type", "relationship_group_type", "policy_type"),
     *("schedule", "status", "unhealthy_reason"),
+)
+_ADAPTIVE_COLUMNS = (
+    *("vserver", "uuid", "num_workloads", "absolute_min_iops", "expected_iops"),
+    *("expected_iops_allocation", "peak_iops", "peak_iops_allocation"),
 )
 _NODE_COLUMNS = (
     *("health", "uptime", "model", "vendor", "max_node_vvols", "max_vol_size"),
@@ -325,10 +303,23 @@ ROUTES = (
     *(
         _show(path, _VOLUME_KEYS, columns, view=_part(columns), rows=_online_volumes)
         for path, columns in (
-            ("volume/footprint", _OF_FOOTPRINTS),
-            ("volume/efficiency", _OF_EFFICIENCY),
-            ("volume/snapshot/autodelete", _OF_AUTODELETE),
+            ("volume/footprint", OF_FOOTPRINTS),
+            ("volume/snapshot/autodelete", OF_AUTODELETE),
         )
+    ),
+    _show(
+        "volume/efficiency",
+        _VOLUME_KEYS,
+        (*OF_EFFICIENCY, *WAYS_OF_SAVING),
+        view=_efficiency,
+        rows=_online_volumes,
+    ),
+    _show(
+        "qos/adaptive-policy-group",
+        ("policy_group",),
+        _ADAPTIVE_COLUMNS,
+        view=_adaptive_policy,
+        rows=lambda _: [each for each in QOS_POLICIES if each.adaptive],
     ),
     *(
         _show(path, _SNAPSHOT_KEYS, _SNAPSHOT_COLUMNS, view=_snapshot, rows=_snapshots)

@@ -53,7 +53,7 @@ def _count(array: Array, policy: QosPolicy, uuid: str) -> int:
     )
 
 
-_RESOURCE: Resource[QosPolicy] = Resource(
+QOS: Resource[QosPolicy] = Resource(
     FieldSet(
         keys=("uuid", "name"),
         standard=(
@@ -70,18 +70,18 @@ _RESOURCE: Resource[QosPolicy] = Resource(
 
 def list_policies(call: Call) -> Reply:
     """List the QoS policies."""
-    return collection(call, _RESOURCE, POLICIES)
+    return collection(call, QOS, POLICIES)
 
 
 def get_policy(call: Call, uuid: str) -> Reply:
     """Return one QoS policy."""
     for policy in POLICIES:
         if uuid_of(call.array, policy) == uuid:
-            return instance(call, _RESOURCE, policy)
+            return instance(call, QOS, policy)
     raise OntapError("4", target="uuid")
 
 
 ROUTES = (
-    Route("GET", _BASE, list_policies, fields=_RESOURCE.fields),
-    Route("GET", f"{_BASE}/<uuid>", get_policy, fields=_RESOURCE.fields),
+    Route("GET", _BASE, list_policies, fields=QOS.fields),
+    Route("GET", f"{_BASE}/<uuid>", get_policy, fields=QOS.fields),
 )
