@@ -30,7 +30,16 @@ class LivingProcesses(DiskList):
     """The processes that use a server: one that was killed uses it no more."""
 
     def _get(self) -> list[int]:
-        return [pid for pid in super()._get() if Path(f"/proc/{pid}").exists()]
+        return [pid for pid in super()._get() if _is_alive(pid)]
+
+
+def _is_alive(pid: int | str) -> bool:
+    """Return whether a process has not ended; one that nobody has reaped yet has."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 class EmbeddedServer(PostgresServer):
@@ -67,7 +76,7 @@ class EmbeddedServer(PostgresServer):
             lines = [line.strip() for line in note.read_text().splitlines()]
         except FileNotFoundError:
             return False
-        is_there = bool(lines) and Path(f"/proc/{lines[0]}").exists()
+        is_there = bool(lines) and _is_alive(lines[0])
         is_whole = len(lines) >= _LINES_OF_NOTE
         if not is_there and not is_whole:
             note.unlink(missing_ok=True)  # it was killed while it started

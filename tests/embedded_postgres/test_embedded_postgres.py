@@ -104,15 +104,21 @@ def test_the_last_to_leave_stops_the_server(data_dir: Path) -> None:
     assert not is_running(data_dir)
 
 
-def test_a_killed_user_does_not_keep_the_server(data_dir: Path) -> None:
+@pytest.mark.parametrize("is_reaped", [True, False])
+def test_a_killed_user_does_not_keep_the_server(
+    is_reaped: bool, data_dir: Path
+) -> None:
+    """Even before whoever has to takes leave of it, as the demo's children end."""
     killed, last = start_user(data_dir), start_user(data_dir)
     os.kill(killed.pid, signal.SIGKILL)
-    leave(killed)
+    if is_reaped:
+        leave(killed)
     time.sleep(0.1)
 
     leave(last)
 
     assert not is_running(data_dir)
+    leave(killed)
 
 
 def test_who_comes_while_the_server_starts_waits_for_it(data_dir: Path) -> None:
