@@ -619,7 +619,10 @@ def where_it_is(workspace: Json) -> str:
 
 
 def print_json(thing: object) -> None:
-    print(json.dumps(thing, indent=2, ensure_ascii=False))
+    """Print JSON that does nothing to a terminal either, with the same values."""
+    said = json.dumps(thing, indent=2, ensure_ascii=False)
+    safe = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in said)
+    print("".join(safe))
 
 
 def print_workspace(workspace: Json) -> None:
@@ -649,8 +652,9 @@ def print_rows(rows: Json) -> None:
 
 
 def print_table(rows: list[list[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
+    shown = [[plain(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown)]
+    for row in shown:
         cells = [cell.ljust(width) for cell, width in zip(row, widths)]
         print("  ".join(cells).rstrip())
 

@@ -235,6 +235,22 @@ def test_names_do_nothing_to_a_terminal() -> None:
     assert cloneyard.plain("a\x1b[2J\rb\u202ec “ü”") == "a?[2J?b?c “ü”"
 
 
+def test_tables_and_json_do_nothing_to_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Titles, labels and names of files are others'."""
+    title = "a\x1b[2J\x9b2J\u202eb “ü” 🐑"
+
+    cloneyard.print_table([["TITLE"], [title]])
+    cloneyard.print_json({"title": title})
+
+    table, _, said = capsys.readouterr().out.partition("{")
+    assert table == "TITLE\na?[2J?2J?b “ü” 🐑\n"
+    assert json.loads("{" + said) == {"title": title}
+    assert all(c.isprintable() or c == "\n" for c in said)
+    assert "“ü” 🐑" in said
+
+
 def test_findings_are_listed_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
     cloneyard.print_findings(
         {
