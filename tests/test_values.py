@@ -135,6 +135,11 @@ VALUES = {
         by="models.values",
         nasty=HOSTS,
     ),
+    "Site.ssh_host": Value(
+        goes="a vscode: link of the page of a workspace, and its text",
+        by="models.values",
+        nasty=HOSTS,
+    ),
     "Site.ontap_user": Value(
         goes="HTTP Basic: a colon would begin the password",
         by="models.values",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
@@ -22,6 +24,7 @@ from provisioner.lib.limits import Limit
 from provisioner.limits.admission import quota_limits
 from provisioner.transfer.models import TransferOperation
 from provisioner.transfer.queries import TransferOverview, transfer_of
+from provisioner.web.templatetags.cloneyard import ago
 from provisioner.workspaces.models import Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
@@ -67,6 +70,12 @@ def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
     return workspaces_visible_to(user).filter(owner=user, state=Workspace.State.RETIRED)
 
 
+_FAVICONS: dict[str, str] = {
+    Workspace.State.READY: "img/mark-ready.svg",
+    Workspace.State.FAILED: "img/mark-failed.svg",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceOverview:
     """`last` is the newest operation that was more than a check, `look` the check after
@@ -83,7 +92,7 @@ class WorkspaceOverview:
     look: OperationOverview | None
     have: dict[str, Any] | None
     events: list[Event]
-    commands: list[str] = field(default_factory=list)
+    command: str
     rescue: Rescue | None = None
     transferred: TransferOverview | None = None
     has_newer: bool = False
@@ -152,7 +161,8 @@ class WorkspaceOverview:
 
     @property
     def unsaved(self) -> list[Findings]:
-        return findings_of(self._seen.findings if self._seen else None)
+        found = self._seen.findings if self._seen else None
+        return findings_of(found, root=f"{self.workspace.path}/")
 
     @property
     def unsaved_sentence(self) -> str:
@@ -185,6 +195,40 @@ class WorkspaceOverview:
     def opened_count(self) -> int:
         """How many files are opened in it, when that was last asked."""
         return int((self.workspace.activity.get("opened") or {}).get("count", 0))
+
+    @property
+    def opened_since(self) -> SafeString | str:
+        """Say how many files are opened by now, "" where the last check says the same.
+
+        Activity is read more often than anybody has a workspace checked.
+        """
+        seen_at, checked_at = self.workspace.activity_seen_at, self.checked_at
+        if seen_at is None or (checked_at is not None and checked_at >= seen_at):
+            return ""
+        opened = (found.count for found in self.unsaved if found.kind == "opened")
+        if self.opened_count == sum(opened):
+            return ""
+        are = "file is" if self.opened_count == 1 else "files are"
+        since = "Since then: " if checked_at is not None else ""
+        return format_html(
+            "{}{} {} opened, as of {}.",
+            *(since, f"{self.opened_count:,}", are, ago(seen_at)),
+        )
+
+    @property
+    def tab_state(self) -> str:
+        """What the tab of the browser says of it."""
+        state = self.workspace.get_state_display()
+        if not self.workspace.is_moving or self.last is None:
+            return state
+        return f"{state}, {self.last.settled_count} of {len(self.last.lines)}"
+
+    @property
+    def favicon(self) -> str:
+        """The icon of the tab, by its state."""
+        if self.workspace.is_moving:
+            return "img/mark-running.svg"
+        return _FAVICONS.get(self.workspace.state, "img/mark.svg")
 
     @property
     def work(self) -> list[tuple[str, dt.datetime]]:
@@ -232,7 +276,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
         events=list(
             workspace.events.select_related("actor").defer("data")[:EVENTS_SHOWN]
         ),
-        commands=start_commands(workspace),
+        command=start_command(workspace),
         rescue=workspace.rescues.with_work().first(),
         transferred=transfer_of(workspace),
         has_newer=default_to_move_to(workspace) is not None,
@@ -253,9 +297,9 @@ def _have_of(operations: list[Operation]) -> dict[str, Any] | None:
     return None
 
 
-def start_commands(workspace: Workspace) -> list[str]:
-    """Return what its owner types to begin working there."""
+def start_command(workspace: Workspace) -> str:
+    """Return the line with which its owner begins to work there."""
     enter = f"cd {shlex.quote(str(workspace.path))}"
     if not workspace.client_name:
-        return [enter]
-    return [enter, "export P4CONFIG=.p4config", "p4 login", "p4 info"]
+        return enter
+    return f"{enter} && export P4CONFIG=.p4config && p4 login && p4 info"

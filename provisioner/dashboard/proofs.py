@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from provisioner.dashboard.overviews import WorkspaceOverview
 from provisioner.gateways.ontap.types import is_short_of_inodes
-from provisioner.web.templatetags.cloneyard import ago, copyable, count, size
+from provisioner.web.templatetags.cloneyard import ago, count, size
 from provisioner.workspaces.models import Workspace
 
 NOT_COMPARED = "The files were not compared with the depot one by one"
@@ -35,10 +35,7 @@ def proofs_of(overview: WorkspaceOverview) -> list[Proof]:
         *_have_list(overview),
         _owner(workspace),
         *_files(workspace),
-        *_activity(overview),
-        *_space(workspace),
         *_remarks(workspace),
-        _location(workspace),
         *_start(workspace),
     ]
 
@@ -109,37 +106,38 @@ def _files(workspace: Workspace) -> Iterator[Proof]:
         )
 
 
-def _activity(overview: WorkspaceOverview) -> Iterator[Proof]:
-    workspace, opened = overview.workspace, overview.opened_count
+def activity_of(overview: WorkspaceOverview) -> SafeString | str:
+    """Say what was last done in a workspace, "" where nobody looked."""
+    workspace = overview.workspace
     if not workspace.client_name or workspace.activity_seen_at is None:
-        return
-    said = []
-    if opened:
-        said.append(f"{count(opened, 'file is', 'files are')} opened.")
+        return ""
+    done = "Nothing was changed, shelved or submitted yet."
     if overview.work:
         last = format_html_join(
             ", ", "{} {}", [(what, ago(at)) for what, at in overview.work]
         )
-        said.append(format_html("Last {}.", last))
-    if not said:
-        said.append("Nothing was changed, shelved or submitted yet.")
-    text = format_html(
+        done = format_html("Last {}.", last)
+    return format_html(
         '{} <span class="aside">Checked {}.</span>',
-        *(_joined(said), ago(workspace.activity_seen_at)),
+        *(done, ago(workspace.activity_seen_at)),
     )
-    yield Proof(icon="info", title="Activity", text=text)
 
 
-def _space(workspace: Workspace) -> Iterator[Proof]:
-    if workspace.unique_bytes is None:
-        return
+def space_of(workspace: Workspace) -> SafeString:
+    """Say where a workspace is, and what it takes as far as that was measured."""
     said: list[str] = [
         format_html(
-            "{} of its own; the rest is shared with its snapshot.",
-            size(workspace.unique_bytes),
+            "Volume <code>{}</code>, {}.", workspace.volume_name, workspace.site
         )
     ]
-    if workspace.max_inodes:
+    if workspace.unique_bytes is not None:
+        said.append(
+            format_html(
+                "{} of its own; the rest is shared with its snapshot.",
+                size(workspace.unique_bytes),
+            )
+        )
+    if workspace.unique_bytes is not None and workspace.max_inodes:
         used = f"{workspace.used_inodes:,} of {workspace.max_inodes:,}"
         said.append(f"{used} inodes are in use.")
         if is_short_of_inodes(workspace.used_inodes or 0, workspace.max_inodes):
@@ -153,7 +151,7 @@ def _space(workspace: Workspace) -> Iterator[Proof]:
                 '<span class="aside">Measured {}.</span>', ago(workspace.measured_at)
             )
         )
-    yield Proof(icon="info", title="Space", text=_joined(said))
+    return _joined(said)
 
 
 def _remarks(workspace: Workspace) -> Iterator[Proof]:
@@ -161,15 +159,6 @@ def _remarks(workspace: Workspace) -> Iterator[Proof]:
     if remarks:
         summary = f"{count(len(remarks), 'remark', 'remarks')} about the snapshot"
         yield Proof(icon="info", title="Remarks", summary=summary, lines=tuple(remarks))
-
-
-def _location(workspace: Workspace) -> Proof:
-    text = format_html(
-        '{} <span class="aside">at {}, volume <code>{}</code></span>',
-        copyable(workspace.path, "Copy the path"),
-        *(workspace.site, workspace.volume_name),
-    )
-    return Proof(icon="workspace", title="Location", text=text)
 
 
 def _start(workspace: Workspace) -> Iterator[Proof]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -10,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from provisioner.accounts.models import User
 from provisioner.dashboard.overviews import WorkspaceOverview
-from provisioner.dashboard.proofs import Proof, proofs_of
+from provisioner.dashboard.proofs import Proof, activity_of, proofs_of, space_of
 from provisioner.lib.moments import exact
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
@@ -94,6 +96,50 @@ class WorkspacePage:
         return proofs_of(self.overview) if is_ready else []
 
     @property
+    def activity(self) -> str:
+        """What was last done in it."""
+        is_ready = self.workspace.state == State.READY
+        return activity_of(self.overview) if is_ready else ""
+
+    @property
+    def space(self) -> str:
+        """Where it is, and what it takes."""
+        is_ready = self.workspace.state == State.READY
+        return space_of(self.workspace) if is_ready else ""
+
+    @property
+    def editors(self) -> list[Action]:
+        """What opens its files on the host that its site names."""
+        host, path = self.workspace.site.ssh_host, str(self.workspace.path)
+        if not host:
+            return []
+        url = f"vscode://vscode-remote/ssh-remote+{quote(host)}{quote(path)}"
+        return [Action(label="Open in VS Code", url=url)]
+
+    @property
+    def p4v_command(self) -> str:
+        """What opens its client in P4V, on the host that its site names; "": nothing.
+
+        P4V has no addresses of its own that a page could link to.
+        """
+        workspace = self.workspace
+        if not (workspace.site.ssh_host and workspace.client_name):
+            return ""
+        port = workspace.site.perforce_server.p4port_for_people
+        named = ("-p", port, "-u", workspace.p4_user, "-c", workspace.client_name)
+        return shlex.join(["p4v", *named])
+
+    @property
+    def header_actions(self) -> list[Action]:
+        """What stays in sight: its lease, who sees it, its end."""
+        extend = share = None
+        if self.overview.deadline.is_extendable:
+            extend = Action(label="Extend", url=self._url("workspace-extend"))
+        if self.company.may_share:
+            share = Action(label="Share", url=self._url("workspace-share"))
+        return [*self._allowed(extend, share), *self.actions]
+
+    @property
     def lease_actions(self) -> tuple[Action, ...]:
         """How its lease can be changed with one click."""
         deadline = self.overview.deadline
@@ -140,22 +186,14 @@ class WorkspacePage:
         if not self.overview.may_change:
             return []
         match self.workspace.state:
-            case State.READY:
-                return [
-                    self._retire(
-                        "Done with it? You first see its unsubmitted work and choose "
-                        "what happens to it."
-                    )
-                ]
-            case State.PROVISIONING:
-                return [self._retire("Not needed? Retiring stops and removes it.")]
+            case State.READY | State.PROVISIONING:
+                return [self._retire()]
             case State.RETIRING if self.overview.can_be_restored:
                 return [
                     Action(
                         label="Stop and restore",
                         url=self._url("workspace-restore"),
                         is_post=True,
-                        help="Still needed? Retiring stops, and it is restored.",
                     )
                 ]
         return []
@@ -169,13 +207,12 @@ class WorkspacePage:
             return ()
         return tuple(action for action in actions if action is not None)
 
-    def _retire(self, reason: str) -> Action:
+    def _retire(self) -> Action:
         return Action(
             label="Retire",
             url=self._url("workspace-retire"),
             icon="retired",
             look="quiet-danger",
-            help=reason,
         )
 
     def _restore(self, *, look: str = "") -> Action:

@@ -43,6 +43,7 @@ SITE_LABELS = {
     "ontap_port": "Port",
     "ontap_user": "User",
     "ontap_ca_file": "CA file",
+    "ssh_host": "SSH host of people",
     "export_policy": "Export policy",
     "template_uid": "uid of templates",
     "template_gid": "gid of templates",
@@ -69,7 +70,7 @@ SITE_WIDGETS = {
     name: _code()
     for name in (
         *("name", "ontap_host", "ontap_user", "ontap_ca_file", "svm", "aggregate"),
-        *("mount_root", "mount_options", "rescue_root", "export_policy"),
+        *("mount_root", "mount_options", "rescue_root", "export_policy", "ssh_host"),
     )
 }
 SERVER_LABELS = {

@@ -31,6 +31,9 @@ class Findings:
     @property
     def tally(self) -> str:
         """How many there are, and how many of them are kept here."""
+        if self.kind == "shelved" and self.count > len(self.found):
+            changes = "change" if len(self.found) == 1 else "changes"
+            return f"{self.count:,} files in {len(self.found):,} {changes}"
         if self.count > len(self.found):
             return f"{self.count:,}, {len(self.found)} of them shown"
         if len(self.found) >= FINDINGS_SHOWN:
@@ -38,8 +41,11 @@ class Findings:
         return str(self.count)
 
 
-def findings_of(found: dict[str, Any] | None) -> list[Findings]:
-    """Return recorded findings in reading order, those with a known kind."""
+def findings_of(found: dict[str, Any] | None, *, root: str = "") -> list[Findings]:
+    """Return recorded findings in reading order, those with a known kind.
+
+    Paths below `root` are those from there.
+    """
     if not found:
         return []
     counts = found.get("counts", {})
@@ -47,10 +53,16 @@ def findings_of(found: dict[str, Any] | None) -> list[Findings]:
         Findings(
             kind=kind,
             title=title,
-            found=found[kind],
+            found=[_below(one, root) for one in found[kind]],
             count=counts.get(kind, {}).get("count", len(found[kind])),
             size_bytes=counts.get(kind, {}).get("bytes", 0),
         )
         for kind, title in FINDING_TITLES.items()
         if found.get(kind)
     ]
+
+
+def _below(one: dict[str, Any], root: str) -> dict[str, Any]:
+    if "path" not in one:
+        return one
+    return {**one, "path": str(one["path"]).removeprefix(root)}

@@ -153,6 +153,29 @@
     });
   }
 
+  // Who wants that is told by the browser how a workspace came out. It asks once.
+  const mayNotify = () => "Notification" in window && window.isSecureContext;
+
+  function offerToNotify(root) {
+    const offer = root.querySelector?.("[data-notify]");
+    if (!offer || !mayNotify()) return;
+    offer.hidden = Notification.permission !== "default";
+  }
+
+  document.addEventListener("click", async (event) => {
+    const offer = event.target.closest("[data-notify]");
+    if (!offer || !event.target.closest("button")) return;
+    await Notification.requestPermission();
+    offer.hidden = true;
+  });
+  document.addEventListener("htmx:load", (event) => {
+    offerToNotify(event.target);
+    const said = event.target.dataset.settled;
+    if (!said || !mayNotify() || Notification.permission !== "granted") return;
+    const icon = document.getElementById("favicon").href;
+    new Notification(said, { tag: location.pathname, icon });
+  });
+
   // Lists: one box chooses the whole page, and a line says how many are chosen.
   const boxes = () => [...document.querySelectorAll("input[name=chosen][type=checkbox]")];
 
@@ -204,6 +227,7 @@
 
   document.addEventListener("htmx:load", (event) => showCopyButtons(event.target));
   showCopyButtons(document);
+  offerToNotify(document);
   beginChoosing();
   if (log()) log().scrollTop = log().scrollHeight;
 })();

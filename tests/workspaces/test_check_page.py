@@ -79,6 +79,40 @@ def test_what_was_found_is_shown_with_counts_sizes_and_its_time(
         assert "every 1s" not in shown
 
 
+def test_what_was_opened_since_a_check_is_said_beside_its_counts(
+    as_alice: Client, ready: Workspace
+) -> None:
+    below = {"action": "add", "path": f"{ready.path}/src/new.c"}
+    opened = {"depot_file": "//d/x", "action": "edit", "change": "default"}
+    counts = {"opened": {"count": 1, "bytes": 9}, "untracked": {"count": 1, "bytes": 9}}
+    found = {"opened": [opened], "untracked": [below], "counts": counts}
+    looked(as_alice, ready, found)
+
+    def shown(*, opened: int, seen: dt.timedelta) -> str:
+        Workspace.objects.update(
+            activity={"opened": {"count": opened}},
+            activity_seen_at=timezone.now() + seen,
+        )
+        return as_alice.get(page_of(ready)).text
+
+    later, before = dt.timedelta(hours=1), dt.timedelta(hours=-1)
+    page = shown(opened=5, seen=later)
+    assert "Since then: 5 files are opened, as of" in page
+    assert "<code>src/new.c</code>" in page
+    assert "Since then" not in shown(opened=1, seen=later), "the check says the same"
+    assert "Since then" not in shown(opened=5, seen=before), "the check is newer"
+
+
+def test_shelved_files_are_told_from_their_changes(
+    as_alice: Client, ready: Workspace
+) -> None:
+    change = {"change": 77, "user": "alice", "description": "Try it"}
+    counts = {"shelved": {"count": 2, "bytes": 9}}
+    looked(as_alice, ready, {"shelved": [change], "counts": counts})
+
+    assert "2 files in 1 change" in as_alice.get(page_of(ready)).text
+
+
 def test_nothing_found_is_said_too(as_alice: Client, ready: Workspace) -> None:
     looked(as_alice, ready, {})
     assert "No unsubmitted work" in as_alice.get(page_of(ready)).text

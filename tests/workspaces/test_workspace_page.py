@@ -41,9 +41,12 @@ def flushing(workspace: Workspace) -> Step:
 
 def test_a_ready_one_says_how_to_start(as_alice: Client, ready: Workspace) -> None:
     page = as_alice.get(address_of(ready)).text
-    assert f"<code>cd {ready.path}</code>" in page
-    assert "<code>export P4CONFIG=.p4config</code>" in page
+    line = f"cd {ready.path} &amp;&amp; export P4CONFIG=.p4config &amp;&amp; p4 login"
+    assert f"<code>{line}" in page
+    assert f'data-copy="{line}' in page
     assert ready.client_name in page
+    once = f"<code>cd {ready.path} "
+    assert page.replace(f'data-copy="{line}', "").count(str(ready.path)) == 1, once
 
 
 def test_a_ready_one_says_what_it_contains(as_alice: Client, ready: Workspace) -> None:
@@ -67,7 +70,8 @@ def test_a_ready_one_says_what_changed_and_what_it_takes(
 
     page = " ".join(as_alice.get(address_of(ready)).text.split())
 
-    assert "3 files are opened. Last shelved change <time" in page
+    assert "3 files are opened, as of <time" in page
+    assert "Last shelved change <time" in page
     assert "submitted change" not in page
     assert "3 GiB</data> of its own" in page
 
@@ -92,6 +96,60 @@ def test_what_reconcile_found_is_shown(as_alice: Client, ready: Workspace) -> No
     assert "/mnt/w-hers/src/x.h" in page
 
 
+def test_editors_are_offered_where_the_site_names_a_host(
+    as_alice: Client, ready: Workspace
+) -> None:
+    assert "vscode:" not in as_alice.get(address_of(ready)).text
+    ready.site.ssh_host = "work.example"
+    ready.site.save()
+
+    page = as_alice.get(address_of(ready)).text
+
+    address = f"vscode://vscode-remote/ssh-remote+work.example{ready.path}"
+    assert f'href="{address}"' in page
+    port = ready.site.perforce_server.p4port
+    assert f"p4v -p {port} -u alice -c {ready.client_name}" in page
+
+
+def test_its_header_has_what_is_done_with_it(
+    as_alice: Client, as_admin: Client, alice: User, ready: Workspace
+) -> None:
+    header = as_alice.get(address_of(ready)).text.partition("workspace-header")[2]
+    header = header.partition("</header>")[0]
+
+    for verb in ("extend", "share", "retire"):
+        assert f'href="/workspaces/{ready.pk}/{verb}/"' in header
+    assert "main</a> at change" in header
+    assert "lease ends" in header
+
+
+def test_the_tab_follows_the_state_while_htmx_polls(
+    as_alice: Client, workspace: Workspace, flushing: Step
+) -> None:
+    state = "hers: Being created, 0 of 8"
+    page = as_alice.get(address_of(workspace)).text
+    assert f"<title>{state}" in page
+    assert 'href="/static/img/mark-running.svg"' in page
+    assert "data-notify hidden" in page
+
+    part = as_alice.get(address_of(workspace), headers=HTMX).text
+    assert f"\n<title>{state}" in part, "htmx takes it from the root of an answer"
+    assert 'id="favicon"' in part
+
+
+@pytest.mark.parametrize("state", ["ready", "failed"])
+def test_the_tab_says_how_it_came_out(
+    as_alice: Client, request: pytest.FixtureRequest, state: str
+) -> None:
+    workspace: Workspace = request.getfixturevalue(state)
+
+    settled = as_alice.get(address_of(workspace), headers=HTMX).text
+
+    assert f"<title>hers: {state.capitalize()}" in settled
+    assert f"mark-{state}.svg" in settled
+    assert f'data-settled="hers: {state.capitalize()}."' in settled
+
+
 def test_a_build_only_one_has_no_perforce_commands(
     as_alice: Client, alice: User, snapshot: Snapshot
 ) -> None:
@@ -100,6 +158,7 @@ def test_a_build_only_one_has_no_perforce_commands(
     page = as_alice.get(address_of(workspace)).text
     assert "<code>cd " in page
     assert "P4CONFIG" not in page
+    assert "P4V" not in page
     assert "Have list" not in page
 
 

@@ -93,6 +93,7 @@ def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
             aggregate="aggr1",
             mount_root=mount_root(name),
             rescue_root=str(settings.VAR_DIR / "rescue"),
+            ssh_host=f"work-{name}.studio.example",
             export_clients=["127.0.0.1"],
             template_uid=seed.TEMPLATE_UID,
             template_gid=seed.GID,

@@ -186,6 +186,15 @@ class Site(models.Model):
         help_text="Where its hosts see the SVM's namespace.",
     )
     mount_options = models.CharField(max_length=500, blank=True)
+    ssh_host = models.CharField(
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[host_validator],
+        help_text="A host that mounts the namespace and lets people in by SSH. Pages "
+        "of workspaces open VS Code there. Empty: they offer no editor.",
+    )
     export_policy = models.CharField(
         max_length=256, default="cloneyard", validators=[ontap_name_validator]
     )
