@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.changes import Change, changes_of
 from provisioner.lib.fields import EvidenceField
 
 
@@ -85,3 +86,8 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return self.message
+
+    @property
+    def changes(self) -> list[Change]:
+        """The values that were changed, with what they were before."""
+        return changes_of(self.data)

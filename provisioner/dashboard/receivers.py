@@ -24,6 +24,7 @@ from provisioner.accounts import origin
 from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.tokens import has_expired
 from provisioner.audit_log.actions import kind_of, record_event
+from provisioner.audit_log.changes import changes_between
 from provisioner.audit_log.models import Event
 from provisioner.dashboard.setup import setup_for
 from provisioner.leases.models import LeasePolicy
@@ -149,25 +150,18 @@ def _saved(
         return
     if before is None:
         return
-    after = _values(instance)
     # Fields that were not written stay as they were, whatever the object holds.
-    names = [
-        name
-        for name in after
-        if after[name] != before[name]
-        and (update_fields is None or name in update_fields)
-    ]
-    if names:
+    after = {
+        name: value
+        for name, value in _values(instance).items()
+        if update_fields is None or name in update_fields
+    }
+    if data := changes_between(before, after, secret=SECRET):
         record_event(
             instance,
             kind=f"{what}_changed",
-            message=f"Changed {', '.join(sorted(names))}.",
-            data={
-                name: None
-                if name in SECRET
-                else {"before": before[name], "after": after[name]}
-                for name in names
-            },
+            message=f"Changed {', '.join(data)}.",
+            data=data,
         )
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 from django.test import Client
@@ -10,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.models import Event
+from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template
 from provisioner.dashboard.lists.audit_log import AUDIT_LOG
 from provisioner.workspaces.models import Workspace
@@ -36,6 +38,29 @@ def test_shows_who_what_why_and_about_what(as_admin: Client, told: Template) -> 
     for text in ("Was &lt;b&gt;told", "On a whim.", ">alice<", "template_told"):
         assert text in page
     assert f'href="/templates/{told.pk}/"' in page
+
+
+def test_shows_values_before_and_after_and_no_secret(
+    as_admin: Client, template: Template, admin: User
+) -> None:
+    template_update(
+        by=admin,
+        template=template,
+        build_command="make <all>",
+        build_environment={"TOKEN": "hunter2"},
+        description="",
+    )
+    admin.max_workspaces = 5
+    admin.save()
+
+    page = as_admin.get(ADDRESS).text
+
+    assert "build command <del>none</del> → <ins>make &lt;all&gt;</ins>" in page
+    assert "max workspaces <del>none</del> → <ins>5</ins>" in page
+    assert 'build environment <span class="aside">changed, not shown</span>' in page
+    assert "hunter2" not in page
+    assert "description <del>" not in page
+    assert re.search(r">\w{3} \d\d \w{3} \d{4}, \d\d:\d\d:\d\d UTC<", page)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def template_hand_over(*, by: User, template: Template, owner: User) -> Template
                 message=f"Its owner is {owner.username} now, and was "
                 f"{before.username}.",
                 actor=by,
-                data={"owner": owner.username, "before": before.username},
+                data={"owner": {"before": before.username, "after": owner.username}},
             )
     return row
 

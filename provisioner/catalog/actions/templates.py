@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.changes import changes_between
 from provisioner.catalog import checks
 from provisioner.catalog.events import before_building
 from provisioner.catalog.models import Template, TemplateOperation
@@ -49,6 +50,7 @@ OF_THE_LOADER = ("LD_", "GLIBC_TUNABLES", "BASH_ENV", "BASH_FUNC_")
 _DEPOT_PATH = re.compile(r"//[^/@#*\x00-\x1f\"]+(?:/[^/@#*\x00-\x1f\"]+)+")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 # What a template is made from. The rest is for good, or is written by its builds.
+SECRET = frozenset({"build_environment"})
 DEFINITION = frozenset(
     {
         "description",
@@ -109,16 +111,19 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
         setattr(template, field, value)
     check_definition(template)
     with transaction.atomic():
+        before = Template.objects.values(*fields).get(pk=template.pk)
         saved = Template.objects.filter(pk=template.pk).exclude(
             state__in=(Template.State.BUILDING, Template.State.DELETING)
         )
         if not saved.update(**fields):
             raise TemplateBusy(name=template.name)
+        data = changes_between(before, fields, secret=SECRET)
         record_event(
             template,
             kind="template_changed",
-            message=f"Changed {', '.join(sorted(fields))}.",
+            message=f"Changed {', '.join(data) or 'nothing'}.",
             actor=by,
+            data=data,
         )
         checks.check_later(template)
     return template

@@ -28,7 +28,7 @@ AUDIT_LOG = Listing[Event](
     matching=events_matching,
     reads=(
         *("at", "kind", "message", "reason", "actor_name", "via", "ip", "user_agent"),
-        *("subject_kind", "subject_id", "subject", "template"),
+        *("subject_kind", "subject_id", "subject", "template", "data"),
         *("workspace__is_pooled", "template__name"),
     ),
     usual="-at",

@@ -182,6 +182,14 @@ def exact(moment: dt.datetime | None) -> SafeString | str:
 
 
 @register.filter
+def to_the_second(moment: dt.datetime) -> SafeString:
+    """Show a time to the second, with its zone."""
+    age = times.age_text(moment, now=timezone.now())
+    exactly = times.exact_text(timezone.localtime(moment), seconds=True)
+    return _time(moment, title=age, text=exactly)
+
+
+@register.filter
 def span(seconds: int | None) -> str:
     """Show an exact length of time: "30 d", "1 d 12 h"."""
     return "" if seconds is None else spans.span_text(seconds)

@@ -1,0 +1,66 @@
+"""What an event says of values: which they were, and which they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+# A view has thousands of lines; the event keeps them all, a page shows how they begin.
+SHOWN_CHARACTERS = 200
+
+
+class Change(NamedTuple):
+    """A value that was changed, as people read it. Secret ones have no texts."""
+
+    field: str
+    before: str
+    after: str
+    is_secret: bool = False
+
+
+def changes_between(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    *,
+    secret: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return the data of an event: `{field: {"before": …, "after": …}}`.
+
+    Of a secret field it says that it was changed, and nothing else: null.
+    """
+    return {
+        name: None if name in secret else {"before": before[name], "after": after[name]}
+        for name in sorted(after)
+        if after[name] != before[name]
+    }
+
+
+def changes_of(data: Mapping[str, Any]) -> list[Change]:
+    """Return the changes that the data of an event tell of, in their order."""
+    if data.keys() == {"before", "after"}:
+        data = {"": data}
+    changes = []
+    for name, values in data.items():
+        field = name.replace("_", " ")
+        if values is None:
+            changes.append(Change(field, "", "", is_secret=True))
+        elif isinstance(values, dict) and values.keys() == {"before", "after"}:
+            before, after = _text(values["before"]), _text(values["after"])
+            changes.append(Change(field, before, after))
+    return changes
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        text = ", ".join(map(str, value))
+    elif isinstance(value, dict):
+        text = ", ".join(f"{name}={each}" for name, each in value.items())
+    else:
+        text = str(value)
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]}… ({len(text):,} characters)"
