@@ -8,6 +8,8 @@ from typing import Any
 
 from django.urls import reverse
 
+from provisioner.accounts.mails import NO_MAILS, mails_are_sent
+from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.drift.queries import open_findings_number
 from provisioner.engine.models import Governor
@@ -15,6 +17,7 @@ from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.tallies import Tallies
 from provisioner.web.notices import Level
+from provisioner.workspaces.models import LEASED, Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +40,9 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return what is wrong beside missing workers, in two queries."""
+    """Return what is wrong beside missing workers, in three queries."""
     return [
+        *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
         *(_paused(row) for row in _paused_servers()),
         *(_not_measured(site) for site in sites if site.is_stale),
@@ -54,6 +58,24 @@ def troubles(
             reverse("drift"),
         ),
     ]
+
+
+def _mails() -> list[Trouble]:
+    """Owners who are told of nothing: a lease ends, and they do not know."""
+    if not mails_are_sent():
+        return [Trouble(sentence=f"{NO_MAILS} Nobody is warned before a lease ends.")]
+    living = Workspace.objects.filter(state__in=LEASED, is_pooled=False)
+    without = User.objects.filter(
+        email="", is_active=True, is_service=False, pk__in=living.values("owner")
+    )
+    return _counted(
+        without.count(),
+        (
+            "owner of workspaces has no mail address and is not warned",
+            "owners of workspaces have no mail address and are not warned",
+        ),
+        reverse("person-list"),
+    )
 
 
 def _of_worker(worker: AliveWorker) -> Trouble:

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import Settings
 
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot
@@ -102,6 +103,37 @@ def test_what_is_wrong_is_said_with_where_to_look(
     ):
         assert f'<a href="{link}">{sentence}</a>' in said
     assert f"Site {failed.site} was not measured lately" in said
+
+
+@pytest.mark.parametrize(
+    ("backend", "email", "said"),
+    [
+        ("dummy", "alice@example.com", "This installation sends no mail"),
+        ("smtp", "", "1 owner of workspaces has no mail address and is not warned."),
+        ("smtp", "alice@example.com", ""),
+    ],
+)
+def test_who_gets_no_mail_is_said_wherever_one_is_promised(
+    backend: str,
+    email: str,
+    said: str,
+    ready: Workspace,
+    as_admin: Client,
+    as_alice: Client,
+    settings: Settings,
+) -> None:
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
+    User.objects.filter(username="alice").update(email=email)
+
+    overview = as_admin.get("/overview/").text
+    promises = (
+        as_alice.get(f"/workspaces/{ready.pk}/").text,
+        as_alice.get(f"/templates/{ready.template_id}/").text,
+    )
+
+    assert (said in overview) if said else ("mail" not in overview)
+    for page in promises:
+        assert ("None will come." in page) == bool(said)
 
 
 def test_a_full_aggregate_is_foreseen_and_comes_before_quotas(

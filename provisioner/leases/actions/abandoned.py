@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from provisioner.accounts import permissions
+from provisioner.accounts.mails import why_no_mail_to
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Operation
@@ -66,9 +67,9 @@ def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
     return Outcome(
         workspace=workspace,
         word="notify",
-        sentence=f"A mail goes to {workspace.owner.email}."
-        if workspace.owner.email
-        else f"{workspace.owner} has no mail address: nobody is told.",
+        sentence=f"Nobody is told. {why_not}"
+        if (why_not := why_no_mail_to(workspace.owner))
+        else f"A mail goes to {workspace.owner.email}.",
     )
 
 

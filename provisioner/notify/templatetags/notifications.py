@@ -7,6 +7,8 @@ from typing import Any
 from django import template as library
 from django.template import Context
 
+from provisioner.accounts.mails import NO_MAILS, mails_are_sent, why_no_mail_to
+from provisioner.accounts.models import User
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.notify.models import Subscription
 
@@ -18,6 +20,14 @@ def subscribed(context: Context, template: Template) -> bool:
     """Say whether who looks gets mails about a template."""
     user: Any = context["user"]
     return Subscription.objects.filter(template=template, user=user).exists()
+
+
+@register.simple_tag
+def why_no_mail(person: User | None = None) -> str:
+    """Return why no mail comes: to a person, or, without one, to anybody; or ""."""
+    if person is None:
+        return "" if mails_are_sent() else NO_MAILS
+    return why_no_mail_to(person)
 
 
 @register.simple_tag
