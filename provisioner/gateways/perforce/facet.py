@@ -55,12 +55,14 @@ def form_of(connection: Connection, client: str) -> Record:
     Raises: NotFound.
     Source: p4 client -o.
     """
-    [form] = connection.run("client", "-o", client).records
-    if "Update" not in form:
+    # The library gives no record of a form that it cannot read, as of a name with a
+    # line end.
+    forms = connection.run("client", "-o", client).records
+    if not forms or "Update" not in forms[0]:
         raise NotFound(
             f"There is no client {client}.",
             system="perforce",
             operation="client -o",
             remote_code=str(NO_SUCH_CLIENT),
         )
-    return form
+    return forms[0]
