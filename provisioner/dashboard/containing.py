@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from django.db.models import Count, Max
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import (
-    Snapshot,
     SubmittedChange,
     Template,
     TemplateWatch,
@@ -16,26 +17,31 @@ from provisioner.catalog.queries import available_snapshots, templates_to_choose
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_of
 
+TEMPLATES_SHOWN = 12
+WORKSPACES_SHOWN = 8
+
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
     """A template beside a change.
 
     `is_certain` where it is known that the change touches its view: it was submitted
-    since the template is followed. `snapshots` are those at it or later, newest first;
-    `workspaces` are a person's own of these or of deleted ones.
+    since the template is followed. `snapshots` counts those at it or later, of which
+    `newest` is the last change; `workspaces` are the first of a person's own.
     """
 
     template: Template
     is_certain: bool
-    snapshots: list[Snapshot] = field(default_factory=list)
-    workspaces: list[Workspace] = field(default_factory=list)
+    snapshots: int
+    newest: int
+    workspaces: list[Workspace]
 
 
 def holding(user: User, change: int) -> list[Holding]:
     """Return the templates that contain a change or may, those that do first.
 
-    A template that is known to have nothing of it is left out. Five queries.
+    A template that is known to have nothing of it is left out. Five queries, which
+    read few rows, however many snapshots there are.
     """
     templates = {each.pk: each for each in templates_to_choose_from(user)}
     touched = set(
@@ -48,21 +54,30 @@ def holding(user: User, change: int) -> list[Holding]:
             template__in=templates, since__lt=change
         ).values_list("template", flat=True)
     )
-    snapshots, workspaces = defaultdict(list), defaultdict(list)
     later = available_snapshots().complete().filter(change__gte=change)
-    for snapshot in later.filter(template__in=templates).order_by("-change", "-pk"):
-        snapshots[snapshot.template_id].append(snapshot)
+    counted = (
+        later.filter(template__in=templates)
+        .order_by()
+        .values_list("template")
+        .annotate(number=Count("pk"), newest=Max("change"))
+    )
+    snapshots = {pk: (number, newest) for pk, number, newest in counted}
     own = workspaces_of(user).filter(snapshot__change__gte=change, snapshot__parts=[])
-    for workspace in own.order_by("name"):
+    workspaces = defaultdict(list)
+    for workspace in own.order_by("name")[:WORKSPACES_SHOWN]:
         workspaces[workspace.template_id].append(workspace)
-    found = [
-        Holding(
-            template=template,
-            is_certain=pk in touched,
-            snapshots=snapshots[pk],
-            workspaces=workspaces[pk],
-        )
-        for pk, template in templates.items()
-        if pk in touched or (pk not in followed and pk in snapshots)
-    ]
-    return sorted(found, key=lambda one: (not one.is_certain, one.template.name))
+    found = []
+    for pk, template in templates.items():
+        if pk in touched or (pk not in followed and pk in snapshots):
+            number, newest = snapshots.get(pk, (0, 0))
+            found.append(
+                Holding(
+                    template=template,
+                    is_certain=pk in touched,
+                    snapshots=number,
+                    newest=newest,
+                    workspaces=workspaces[pk],
+                )
+            )
+    found.sort(key=lambda one: (not one.is_certain, one.template.name))
+    return found[:TEMPLATES_SHOWN]

@@ -124,7 +124,7 @@ def _kind_of(each: Holding, change: int) -> str:
     """Say which snapshots of a template contain a change."""
     if not each.snapshots:
         return f"template, no snapshot contains @{change} yet"
-    newest, number = each.snapshots[0].change, len(each.snapshots)
+    newest, number = each.newest, each.snapshots
     at, contain = f"{number} snapshots up to", "contain"
     if number == 1:
         at, contain = "a snapshot at", "contains"
