@@ -348,7 +348,7 @@ OURS = {
     "WorkerQueues": "queues own host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
     "p4_user state status_code status_message volume_uuid ownership secret "
-    "opened_to root_mode reconcile activity client_seen",
+    "opened_to root_mode reconcile activity client_seen client_mark client_suffix",
     "WorkspaceClient": "state spec",
 }
 """Written by our own code, or one of choices."""

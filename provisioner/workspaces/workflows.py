@@ -88,7 +88,7 @@ PROVISION = (
         "Write .p4config",
         provision.ensure_p4config,
         HOST,
-        ("owner",),
+        ("owner", "client"),
         applies=_has_client,
     ),
     StepSpec(

@@ -25,6 +25,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
     workspace_retry,
 )
+from provisioner.workspaces.marks import marked
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
 from provisioner.workspaces.refusals import NotInTrash, WorkspaceRetired
 from tests.support.jobs import settle
@@ -144,9 +145,13 @@ def opened_in(perforce: PerforceGateway, client: str) -> set[tuple[str, str, str
 
 
 def client_of(perforce: PerforceGateway, workspace: Workspace) -> ClientSpec:
+    """Return the client but for its mark, which is new whenever it is defined."""
     client = perforce.clients.find(workspace.client_name)
     assert client is not None
-    return dataclasses.replace(client, updated_at=None, accessed_at=None)
+    said = marked(client.description, mark="0" * 16)
+    return dataclasses.replace(
+        client, description=said, updated_at=None, accessed_at=None
+    )
 
 
 def shelved_in(

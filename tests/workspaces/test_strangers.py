@@ -6,13 +6,17 @@ import dataclasses
 
 import pytest
 
+from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.workspaces.models import Unsaved, Workspace
-from tests.support.retiring import retire_and_purge
+from tests.support.jobs import settle
+from tests.support.requests import workspace_create
+from tests.support.retiring import restore, retire, retire_and_purge
 from tests.support.work import AtWork
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,3 +122,100 @@ def test_no_client_stops_what_names_none(
     ).clients.types()
     operation = retire_and_purge(lab_workspace)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+
+
+def copied(perforce: PerforceGateway, ours: ClientSpec, **fields: str) -> ClientSpec:
+    """Return what a stranger makes of all that could be read of a client of ours."""
+    theirs = dataclasses.replace(ours, **{"owner": "bob", "host": "b", **fields})  # type: ignore[arg-type]  # all of it is text
+    perforce.clients.save(theirs)
+    found = perforce.clients.find(ours.name)
+    assert found is not None
+    return found
+
+
+def test_who_copies_a_client_that_is_in_the_trash_stops_neither_restore_nor_purge(
+    lab_workspace: Workspace, perforce: PerforceGateway, at_work: AtWork
+) -> None:
+    at_work.open_for_edit()
+    ours = perforce.clients.find(lab_workspace.client_name)
+    assert ours is not None
+    opened = {file.depot_file for file in perforce.changes.list_opened(ours.name)}
+    retire(lab_workspace)
+    theirs = copied(perforce, ours)
+
+    restoration = restore(lab_workspace)
+
+    assert restoration.state == Operation.State.SUCCEEDED, restoration.status_message
+    again = lab_workspace.client_name
+    assert again.startswith(f"{ours.name}-r")
+    assert restoration.findings is not None
+    [said] = restoration.findings["not_restored"]
+    assert ours.name in said
+    assert again in said
+    assert f"P4CLIENT={again}\n" in (lab_workspace.path / ".p4config").read_text()
+    assert opened == {f.depot_file for f in perforce.changes.list_opened(again)}
+    have = perforce.files.have_list(again)
+    assert have.count == lab_workspace.snapshot.have_count
+
+    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    assert lab_workspace.state == Workspace.State.RETIRED
+    assert perforce.clients.find(again) is None
+    after = perforce.clients.find(ours.name)
+    assert after is not None
+    assert forms([after]) == forms([theirs])
+
+
+def test_a_strangers_client_at_our_root_stops_no_retirement(
+    lab_workspace: Workspace, perforce: PerforceGateway
+) -> None:
+    ours = perforce.clients.find(lab_workspace.client_name)
+    assert ours is not None
+    perforce.clients.delete(ours.name)
+    theirs = copied(perforce, ours, description="Mine.\n")
+
+    done = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
+
+    assert done.state == Operation.State.SUCCEEDED, done.status_message
+    assert lab_workspace.state == Workspace.State.RETIRED
+    after = perforce.clients.find(ours.name)
+    assert after is not None
+    assert forms([after]) == forms([theirs])
+
+
+def test_a_description_of_the_owners_own_leaves_the_client_theirs(
+    lab_workspace: Workspace, perforce: PerforceGateway
+) -> None:
+    ours = perforce.clients.find(lab_workspace.client_name)
+    assert ours is not None
+    perforce.clients.save(dataclasses.replace(ours, description="For the release.\n"))
+
+    assert retire(lab_workspace).state == Operation.State.SUCCEEDED
+    assert perforce.clients.find(ours.name) is None
+    assert restore(lab_workspace).state == Operation.State.SUCCEEDED
+
+    again = perforce.clients.find(ours.name)
+    assert again is not None
+    assert again.description.startswith("For the release.\n")
+
+
+def test_a_new_workspace_gets_another_name_where_that_of_its_client_is_taken(
+    published_template: Template, lab_workspace: Workspace, perforce: PerforceGateway
+) -> None:
+    workspace = workspace_create(
+        by=lab_workspace.owner, template=published_template, name="second"
+    )
+    wanted = workspace.client_name
+    theirs = strangers(perforce, lab_workspace, name=wanted, description="Mine.\n")
+
+    settle(workspace)
+
+    assert workspace.state == Workspace.State.READY, workspace.status_message
+    assert workspace.client_name.startswith(f"{wanted}-r")
+    config = (workspace.path / ".p4config").read_text()
+    assert f"P4CLIENT={workspace.client_name}\n" in config
+    assert Event.objects.get(workspace=workspace, kind="client_renamed")
+    after = perforce.clients.find(wanted)
+    assert after is not None
+    assert forms([after]) == forms([theirs])

@@ -13,6 +13,7 @@ from provisioner.gateways.ontap.types import OntapJob, Volume, VolumeSnapshot
 from provisioner.gateways.perforce.standins import SUFFIX as STAND_IN_SUFFIX
 from provisioner.gateways.perforce.standins import StandIns
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces.marks import ANOTHER_NAME
 
 CLIENT_FILTER = "cy-*"
 
@@ -21,7 +22,9 @@ _COMMENT = re.compile(
     rf"cloneyard:v1:(workspace|template)=({_UUID})(?: purpose=([a-z-]+))?"
 )
 _DESCRIPTION = re.compile(rf"\bCloneyard (workspace|template) \S+ \(({_UUID})\)")
-_CLIENT_NAME = re.compile(rf"cy-.+?-([wt])([0-9a-f]{{6}})(?:{STAND_IN_SUFFIX})?")
+_CLIENT_NAME = re.compile(
+    rf"cy-.+?-([wt])([0-9a-f]{{6}})(?:{STAND_IN_SUFFIX}|{ANOTHER_NAME})?"
+)
 
 
 class Wanted(enum.Enum):

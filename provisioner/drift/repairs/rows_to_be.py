@@ -33,6 +33,7 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.lib import clocks
 from provisioner.sites.models import Site
+from provisioner.workspaces.marks import ANOTHER_NAME, mark_in, new_mark
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import CLIENT_TYPES
 
@@ -149,7 +150,10 @@ def _client_of(
         and not re.search(rf"{STAND_IN_SUFFIX}\Z", client.name)
     ]
     for client in described:
-        if client.name == workspace.client_name:
+        suffix = client.name.removeprefix(workspace.client_name)
+        if not suffix or re.fullmatch(ANOTHER_NAME, suffix):
+            workspace.client_suffix = suffix
+            workspace.client_mark = mark_in(client.description) or new_mark()
             return client
     if not described:
         return None

@@ -6,6 +6,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.functions.comparison
 import django.db.models.functions.text
+import provisioner.workspaces.marks
 import provisioner.workspaces.models.workspaces
 import uuid
 from django.conf import settings
@@ -50,6 +51,8 @@ class Migration(migrations.Migration):
                 ('status_message', models.TextField(blank=True)),
                 ('tag', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ('secret', models.CharField(db_default=django.db.models.functions.text.Replace(django.db.models.functions.comparison.Cast(django.contrib.postgres.functions.RandomUUID(), models.TextField()), models.Value('-'), models.Value('')), default=provisioner.workspaces.models.workspaces.new_secret, editable=False, help_text='Proves that a client which stands in for its own is ours.', max_length=32)),
+                ('client_mark', models.CharField(db_default=django.db.models.functions.text.Left(django.db.models.functions.comparison.Cast(django.contrib.postgres.functions.RandomUUID(), models.TextField()), 8), default=provisioner.workspaces.marks.new_mark, editable=False, help_text="In the description of its client: proves that it is ours. A new one once that was deleted, since whoever read the old one may have copied it.", max_length=16)),
+                ('client_suffix', models.CharField(blank=True, db_default='', default='', editable=False, help_text="The end of its client's name, where a stranger had taken that.", max_length=16)),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('client_spec', models.TextField(blank=True, help_text='The form of the client that a retirement deleted, until it has been restored with all that it knew.')),
                 ('opened_to', models.CharField(blank=True, choices=[('owner', 'its owner alone'), ('group-reads', "its owner's group, to read"), ('group-writes', "its owner's group, to read and write")], db_default='', default='', help_text='Who may enter its root directory. Empty: as its site says.', max_length=16)),

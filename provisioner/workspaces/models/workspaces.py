@@ -9,7 +9,7 @@ from pathlib import Path
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models import Q, Value
-from django.db.models.functions import Cast, Now, Replace
+from django.db.models.functions import Cast, Left, Now, Replace
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Snapshot, Template
@@ -23,6 +23,7 @@ from provisioner.lib.names import (
     underscored,
 )
 from provisioner.sites.models import OpenTo, Site
+from provisioner.workspaces.marks import new_mark
 
 
 def new_secret() -> str:
@@ -129,6 +130,22 @@ class Workspace(HasOperations):
         ),
         editable=False,
         help_text="Proves that a client which stands in for its own is ours.",
+    )
+    client_mark = models.CharField(
+        max_length=16,
+        default=new_mark,
+        db_default=Left(Cast(RandomUUID(), models.TextField()), 8),
+        editable=False,
+        help_text="In the description of its client: proves that it is ours. A new one "
+        "once that was deleted, since whoever read the old one may have copied it.",
+    )
+    client_suffix = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The end of its client's name, where a stranger had taken that.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
     opened_to = models.CharField(
@@ -344,7 +361,7 @@ class Workspace(HasOperations):
         """The Perforce client, "" for a build-only workspace, which has none."""
         if self.purpose == self.Purpose.BUILD:
             return ""
-        return self._own_name
+        return self._own_name + self.client_suffix
 
     @property
     def stand_ins(self) -> StandIns:

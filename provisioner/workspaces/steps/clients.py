@@ -1,13 +1,17 @@
 """Whose a client is that has the name of a workspace's: names are free once they went.
 
 Whoever saw the name can make a client of it when ours is gone, by its owner or in the
-trash. A stranger's is neither read, changed nor deleted, and holds nothing up.
+trash, with all that could be read of ours. A stranger's is neither read, changed nor
+deleted, and holds nothing up: where ours needs a name, it gets another.
 """
 
 from __future__ import annotations
 
+from provisioner.audit_log.actions import record_event
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces.marks import mark_in, new_mark, new_suffix
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 
@@ -18,9 +22,50 @@ def find_own_client(run: WorkspaceRun) -> ClientSpec | None:
 
 
 def is_own(client: ClientSpec, workspace: Workspace) -> bool:
-    """Return whether a client is the workspace's: it says so, or its files are.
+    """Return whether a client is the workspace's: it has the mark that ours has.
 
-    Owners may write a description of their own, or move the root.
+    Owners may write a description of their own. Then it is the owner's and has our
+    root, and no retirement or restore has touched it since it was whole.
     """
+    if has_mark(client, workspace):
+        return True
     has_its_root = client.root.rstrip("/") == str(workspace.path)
-    return has_its_root or str(workspace.tag) in client.description
+    is_owners = client.owner == workspace.p4_user
+    return has_its_root and is_owners and client_of(workspace).is_whole
+
+
+def has_mark(client: ClientSpec, workspace: Workspace) -> bool:
+    """Return whether we defined a client, and have not deleted it since."""
+    return mark_in(client.description) == workspace.client_mark
+
+
+def forget_mark(run: WorkspaceRun) -> None:
+    """Have another mark for the next client: anybody could read the last one's."""
+    _save(run, client_mark=new_mark())
+
+
+def take_another_name(run: WorkspaceRun) -> None:
+    """Have a name for the client that nobody could foretell: a stranger has the old."""
+    taken = run.workspace.client_name
+    _save(run, client_suffix=new_suffix())
+    with run.writing():
+        record_event(
+            run.workspace,
+            kind="client_renamed",
+            message=name_taken(taken, workspace=run.workspace),
+        )
+
+
+def name_taken(taken: str, *, workspace: Workspace) -> str:
+    """Say that the client has another name."""
+    return (
+        f"The client name {taken} is taken: somebody else has a client of that name. "
+        f"This workspace has the client {workspace.client_name}."
+    )
+
+
+def _save(run: WorkspaceRun, **fields: str) -> None:
+    with run.writing():
+        Workspace.objects.filter(pk=run.workspace.pk).update(**fields)
+    for field, value in fields.items():
+        setattr(run.workspace, field, value)

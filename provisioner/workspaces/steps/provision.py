@@ -25,8 +25,10 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
+from provisioner.workspaces.marks import mark_text
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
+from provisioner.workspaces.steps.clients import is_own, take_another_name
 from provisioner.workspaces.steps.flushing import flush_to_pin
 from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
@@ -207,7 +209,7 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
         host="",
         root=str(workspace.path),
         description=f"Cloneyard workspace {workspace.name} ({workspace.tag}), a "
-        f"clone of {workspace.snapshot.name}.\n",
+        f"clone of {workspace.snapshot.name}.\n{mark_text(workspace.client_mark)}\n",
         options=pinned.options.replace(" locked", " unlocked"),
         type=workspace.client_type,
         view=rename_view(pinned.view, old=pinned.name, new=workspace.client_name),
@@ -219,14 +221,11 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
 def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
     """Have the workspace's client on the Perforce server."""
     workspace = run.workspace
+    found = run.perforce.clients.find(workspace.client_name)
+    if found is not None and not is_own(found, workspace):
+        take_another_name(run)
+        found = None
     wanted = client_spec_of(workspace)
-    found = run.perforce.clients.find(wanted.name)
-    if found is not None and str(workspace.tag) not in found.description:
-        raise StepRefused(
-            f"A client named {wanted.name} exists in Perforce and is not ours; it was "
-            "left alone.",
-            code="client_name_taken",
-        )
     if found is None or not _same_client(found, wanted):
         _save_client(run, wanted)
     return {"client": wanted.name}

@@ -12,7 +12,7 @@ from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.gateways.ontap.types import Volume
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.steps.clients import find_own_client
+from provisioner.workspaces.steps.clients import has_mark
 from provisioner.workspaces.steps.retire import GONE_WITHIN_SECONDS
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import our_volume
@@ -89,9 +89,9 @@ def ensure_nothing_left(run: WorkspaceRun) -> dict[str, Any]:
     """Prove that no client, volume, junction or directory is left."""
     workspace = run.workspace
     if workspace.client_name:
-        _must_be_gone(
-            find_own_client(run) is None, f"the client {workspace.client_name}"
-        )
+        found = run.perforce.clients.find(workspace.client_name)
+        is_gone = found is None or not has_mark(found, workspace)
+        _must_be_gone(is_gone, f"the client {workspace.client_name}")
     for stand_in in workspace.stand_ins.find_all(run.perforce):
         _must_be_gone(False, f"the client {stand_in.name}")
     _must_be_gone(

@@ -14,10 +14,15 @@ from django.utils.timezone import now
 from provisioner.catalog.steps.volumes import require_online
 from provisioner.engine import states as engine_states
 from provisioner.gateways.hosts import client_files
-from provisioner.gateways.perforce.specs import parse_client_spec, render_client_spec
+from provisioner.gateways.perforce.specs import (
+    parse_client_spec,
+    rename_view,
+    render_client_spec,
+)
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Rescue, WorkspaceClient
+from provisioner.workspaces.marks import marked
+from provisioner.workspaces.models import Rescue, Workspace, WorkspaceClient
 from provisioner.workspaces.queries import last_rescue
 from provisioner.workspaces.states import (
     client_of,
@@ -26,8 +31,13 @@ from provisioner.workspaces.states import (
     move_client,
 )
 from provisioner.workspaces.steps import locks
+from provisioner.workspaces.steps.clients import (
+    is_own,
+    name_taken,
+    take_another_name,
+)
 from provisioner.workspaces.steps.flushing import flush_to_what_it_had
-from provisioner.workspaces.steps.provision import client_spec_of
+from provisioner.workspaces.steps.provision import client_spec_of, ensure_p4config
 from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import our_volume
@@ -62,12 +72,9 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
     """Have the client with the form that it had."""
     workspace = run.workspace
     found = run.perforce.clients.find(workspace.client_name)
-    if found is not None and str(workspace.tag) not in found.description:
-        raise StepRefused(
-            f"A client named {workspace.client_name} exists in Perforce and is not "
-            "ours; it was left alone.",
-            code="client_name_taken",
-        )
+    if found is not None and not is_own(found, workspace):
+        take_another_name(run)
+        found = None
     if found is None:
         settled = client_of(workspace)
         spec, given_back_at = settled.spec, settled.given_back_at
@@ -78,13 +85,20 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
             settled, C.DEFINED, by=run.step, spec=spec, given_back_at=given_back_at
         )
         # Nobody but its owner may use a locked client: it is locked again at the end.
-        run.perforce.clients.save(locks.unlocked(_as_it_was(settled)))
+        run.perforce.clients.save(locks.unlocked(_as_it_was(settled, workspace)))
     return {"client": workspace.client_name}
 
 
-def _as_it_was(settled: WorkspaceClient) -> ClientSpec:
+def _as_it_was(settled: WorkspaceClient, workspace: Workspace) -> ClientSpec:
+    """Return the client as it was, under its present name and with its present mark."""
+    was, name = parse_client_spec(settled.spec), workspace.client_name
     return dataclasses.replace(
-        parse_client_spec(settled.spec), updated_at=None, accessed_at=None
+        was,
+        name=name,
+        view=rename_view(was.view, old=was.name, new=name),
+        description=marked(was.description, mark=workspace.client_mark),
+        updated_at=None,
+        accessed_at=None,
     )
 
 
@@ -113,13 +127,17 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     settled = client_of(run.workspace)
     not_restored: list[str] = []
     if not settled.is_whole:
-        was = _as_it_was(settled)
+        was = _as_it_was(settled, run.workspace)
         rescue = last_rescue(run.workspace)
         if rescue is not None:
             with room_of(run).told_if_lacking():
                 not_restored += _reopen(run, rescue, host=was.host)
         if locks.is_locked(was):
             run.perforce.clients.save(was)
+        had = parse_client_spec(settled.spec).name
+        if had != run.workspace.client_name:
+            ensure_p4config(run)
+            not_restored.append(name_taken(had, workspace=run.workspace))
     locks.give_back(run)
     with run.writing():
         engine_states.note_findings(run.step, {"not_restored": not_restored})

@@ -24,7 +24,7 @@ from provisioner.workspaces.states import (
     move_client,
 )
 from provisioner.workspaces.steps import locks
-from provisioner.workspaces.steps.clients import find_own_client
+from provisioner.workspaces.steps.clients import find_own_client, forget_mark
 from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import (
@@ -136,12 +136,6 @@ def ensure_client_deleted(run: WorkspaceRun) -> dict[str, Any]:
     if settled.is_whole:
         make_client_whole(settled, by=run.step)
     client = find_own_client(run)
-    if client is not None and str(workspace.tag) not in client.description:
-        raise StepRefused(
-            f"The client {client.name} exists in Perforce and is not ours; nothing "
-            "was deleted.",
-            code="client_is_not_ours",
-        )
     if client is not None:
         if settled.is_whole:
             # Before anything is reverted: from here on an undo has to bring it back.
@@ -151,6 +145,7 @@ def ensure_client_deleted(run: WorkspaceRun) -> dict[str, Any]:
         _delete_client(run, client, settled)
     if settled.state not in (C.WHOLE, C.DELETED):
         move_client(settled, C.DELETED, by=run.step)
+    forget_mark(run)
     return {}
 
 
