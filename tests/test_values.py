@@ -169,7 +169,8 @@ VALUES = {
     ),
     "Site.mount_root": Value(
         goes="what workers touch as root lies below it; Root of clients; .p4config",
-        by="models.values; workers look at what is mounted (hosts/root_paths.py)",
+        by="models.values; a step refuses what is not the namespace of the SVM "
+        "(hosts/namespace.py)",
         nasty=DIRECTORIES,
     ),
     "Site.rescue_root": Value(

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from provisioner.sites.lab import points_at_the_lab
 from provisioner.sites.models import Site
 
 
@@ -27,5 +26,5 @@ def no_site_points_at_the_lab(
             id="cloneyard.E001",
         )
         for site in Site.objects.order_by("name")
-        if points_at_the_lab(site)
+        if site.is_of_the_lab
     ]

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 from provisioner.engine import states
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
-from provisioner.gateways.errors import AuthFailed
+from provisioner.gateways.errors import AuthFailed, PermanentGatewayError
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.log_files import begin_log
+from provisioner.gateways.hosts.namespace import require_namespace
 from provisioner.gateways.hosts.trees.run import EntryFailed
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
@@ -29,6 +30,8 @@ Used = TypeVar("Used")
 PROGRESS_EVERY_SECONDS = 0.25
 VISIBLE_WITHIN_SECONDS = 30.0
 FAILURES_NAMED = 10
+ADDRESSES_KEPT_SECONDS = 600.0
+_ADDRESSES: dict[tuple[str, str], tuple[list[str], float]] = {}
 
 
 class StepRun:
@@ -109,7 +112,28 @@ class StepRun:
         mounts.wait_until_visible(
             self.site.path_of(junction_path), timeout_seconds=VISIBLE_WITHIN_SECONDS
         )
-        return mounts.path_below(self.site.path_of("/"), junction_path=junction_path)
+        mount_root = self.site.path_of("/").resolve()
+        root = mounts.path_below(mount_root, junction_path=junction_path)
+        require_namespace(
+            mount_root,
+            root,
+            addresses=self._nfs_addresses,
+            is_lab=self.site.is_of_the_lab,
+        )
+        return root
+
+    def _nfs_addresses(self) -> list[str]:
+        """Return where the SVM serves NFS; [] where our role may not ask that."""
+        of = (self.site.ontap_host, self.site.svm)
+        known, until = _ADDRESSES.get(of, ([], 0.0))
+        if time.monotonic() < until:
+            return known
+        try:
+            known = [lif.address for lif in self.ontap.list_data_lifs()]
+        except PermanentGatewayError:
+            known = []
+        _ADDRESSES[of] = (known, time.monotonic() + ADDRESSES_KEPT_SECONDS)
+        return known
 
     def progress(
         self,

@@ -35,6 +35,7 @@ TITLES = {
     "data_lif": "NFS addresses",
     "flexclone": "FlexClone",
     "export_policy": "Export policy",
+    "worker_clients": "Hosts of workers",
     "rights": "Rights",
     "worker_user": "Worker",
     "mount_root": "Mount root",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import override_settings
+from django.test import Client, override_settings
 
 from provisioner.accounts.models import User
 from provisioner.engine.workers import AliveWorker
@@ -532,3 +532,31 @@ WORKER: dict[str, Any] = {
     "started_at": None,
     "heard_at": None,
 }
+
+
+@pytest.mark.parametrize(
+    ("clients", "workers", "shares"),
+    [
+        (["10.0.0.0/24"], [], True),
+        (["10.0.0.5", "10.0.0.6"], [], True),
+        (["@studio"], [], True),
+        (["10.0.0.5"], [], False),  # one host does everything
+        (["10.0.0.0/24"], ["10.0.0.5"], False),
+    ],
+)
+def test_a_site_that_shares_its_templates_says_so(
+    lab_site: Site,
+    as_admin: Client,
+    clients: list[str],
+    workers: list[str],
+    shares: bool,
+) -> None:
+    lab_site.export_clients, lab_site.worker_clients = clients, workers
+    lab_site.save()
+
+    check = named(check_ontap(lab_site))["worker_clients"]
+    page = as_admin.get(f"/sites/{lab_site.pk}/").text
+
+    assert (check.outcome == "remarked") == shares
+    assert ("No hosts of workers are named." in page) == shares
+    assert ("Name the hosts of workers</a>" in page) == shares

@@ -19,6 +19,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume, VolumeSpec
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.lib.refusals import StepRefused
+from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps import flushing
@@ -347,3 +348,24 @@ def test_a_clone_without_room_for_its_settings_says_of_what(
 
     assert refused.value.code == code
     assert f"The volume {workspace.volume_name}" in str(refused.value)
+
+
+@needs_root
+def test_no_step_touches_a_directory_of_the_host(
+    owner: User, published_template: Template, tmp_path: Path
+) -> None:
+    """An administrator named a directory where anybody may make what is given away."""
+    tmp_path.chmod(0o1777)
+    planted = tmp_path / "w-hers"
+    planted.mkdir()
+    (planted / "passwd").write_text("root's")
+    Site.objects.update(mount_root=str(tmp_path))
+
+    workspace = settle(
+        workspace_create(by=owner, template=published_template, name="hers")
+    )
+
+    assert workspace.state == Workspace.State.FAILED
+    assert "can be written to by others" in workspace.status_message
+    assert owners_below(planted) == {(0, 0)}
+    assert [path.name for path in planted.iterdir()] == ["passwd"]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 import tempfile
-from ipaddress import ip_address
 from pathlib import Path
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.mount_options import REFUSED
 from provisioner.gateways.hosts.mounts import Mount, find_mount
+from provisioner.gateways.hosts.namespace import why_no_namespace
 from provisioner.sites.connections.checklist import (
     ANSWER_WITHIN_SECONDS,
     Check,
@@ -22,7 +21,6 @@ from provisioner.sites.connections.checklist import (
 from provisioner.sites.connections.ontap import reach_ontap
 from provisioner.sites.connections.perforce import reach_perforce
 from provisioner.sites.connections.sandbox import ADVICE, check_sandbox
-from provisioner.sites.lab import points_at_the_lab
 from provisioner.sites.models import Site
 
 # What files of workspaces can do without on every host.
@@ -115,27 +113,13 @@ class _Checks:
         root, site = self._site.mount_root, self._site
         mount = self._mount
         assert mount is not None  # mount_root has passed
-        is_nfs = mount.fs_type.startswith("nfs")
-        if not is_nfs and points_at_the_lab(site):
+        if not mount.fs_type.startswith("nfs") and site.is_of_the_lab:
             return f"{root} is the lab's namespace."
-        mount_it = f"mount -t nfs {self._an_address()}:/ {root}"
-        if not is_nfs:
+        if why := why_no_namespace(mount, addresses=self._nfs_addresses):
             raise Wrong(
-                f"{root} is a directory of this host's own ({mount.fs_type}).",
-                advice=f"Mount the root of the SVM's namespace there: {mount_it}",
-            )
-        server, _, path = mount.source.rpartition(":")
-        if path != "/" or mount.root not in ("", "/"):
-            raise Wrong(
-                f"{root} is {mount.source}, and not the root of a namespace.",
-                advice=f"Mount the root there, so that every junction is seen: "
-                f"{mount_it}",
-            )
-        if self._nfs_addresses and not self._is_of_svm(server):
-            raise Wrong(
-                f"{root} comes from {server}, which is not an address of the SVM "
-                f"{site.svm}: those are {', '.join(self._nfs_addresses)}.",
-                advice=f"Mount the SVM's own: {mount_it}",
+                f"{root} {why}",
+                advice=f"Mount the root of the namespace of the SVM {site.svm} there: "
+                f"mount -t nfs {self._an_address()}:/ {root}",
             )
         return f"{root} is {mount.source}, by {mount.fs_type}."
 
@@ -184,11 +168,3 @@ class _Checks:
 
     def _an_address(self) -> str:
         return next(iter(self._nfs_addresses), self._site.svm)
-
-    def _is_of_svm(self, server: str) -> bool:
-        wanted = {str(ip_address(address)) for address in self._nfs_addresses}
-        try:
-            found = socket.getaddrinfo(server.strip("[]"), 2049)
-        except OSError:
-            return False
-        return any(str(address[0]) in wanted for *_, address in found)

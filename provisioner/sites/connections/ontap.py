@@ -108,6 +108,7 @@ def _check_svm(checklist: Checklist, looks: _Checks, site: Site) -> None:
         advice="The role of our account needs all rights to "
         "/api/protocols/nfs/export-policies.",
     )
+    checklist.look("worker_clients", looks.worker_clients, after=["svm"], advice="")
     checklist.look("rights", looks.rights, after=["svm"], advice="")
 
 
@@ -258,6 +259,18 @@ class _Checks:
         if site.export_policy not in there:
             return f"{site.export_policy} is not there: the first workspace makes it."
         return f"The rules of {', '.join(there)} are those of this site."
+
+    def worker_clients(self) -> str:
+        site = self._site
+        if site.shares_templates:
+            raise Remark(
+                "No hosts of workers are named. Templates are exported to "
+                f"{', '.join(site.export_clients)}, with superuser access: root on any "
+                "of these hosts reads and changes every template and workspace.",
+                advice="Edit the site, and name the hosts of its workers. They alone "
+                "can mount templates then, and be root in workspaces.",
+            )
+        return "Its workers' hosts alone may mount templates."
 
     def rights(self) -> str:
         """Read a little of everything that is read before anything is written."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -326,6 +328,31 @@ class Site(models.Model):
         """The export policy of templates: for workers alone."""
         return f"{self.export_policy}-templates"
 
+    @property
+    def shares_templates(self) -> bool:
+        """Whether other hosts than its workers' may mount templates, as root."""
+        if self.worker_clients:
+            return False
+        try:
+            return len({ip_address(match) for match in self.export_clients}) > 1
+        except ValueError:  # a network, a name or a netgroup
+            return True
+
+    @property
+    def is_of_the_lab(self) -> bool:
+        """Whether its ONTAP is the lab's, which is for trying."""
+        ca_file = Path(self.ontap_ca_file).absolute()
+        return _is_loopback(self.ontap_host) or ca_file.is_relative_to(
+            Path(settings.VAR_DIR) / "lab"
+        )
+
     def path_of(self, junction_path: str) -> Path:
         """Return where its hosts see a junction path."""
         return Path(self.mount_root) / junction_path.lstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

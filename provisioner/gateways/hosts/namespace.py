@@ -1,0 +1,94 @@
+"""Whether what a host sees at a path is the namespace of an SVM.
+
+Workers act as root below a site's mount root, which an administrator of the pages
+names. In a directory where others can make entries, one of a volume's name would be
+given away, or cleared, for a clone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Callable, Collection
+from ipaddress import ip_address
+from pathlib import Path
+
+from provisioner.gateways.errors import Refused
+from provisioner.gateways.hosts.mounts import Mount, find_mount
+
+
+def require_namespace(
+    mount_root: Path,
+    volume: Path,
+    *,
+    addresses: Callable[[], Collection[str]],
+    is_lab: bool,
+) -> None:
+    """Let a volume be used that this host sees below its mount root.
+
+    `addresses` says those at which the SVM serves NFS, empty where ONTAP does not say.
+    The lab's namespace is a directory of this host, for whoever runs the lab alone.
+
+    Raises: Refused.
+    """
+    mount = find_mount(mount_root)
+    if mount is None:
+        raise _refused(f"{mount_root} is not on this host.")
+    if is_lab and not mount.fs_type.startswith("nfs"):
+        return _require_closed(mount_root)
+    is_nfs = mount.fs_type.startswith("nfs")
+    if why := why_no_namespace(mount, addresses=addresses() if is_nfs else ()):
+        raise _refused(f"{mount_root} {why}")
+    if mount.mount_point != mount_root.resolve():
+        raise _refused(f"{mount_root} is a directory of {mount.source}, not its root.")
+    if _device_of(volume) == mount_root.stat().st_dev:
+        raise _refused(f"{volume} is a directory of {mount.source}, and no volume.")
+    return None
+
+
+def why_no_namespace(mount: Mount, *, addresses: Collection[str]) -> str:
+    """Return why a mount is not the root of the SVM's namespace, "" where it is."""
+    if not mount.fs_type.startswith("nfs"):
+        return f"is a directory of this host's own ({mount.fs_type})."
+    server, _, path = mount.source.rpartition(":")
+    if path != "/" or mount.root not in ("", "/"):
+        return f"is {mount.source}, and not the root of a namespace."
+    if addresses and not _is_at(server, addresses):
+        return (
+            f"comes from {server}, which is not an address of the SVM: those are "
+            f"{', '.join(addresses)}."
+        )
+    return ""
+
+
+def _device_of(volume: Path) -> int:
+    try:
+        # The dot has the kernel mount what is behind a junction.
+        return os.stat(f"{volume}/.").st_dev
+    except PermissionError:  # we are not root
+        return volume.stat().st_dev
+
+
+def _is_at(server: str, addresses: Collection[str]) -> bool:
+    wanted = {str(ip_address(address)) for address in addresses}
+    try:
+        found = socket.getaddrinfo(server.strip("[]"), 2049)
+    except OSError:
+        return False
+    return any(str(address[0]) in wanted for *_, address in found)
+
+
+def _require_closed(directory: Path) -> None:
+    status = directory.stat()
+    is_open = stat.S_IMODE(status.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    if is_open or status.st_uid not in {0, os.geteuid()}:
+        raise _refused(f"{directory} can be written to by others than this worker.")
+
+
+def _refused(sentence: str) -> Refused:
+    return Refused(
+        f"{sentence} Nothing was touched there.",
+        system="host",
+        operation="find namespace",
+    )
