@@ -316,6 +316,8 @@ REST_KNOX = {
 
 # --- remote systems: secrets by site and by Perforce server, rows hold the rest
 
+# Where these secrets may be sent to; empty: wherever an administrator says.
+SECRET_HOSTS = [host.strip("[] ") for host in env.list("SECRET_HOSTS", default=[])]
 ONTAP_PASSWORD = _secret("ONTAP_PASSWORD")
 P4PASSWD = _secret("P4PASSWD")
 

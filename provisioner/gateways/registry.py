@@ -13,10 +13,12 @@ from typing import Protocol
 
 from django.conf import settings
 
+from provisioner.gateways.errors import Refused
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import OntapAccount
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
+from provisioner.gateways.reach import perforce_address
 
 
 class PerforceAddress(Protocol):
@@ -42,7 +44,11 @@ class SiteAddress(Protocol):
 
 
 def ontap_account(site: SiteAddress) -> OntapAccount:
-    """Return where to manage the site's SVM, and with which account."""
+    """Return where to manage the site's SVM, and with which account.
+
+    Raises: Refused where our password is not for that host.
+    """
+    require_secret_host(site.ontap_host, system="ontap")
     return OntapAccount(
         host=site.ontap_host,
         port=site.ontap_port,
@@ -54,7 +60,11 @@ def ontap_account(site: SiteAddress) -> OntapAccount:
 
 
 def perforce_account(server: PerforceAddress) -> PerforceAccount:
-    """Return how Cloneyard connects to the server."""
+    """Return how Cloneyard connects to the server.
+
+    Raises: Refused where our password is not for that host.
+    """
+    require_secret_host(perforce_host(server), system="perforce")
     return PerforceAccount(
         port=server.p4port,
         user=server.p4user,
@@ -63,6 +73,30 @@ def perforce_account(server: PerforceAddress) -> PerforceAccount:
         fingerprint=server.fingerprint,
         sync_connections=server.sync_connections or 0,
     )
+
+
+def perforce_host(server: PerforceAddress) -> str:
+    """Return the host of a server, "" where its port is no address."""
+    try:
+        return perforce_address(server.p4port)[0]
+    except ValueError:
+        return ""
+
+
+def require_secret_host(host: str, *, system: str) -> None:
+    """Let a password be sent to a host that whoever runs Cloneyard has named.
+
+    Addresses are typed on pages, and passwords are not: otherwise who may type the one
+    would get the other. Raises: Refused.
+    """
+    hosts = {name.lower() for name in settings.SECRET_HOSTS}
+    if hosts and host.strip("[]").lower() not in hosts:
+        raise Refused(
+            f"No password is sent to {host}: SECRET_HOSTS does not name it. Whoever "
+            "runs Cloneyard can add it there.",
+            system=system,
+            operation="sign in",
+        )
 
 
 def ontap(site: SiteAddress) -> OntapGateway:

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 from django.test import Client, override_settings
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.engine.workers import AliveWorker
 from provisioner.gateways import registry
+from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.mounts import Mount
@@ -560,3 +562,35 @@ def test_a_site_that_shares_its_templates_says_so(
     assert (check.outcome == "remarked") == shares
     assert ("No hosts of workers are named." in page) == shares
     assert ("Name the hosts of workers</a>" in page) == shares
+
+
+def test_no_password_goes_to_a_host_that_is_not_named(
+    lab_site: Site, settings: Settings
+) -> None:
+    server = lab_site.perforce_server
+    settings.SECRET_HOSTS = ["ONTAP.example.com"]
+    for ask in (registry.ontap_account, registry.ontap):
+        with pytest.raises(Refused, match="SECRET_HOSTS does not name it"):
+            ask(lab_site)
+    with pytest.raises(Refused, match="SECRET_HOSTS does not name it"):
+        registry.perforce(server)
+    lab_site.ontap_host = "ontap.EXAMPLE.com"
+    assert registry.ontap_account(lab_site).password
+
+    settings.SECRET_HOSTS = ["127.0.0.1", "localhost"]
+    assert registry.perforce(server).clients.types()
+
+
+def test_a_test_says_that_a_host_gets_no_password(
+    lab_site: Site, settings: Settings
+) -> None:
+    settings.SECRET_HOSTS = ["ontap.example.com"]
+
+    of_ontap = named(check_ontap(lab_site))
+    of_perforce = named(check_perforce(lab_site.perforce_server))
+
+    assert of_ontap["ontap_password"].outcome == "failed"
+    assert "SECRET_HOSTS" in of_ontap["ontap_password"].advice
+    assert of_ontap["ontap_sign_in"].outcome == "skipped"
+    assert of_perforce["perforce_password"].outcome == "failed"
+    assert of_perforce["perforce_sign_in"].outcome in ("failed", "skipped")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import structlog
 from django.conf import settings
 
-from provisioner.gateways.errors import GatewayError
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError, Refused
 from provisioner.sites.models import ConnectionTest
 
 log = structlog.get_logger(__name__)
@@ -115,7 +116,7 @@ def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:
     return Check(name=name, outcome=outcome, sentence=sentence, advice=advice)
 
 
-def secret_of(variable: str, *, key: str) -> str:
+def secret_of(variable: str, *, key: str, host: str, system: str) -> str:
     """Say which variable a secret comes from; its value is shown nowhere.
 
     Raises: Unset, Wrong.
@@ -134,4 +135,12 @@ def secret_of(variable: str, *, key: str) -> str:
     if not secret:
         sentence = f"Neither {own} nor {shared} is set for this process."
         raise Unset(sentence, advice=advice)
-    return f"{source or own} is set."
+    try:
+        registry.require_secret_host(host, system=system)
+    except Refused as refusal:
+        raise Wrong(
+            refusal.sentence,
+            advice=f"Add {host} to SECRET_HOSTS in the environment of the web server "
+            "and of every worker, if it is meant.",
+        ) from refusal
+    return f"{source or own} is set, and is sent to {host}."

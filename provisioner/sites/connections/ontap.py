@@ -44,7 +44,9 @@ def _checked_at(site: Site, *, in_full: bool) -> list[Check]:
     looks = _Checks(site)
     checklist.look(
         "ontap_password",
-        lambda: secret_of("ONTAP_PASSWORD", key=site.name),
+        lambda: secret_of(
+            "ONTAP_PASSWORD", key=site.name, host=site.ontap_host, system="ontap"
+        ),
         advice="",
     )
     checklist.look(

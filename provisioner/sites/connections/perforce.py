@@ -152,7 +152,10 @@ class _Checks:
 
     def password(self) -> str:
         try:
-            return secret_of("P4PASSWD", key=self._server.name)
+            host = registry.perforce_host(self._server)
+            return secret_of(
+                "P4PASSWD", key=self._server.name, host=host, system="perforce"
+            )
         except Unset as unset:
             raise Remark(unset.sentence, advice=unset.advice) from None
 
