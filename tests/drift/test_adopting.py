@@ -554,7 +554,7 @@ def test_a_build_only_workspace_of_before_is_still_ours(
 
     assert check_drift(lab_site) == []
 
-    workspace_retire(by=owner, workspace=older, unsaved=Unsaved.DISCARD)
+    workspace_retire(by=owner, workspace=older, unsaved=Unsaved.DISCARD, purge=True)
     settle(older)
     assert older.state == Workspace.State.RETIRED, older.status_message
     assert ontap.find_volume(older.volume_name) is None
