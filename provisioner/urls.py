@@ -30,6 +30,7 @@ from provisioner.pools import urls as pool_urls
 from provisioner.rescues import urls as rescue_urls
 from provisioner.sites import urls as site_urls
 from provisioner.transfer import urls as transfer_urls
+from provisioner.web import urls as web_urls
 from provisioner.workspace_requests import urls as workspace_requests_urls
 from provisioner.workspaces import urls as workspace_urls
 
@@ -52,6 +53,7 @@ FEATURES = (
     rescue_urls,
     site_urls,
     transfer_urls,
+    web_urls,
     workspace_requests_urls,
     workspace_urls,
 )

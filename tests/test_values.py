@@ -283,6 +283,11 @@ VALUES = {
 }
 
 BY_ACTIONS = {
+    "SavedView.name": "pages: web/actions.py, full_clean",
+    "SavedView.listing": "compared alone: the name of a list",
+    "SavedView.path": "a redirect: web/views.py, url_has_allowed_host_and_scheme",
+    "SavedView.query": "read as an address by the list's own form",
+    "SavedView.hidden": "compared with the columns of the list",
     "RescueRead.file": "a file of a rescue, one that its listing names",
     "RescueRead.problem": "written by the host worker that reads the rescue",
     "RescueRead.problem_message": "as problem",
@@ -387,6 +392,7 @@ TYPED = {
     "ForgottenForm": {"email": ASKED},
     "TeamChoiceForm": {"team": CHOSEN},
     "SpanForm": {"range": CHOSEN},
+    "ViewForm": {"name": "SavedView.name"},
     "TeamChangeForm": {"team": CHOSEN},
     "RoleChangeForm": {"standing": CHOSEN},
     "QuotaChangeForm": {
@@ -458,7 +464,7 @@ TYPED = {
         dict.fromkeys(
             (
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
-                *("since", "until", "role", "team", "gone", "archived"),
+                *("since", "until", "role", "team", "gone", "archived", "ends"),
             ),
             ASKED,
         ),

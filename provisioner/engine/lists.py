@@ -11,7 +11,7 @@ from provisioner.engine.forms import OperationFilterForm
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
 from provisioner.engine.subjects import paths
-from provisioner.web.lists.listing import Column, Listing, searched
+from provisioner.web.lists.listing import Chip, Column, Listing, searched
 
 _SHOWN = (
     *("kind", "state", "status_code", "status_message", "created_at", "ended_at"),
@@ -67,4 +67,9 @@ OPERATIONS = Listing[Operation](
     matching=_matching,
     usual="-created_at",
     form=OperationFilterForm,
+    chips=(
+        Chip(label="Failed", query={"state": "failed"}),
+        Chip(label="Running", query={"state": "running"}),
+        Chip(label="Mine", query={"by": "{me}"}),
+    ),
 )

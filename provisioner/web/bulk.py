@@ -12,7 +12,7 @@ from django.db.models import Model
 
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 
-MOST_AT_A_TIME = 200
+MOST_AT_A_TIME = 300
 
 Row = TypeVar("Row", bound=Model)
 

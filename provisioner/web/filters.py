@@ -20,6 +20,12 @@ class FilterForm(forms.Form):
             if isinstance(field, forms.DateTimeField):
                 field.label = f"{field.label} ({timezone.get_current_timezone()})"
 
+    def clean(self) -> dict[str, Any]:
+        since, until = (self.cleaned_data.get(name) for name in ("since", "until"))
+        if since is not None and until is not None and until < since:
+            self.add_error("until", "It ends before it begins. Choose a later time.")
+        return self.cleaned_data
+
     def criteria(self) -> dict[str, Any]:
         """Return what was asked for, the words of `q` as `text`.
 

@@ -118,3 +118,9 @@ class EndField(forms.CharField):
                 "or 2026-12-24."
             ) from error
         return dt.datetime.combine(day, dt.time(23, 59), tzinfo=zone)
+
+
+class ViewForm(AskingForm):
+    """The name of a saved view."""
+
+    name = forms.CharField(max_length=60, label="Name of the view")

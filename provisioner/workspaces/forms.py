@@ -98,6 +98,14 @@ class OpenForm(forms.Form):
     to = forms.ChoiceField(choices=OpenTo.choices)
 
 
+def _lease_end() -> forms.ChoiceField:
+    return forms.ChoiceField(
+        required=False,
+        label="Lease",
+        choices=[("", "Any end"), ("week", "Ends this week")],
+    )
+
+
 class WorkspaceFilterForm(FilterForm):
     """Filters of everybody's workspaces."""
 
@@ -112,6 +120,7 @@ class WorkspaceFilterForm(FilterForm):
         queryset=Template.objects.order_by("name"),
         empty_label="All templates",
     )
+    ends = _lease_end()
 
 
 class OwnWorkspaceFilterForm(FilterForm):
@@ -125,3 +134,4 @@ class OwnWorkspaceFilterForm(FilterForm):
             *((s.value, s.label) for s in Workspace.State if s not in GONE),
         ],
     )
+    ends = _lease_end()

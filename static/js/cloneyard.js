@@ -197,7 +197,7 @@
     if (all) all.hidden = false;
   }
 
-  document.addEventListener("htmx:afterSettle", countChosen);
+  document.addEventListener("htmx:afterSettle", beginChoosing);
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-choose-all]")) {
       for (const box of boxes()) box.checked = event.target.checked;

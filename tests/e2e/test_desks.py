@@ -59,7 +59,8 @@ def look_into_a_chart(page: Page, *, scripts: bool) -> None:
 def reclaim(page: Page, forgotten: Workspace) -> None:
     """What nobody uses is shown with why, and goes after a preview."""
     page.get_by_role("link", name="Workspaces", exact=True).click()
-    page.get_by_role("link", name="Abandoned", exact=True).click()
+    quick = page.get_by_role("navigation", name="Quick filters")
+    quick.get_by_role("link", name="Abandoned", exact=True).click()
     expect(page.get_by_text("No work shows for 41 days")).to_be_visible()
     page.get_by_label(f"Choose {forgotten.name}", exact=True).check()
     press(page, "Retire…")

@@ -16,7 +16,7 @@ from provisioner.catalog.models import Snapshot
 from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.engine.models import Operation
 from provisioner.web.bulk import MOST_AT_A_TIME
-from provisioner.web.lists.listing import CountingPaginator, KeyPaginator
+from provisioner.web.lists.pages import CountingPaginator, KeyPaginator
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -124,8 +124,11 @@ def test_a_heading_says_how_it_is_sorted_and_leads_to_the_other_way(
     )
     assert "?q=alice&amp;sort=-created_at" in page
     assert "?q=alice&amp;sort=name&amp;as=csv" in page
-    assert " checked" not in page
-    assert as_admin.get(f"{ALL}?choose=page").text.count(" checked") == 3
+    boxes = re.findall(r'name="chosen"[^>]*>', page)
+    assert [" checked" in box for box in boxes] == [False] * 3
+    page = as_admin.get(f"{ALL}?choose=page").text
+    boxes = re.findall(r'name="chosen"[^>]*>', page)
+    assert [" checked" in box for box in boxes] == [True] * 3
 
 
 def test_many_are_retired_after_a_preview_that_says_what_would_happen(

@@ -112,7 +112,7 @@ def test_more_workspaces_take_no_more_queries(
     # snapshots, clones, volumes, steps at Perforce, workers, pools, freshness, usual
     # times, what others share, how many workspaces there are, which the page shows,
     # these, policies, maintenance
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(20):
         as_alice.get("/")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from provisioner.lib.moments import exact
 from provisioner.lib.sizes import size_text
 from provisioner.lib.spans import span_text
 from provisioner.web.lists.acts import Act
-from provisioner.web.lists.listing import Column, Listing, searched
+from provisioner.web.lists.listing import Chip, Column, Listing, searched
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -204,10 +205,31 @@ _all_matching = searched(
 )
 
 
-def _matching(user: User, *, state: str = "", **criteria: Any) -> QuerySet[Workspace]:
+_own_matching = searched(workspaces_of, "name", "template__name")
+
+
+def _matching(
+    user: User, *, state: str = "", ends: str = "", **criteria: Any
+) -> QuerySet[Workspace]:
     """Return visible workspaces; without a state, those that are not retired."""
-    found = _all_matching(user, state=state, **criteria)
+    found = _ending(_all_matching(user, state=state, **criteria), ends)
     return found if state else found.exclude(state=Workspace.State.RETIRED)
+
+
+def _own(user: User, *, ends: str = "", **criteria: Any) -> QuerySet[Workspace]:
+    return _ending(_own_matching(user, **criteria), ends)
+
+
+def _ending(rows: QuerySet[Workspace], ends: str) -> QuerySet[Workspace]:
+    """Keep those whose lease ends within a week, where that is asked for."""
+    if not ends:
+        return rows
+    in_a_week = timezone.now() + dt.timedelta(days=7)
+    return rows.filter(state=Workspace.State.READY, expires_at__lte=in_a_week)
+
+
+_FAILED = Chip(label="Failed", query={"state": "failed"})
+_ENDS = Chip(label="Ends this week", query={"ends": "week"})
 
 
 ALL_WORKSPACES = Listing[Workspace](
@@ -223,19 +245,26 @@ ALL_WORKSPACES = Listing[Workspace](
     reads=_READS,
     dress=_leased,
     acts=(Extend, Keep, Retire, Restore),
+    chips=(
+        _FAILED,
+        _ENDS,
+        Chip(label="Abandoned", url_name="abandoned-list"),
+        Chip(label="Mine", query={"owner": "{me}"}),
+    ),
     nothing="There is no workspace yet.",
 )
 
 OWN_WORKSPACES = Listing[Workspace](
-    name="workspaces",
+    name="my-workspaces",
     one="workspace",
     many="workspaces",
     columns=COLUMNS,
     cells="workspaces/_workspace_row.html",
     is_cards=True,
-    matching=searched(workspaces_of, "name", "template__name"),
+    matching=_own,
     usual="-created_at",
     form=OwnWorkspaceFilterForm,
+    chips=(_FAILED, _ENDS),
     reads=_READS,
     dress=_leased,
     acts=(Extend, Retire),

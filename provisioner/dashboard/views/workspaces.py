@@ -45,7 +45,7 @@ def workspace_list(request: WebRequest) -> HttpResponseBase:
     if request.htmx and request.htmx.target == "offers":
         offers = offers_to(request.user, text=text, quotas=quota_limits(request.user))
         return render(request, "dashboard/_offers.html", {"offers": offers})
-    if request.htmx:
+    if request.htmx and request.htmx.target != "list":
         look = Look(workspaces.OWN_WORKSPACES, request)
         return render(request, "workspaces/_list.html", {"listing": look})
     home = overviews.home_of(request.user, text=text)

@@ -6,18 +6,20 @@ column, with a minus for descending order), `page`, and `as=csv`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
+from urllib.parse import urlencode
 
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, Model, QuerySet, Window
+from django.core.paginator import Page
+from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
+from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.lib.rows import with_words
@@ -26,6 +28,8 @@ from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.filters import FilterForm, SearchForm
 from provisioner.web.http import WebRequest
 from provisioner.web.lists.acts import Act
+from provisioner.web.lists.pages import CountingPaginator, KeyPaginator, is_number
+from provisioner.web.lists.saved import Views
 
 Row = TypeVar("Row", bound=Model)
 READ_AT_A_TIME = 1000
@@ -64,6 +68,27 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Chip:
+    """A quick choice of a list: filters by their names, {me} for who looks.
+
+    With `url_name` it leads to another list.
+    """
+
+    label: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    url_name: str = ""
+
+    def query_of(self, user: User) -> dict[str, str]:
+        me = user.get_username()
+        return {name: value.format(me=me) for name, value in self.query.items()}
+
+    def address(self, user: User) -> str:
+        if self.url_name:
+            return reverse(self.url_name)
+        return f"?{urlencode(self.query_of(user))}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Listing(Generic[Row]):
     """A declared list.
 
@@ -76,7 +101,8 @@ class Listing(Generic[Row]):
     `choosable` are the rows that acts apply to, where the filter hides some by default;
     `key` is the field that names them in forms. Filters appear from `quiet_below` rows
     on. Lists with `is_cards` have no headings. `is_read_whole` means that no index
-    helps to find a page, so rows are counted while they are read.
+    helps to find a page, so rows are counted while they are read. `chips` are filters
+    at one click.
     """
 
     name: str
@@ -90,6 +116,7 @@ class Listing(Generic[Row]):
     reads: tuple[str, ...] = ()
     dress: Callable[[User, list[Row]], Sequence[Any]] | None = None
     acts: tuple[type[Act[Row]], ...] = ()
+    chips: tuple[Chip, ...] = ()
     choosable: Callable[[User], QuerySet[Row]] | None = None
     key: str = "pk"
     page_size: int = 50
@@ -128,7 +155,7 @@ class Listing(Generic[Row]):
     def find(self, user: User, keys: Sequence[str]) -> QuerySet[Row]:
         """Return the rows with these keys that somebody may see."""
         rows = self.choosable(user) if self.choosable else self.matching(user)
-        can_be = _is_number if self.key == "pk" else _is_text
+        can_be = is_number if self.key == "pk" else _is_text
         named = [key for key in keys if can_be(key)]
         return rows.filter(**{f"{self.key}__in": named})
 
@@ -151,10 +178,6 @@ def searched(
         return with_words(rows(user), text, *fields).filter(**given)
 
     return matching
-
-
-def _is_number(key: str) -> bool:
-    return key.isascii() and key.isdecimal() and len(key) < 19
 
 
 def _is_text(key: str) -> bool:
@@ -183,67 +206,25 @@ class Entry:
     is_chosen: bool
 
 
-class KeyPaginator(Paginator[Any]):
-    """Pages of keys. Those of the second half are read from the end, so that the
-    database skips at most half of the rows."""
-
-    object_list: QuerySet[Any, Any]
-
-    def page(self, number: int | str) -> Page[Any]:
-        number = self.validate_number(number)
-        begin = (number - 1) * self.per_page
-        end = min(begin + self.per_page, self.count)
-        if begin <= self.count // 2:
-            return Page(list(self.object_list[begin:end]), number, self)
-        backwards = self.object_list.reverse()[self.count - end : self.count - begin]
-        return Page(list(backwards)[::-1], number, self)
-
-
-class CountingPaginator(KeyPaginator):
-    """Pages of keys: the first and the last are read and counted in one query.
-
-    Beyond the row `near`, most requests are for the last page.
-    """
-
-    near = 1000
-
-    def get_page(self, number: float | str | None) -> Page[Any]:
-        text = str(number or 1)
-        begin = (int(text) - 1) * self.per_page if _is_number(text) else -1
-        if begin >= self.near:
-            last = self._counted(self.object_list.reverse(), 0)
-            if begin >= self.count - self.per_page:
-                number_there = self.count - (self.num_pages - 1) * self.per_page
-                return Page(last[:number_there][::-1], self.num_pages, self)
-        elif begin >= 0 and (keys := self._counted(self.object_list, begin)):
-            return Page(keys, int(text), self)
-        return super().get_page(number)
-
-    def _counted(self, keys: QuerySet[Any, Any], begin: int) -> list[Any]:
-        """Return the keys of a page, and count all where there is such a page."""
-        counted = keys.annotate(of_all=Window(Count("*"))).values_list("pk", "of_all")
-        found = list(counted[begin : begin + self.per_page])
-        if found:
-            self.count = found[0][1]
-        return [key for key, _ in found]
-
-
 class Look(Generic[Row]):
     """One page of a list, as an address asks for it."""
 
     def __init__(self, listing: Listing[Row], request: WebRequest) -> None:
         self.listing = listing
         self.user = request.user
-        self.form = listing.form(request.GET)
+        self.views = Views(listing.name, request)
+        query = self.views.query
+        self.form = listing.form(query)
         self.criteria = self.form.criteria()
-        asked = request.GET.get("sort", "")
+        asked = query.get("sort", "")
+        self._asked_sort = asked
         self.sort = asked if listing.column(asked) else listing.usual
         self.rows = listing.ordered(
             listing.matching(self.user, **self.criteria), self.sort
         )
         self.acts = [act for act in listing.acts if act.is_offered_to(self.user)]
         self.error = ""
-        self._number = request.GET.get("page")
+        self._number = query.get("page")
         self._choose = request.GET.get("choose")
         self._chosen = set(request.POST.getlist("chosen"))
 
@@ -270,6 +251,73 @@ class Look(Generic[Row]):
         is_chosen = self._choose == "page" or key in self._chosen
         return Entry(key=key, name=str(row), row=shown, is_chosen=is_chosen)
 
+    @cached_property
+    def choosable_columns(self) -> list[tuple[Column, bool]]:
+        """The columns of the page that can be hidden, and whether each is shown."""
+        hidden = self.views.hidden
+        return [
+            (column, column.name not in hidden)
+            for column in self._labelled[1:]
+            if not column.is_label_spoken
+        ]
+
+    @property
+    def hides(self) -> str:
+        """The classes of the table that hide what nobody wants to see."""
+        hidden = {
+            column.name for column, is_shown in self.choosable_columns if not is_shown
+        }
+        first = 2 if self.acts else 1
+        return "".join(
+            f" hides-{number}"
+            for number, column in enumerate(self._labelled, start=first)
+            if column.name in hidden
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """What of a saved view, or of an address, there is no more."""
+        names = {column.name for column in self.listing.columns}
+        gone = sorted(self.views.hidden - names)
+        said = [f"The column “{name}” of this view is gone." for name in gone]
+        asked = self._asked_sort
+        if asked and not self.listing.column(asked):
+            usual = self.listing.column(self.sort)
+            assert usual is not None
+            said.append(
+                f"There is no order by “{asked.removeprefix('-')[:60]}” any more: "
+                f"sorted by {usual.label or usual.name}."
+            )
+        wrong = (
+            f"{self.form[name].label}: {message}"
+            for name, messages in self.form.errors.items()
+            for message in messages
+        )
+        return [*self.views.remarks, *wrong, *said]
+
+    @property
+    def chips(self) -> list[tuple[str, str, bool]]:
+        """The quick choices: words, address, and whether it is what is shown."""
+        return [
+            (chip.label, chip.address(self.user), self._is_shown(chip))
+            for chip in self.listing.chips
+        ]
+
+    def _is_shown(self, chip: Chip) -> bool:
+        return bool(chip.query) and chip.query_of(self.user) == self._given
+
+    @property
+    def _given(self) -> dict[str, str]:
+        return {
+            name: str(self.form[name].data)
+            for name in self.form.fields
+            if self.form[name].data
+        }
+
+    @cached_property
+    def _labelled(self) -> list[Column]:
+        return [column for column in self.listing.columns if column.label]
+
     @property
     def count(self) -> int:
         return self.page.paginator.count
@@ -295,9 +343,7 @@ class Look(Generic[Row]):
 
     @property
     def headings(self) -> Iterator[Heading]:
-        for column in self.listing.columns:
-            if column.label:
-                yield self._heading(column)
+        return map(self._heading, self._labelled)
 
     def _heading(self, column: Column) -> Heading:
         is_sorted = self.sort.removeprefix("-") == column.name

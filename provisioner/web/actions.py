@@ -1,0 +1,87 @@
+"""What people keep of lists for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from provisioner.accounts.models import User
+from provisioner.lib.refusals import ActionRefused, InvalidRequest
+from provisioner.web.models import SavedView
+
+MOST_VIEWS = 50
+
+
+class ViewNameTaken(ActionRefused):
+    """You have a view “{name}” of this list already. Choose another name."""
+
+    code = "view_name_taken"
+
+
+def columns_choose(*, by: User, listing: str, path: str, hidden: Iterable[str]) -> None:
+    """Keep which columns of a list somebody does not want to see.
+
+    Raises: InvalidRequest.
+    """
+    row = SavedView(person=by, listing=listing, path=path, hidden=sorted(set(hidden)))
+    _check(row)
+    SavedView.objects.update_or_create(
+        person=by,
+        listing=listing,
+        name="",
+        defaults={"hidden": row.hidden, "path": path},
+    )
+
+
+def view_save(
+    *,
+    by: User,
+    listing: str,
+    path: str,
+    name: str,
+    query: str,
+    hidden: Iterable[str],
+) -> SavedView:
+    """Keep a list as it is looked at, by a name.
+
+    Raises: InvalidRequest, ViewNameTaken.
+    """
+    name = " ".join(name.split())
+    if not name:
+        raise InvalidRequest("Give the view a name.")
+    row = SavedView(
+        person=by,
+        listing=listing,
+        path=path,
+        name=name,
+        query=query,
+        hidden=sorted(set(hidden)),
+    )
+    _check(row)
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=by.pk)
+        mine = SavedView.objects.filter(person=by, listing=listing)
+        if mine.filter(name=name).exists():
+            raise ViewNameTaken(name=name)
+        if mine.count() >= MOST_VIEWS:
+            raise InvalidRequest(f"Keep up to {MOST_VIEWS} views of a list.")
+        row.save()
+    return row
+
+
+def view_delete(*, by: User, pk: int) -> SavedView | None:
+    """Forget one of a person's own views; return what it was, None if it is gone."""
+    row = SavedView.objects.exclude(name="").filter(person=by, pk=pk).first()
+    if row is not None:
+        SavedView.objects.filter(pk=pk).delete()
+    return row
+
+
+def _check(row: SavedView) -> None:
+    try:
+        row.full_clean(exclude=["person"], validate_unique=False)
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidRequest(f"{field}: {messages[0]}") from error

@@ -1,0 +1,69 @@
+"""What a person keeps of a list, and the view that an address names."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from provisioner.web.http import WebRequest
+from provisioner.web.models import SavedView
+
+
+class Views:
+    """A person's views of a list, read in one query.
+
+    `?view=` names one, of anybody: its filters, order and columns are shown, and what
+    else the address says comes before them.
+    """
+
+    def __init__(self, listing: str, request: WebRequest) -> None:
+        self._listing = listing
+        self._request = request
+        self._asked = request.GET.get("view", "")
+
+    @property
+    def _mine(self) -> QuerySet[SavedView]:
+        return SavedView.objects.filter(person=self._request.user)
+
+    @cached_property
+    def _kept(self) -> list[SavedView]:
+        return list(self._mine.filter(listing=self._listing))
+
+    @property
+    def mine(self) -> list[SavedView]:
+        return [view for view in self._kept if view.name]
+
+    @cached_property
+    def shown(self) -> SavedView | None:
+        """The view that the address names, where there is one."""
+        asked = self._asked
+        if not (asked.isascii() and asked.isdecimal() and len(asked) < 19):
+            return None
+        found = SavedView.objects.exclude(name="").select_related("person")
+        return found.filter(pk=asked, listing=self._listing).first()
+
+    @property
+    def remarks(self) -> list[str]:
+        if not self._asked or self.shown is not None:
+            return []
+        return ["This saved view was deleted. The whole list is shown."]
+
+    @cached_property
+    def query(self) -> QueryDict:
+        given = self._request.GET
+        if self.shown is None:
+            return given
+        query = QueryDict(self.shown.query, mutable=True)
+        for name in given:
+            query.setlist(name, given.getlist(name))
+        return query
+
+    @cached_property
+    def hidden(self) -> frozenset[str]:
+        """The columns that are not shown."""
+        if self.shown is not None:
+            return frozenset(self.shown.hidden)
+        usual = next((view for view in self._kept if not view.name), None)
+        return frozenset(usual.hidden if usual else ())

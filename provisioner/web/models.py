@@ -1,0 +1,39 @@
+"""How people look at lists: their columns, and views that they saved."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from provisioner.accounts.models import User
+from provisioner.accounts.names import check_one_line
+
+LONGEST_VIEW_NAME = 60
+
+
+class SavedView(models.Model):
+    """A list as somebody looks at it: filters and order as in the address, columns.
+
+    The one without a name has the columns that they chose for the list itself. Others
+    may open a view by its address; they see the rows that are theirs to see.
+    """
+
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    listing = models.CharField(max_length=200, help_text="The name of the list.")
+    name = models.CharField(
+        max_length=LONGEST_VIEW_NAME, blank=True, validators=[check_one_line]
+    )
+    path = models.CharField(max_length=200)
+    query = models.TextField(blank=True, max_length=2000)
+    hidden = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("person", "listing", "name"), name="view_name_once_in_a_list"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name or self.listing
