@@ -124,7 +124,7 @@ def test_every_page_of_an_administrator(sign_in: SignIn, furnished: Furnished) -
     look.resize(WIDE, "light")
     page.goto("/workspaces/")
     page.keyboard.press("Control+k")
-    expect(page.get_by_role("dialog").get_by_role("link")).not_to_have_count(0)
+    expect(page.get_by_role("dialog").get_by_role("option")).not_to_have_count(0)
     look.look()
     page.keyboard.press("Escape")
     page.get_by_label("Choose culling", exact=True).check()
