@@ -333,7 +333,7 @@ OURS = {
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "RefreshPolicy": "mode",
-    "Rescue": "directory archive_sha256 shelves reverted descriptions "
+    "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
     "have_differences inventory",
     "ServerAbilities": "client_types",
     "ServerWatch": "last_error",

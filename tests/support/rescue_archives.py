@@ -50,7 +50,9 @@ def archive(root: Path, entries: Sequence[ArchiveEntry], **more: Any) -> Archive
         "gid": GID,
         "metadata": {},
     }
-    return archive_files(root, entries, **{**arguments, **more})
+    report = archive_files(root, entries, **{**arguments, **more})
+    assert report is not None
+    return report
 
 
 def untracked(*paths: str) -> list[ArchiveEntry]:

@@ -84,13 +84,15 @@ class ArchiveReport:
     """What became of the entries.
 
     `files` and `size_bytes` count the contents of the tar file, whose checksum is
-    `sha256`; `counts` has {"count", "stored", "bytes"} by kind.
+    `sha256`; `counts` has {"count", "stored", "bytes"} by kind. `seen` is a digest of
+    how the files were when it was begun.
     """
 
     directory: Path
     files: int
     size_bytes: int
     sha256: str
+    seen: str
     counts: dict[str, dict[str, int]]
     problems: tuple[ArchiveProblem, ...]
 
@@ -98,6 +100,15 @@ class ArchiveReport:
     def is_complete(self) -> bool:
         """Whether the archive has all content that existed."""
         return not self.problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierArchive:
+    """A complete archive of the same workspace, as its report said."""
+
+    directory: str
+    sha256: str
+    seen: str
 
 
 class ArchiveDamaged(PermanentGatewayError):
@@ -125,9 +136,10 @@ def archive_files(
     metadata: Mapping[str, Any],
     attachments: Mapping[str, Path] | None = None,
     only_complete: bool = False,
+    earlier: EarlierArchive | None = None,
     progress: Callable[[ArchiveProgress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> ArchiveReport:
+) -> ArchiveReport | None:
     """Archive the entries below `root` in a new directory of the owner, and verify it.
 
     The directory is `rescue_root`/`owner`/`workspace`-<UTC time>-`tag`<four letters>.
@@ -139,6 +151,9 @@ def archive_files(
     `tag`, six letters or digits, belongs to the workspace. An attempt that was killed
     leaves a hidden directory, which the next attempt with that tag removes. If a caller
     was killed before it learned of a complete archive, there can be a second one.
+
+    Where an `earlier` archive has all of it, as it is now, and reads back, nothing is
+    written, and None returned.
 
     Holes in files are preserved. With `only_complete`, an archive that lacks existing
     content is not kept: ArchiveIncomplete is raised.
@@ -169,6 +184,7 @@ def archive_files(
         "uid": uid,
         "gid": gid,
         "only_complete": only_complete,
+        "earlier": dataclasses.asdict(earlier) if earlier else None,
         "silent_seconds": silent_seconds(),
         "metadata": {
             "workspace": workspace,
@@ -185,6 +201,8 @@ def archive_files(
             progress(ArchiveProgress(files_total=len(rows), **seen))
 
     told = _run(order, rows, relay=relay, should_stop=should_stop)["archived"]
+    if told.get("is_kept"):
+        return None
     if "directory" not in told:
         raise ArchiveIncomplete(_problems(told))
     counts: dict[str, dict[str, int]] = told["counts"]
@@ -193,6 +211,7 @@ def archive_files(
         files=sum(count["stored"] for count in counts.values()),
         size_bytes=sum(count["bytes"] for count in counts.values()),
         sha256=told["sha256"],
+        seen=told["seen"],
         counts=counts,
         problems=_problems(told),
     )

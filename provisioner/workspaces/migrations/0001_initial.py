@@ -113,6 +113,7 @@ class Migration(migrations.Migration):
                 ('archived_files', models.BigIntegerField(default=0)),
                 ('archived_bytes', models.BigIntegerField(default=0)),
                 ('archive_sha256', models.CharField(blank=True, max_length=64)),
+                ('archive_seen', models.CharField(blank=True, db_default='', default='', help_text='A digest of how the archived files were. Where they still are so, another rescue has the same archive.', max_length=64)),
                 ('shelves', models.JSONField(default=list)),
                 ('reverted', models.JSONField(default=list)),
                 ('descriptions', models.JSONField(default=dict, help_text='What the pending changes said, by number.')),

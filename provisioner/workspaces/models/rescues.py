@@ -16,6 +16,11 @@ class RescueQuerySet(models.QuerySet["Rescue"]):
         """Keep those that tell people where their work is now."""
         return self.filter(is_complete=True).exclude(directory="", shelves=[])
 
+    def last_archive(self, workspace: Workspace) -> Rescue | None:
+        """Return the workspace's last rescue with an archive, None where none has."""
+        there = self.filter(workspace=workspace, is_complete=True)
+        return there.exclude(archive_seen="").first()
+
 
 class Rescue(models.Model):
     """One rescue: where the unsaved work of a workspace is now.
@@ -38,6 +43,14 @@ class Rescue(models.Model):
     archived_files = models.BigIntegerField(default=0)
     archived_bytes = models.BigIntegerField(default=0)
     archive_sha256 = models.CharField(max_length=64, blank=True)
+    archive_seen = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="A digest of how the archived files were. Where they still are so, "
+        "another rescue has the same archive.",
+    )
     shelves = NamesField(default=list)
     reverted = NamesField(default=list)
     descriptions = EvidenceField(

@@ -22,6 +22,7 @@ from provisioner.gateways.hosts.rescue_archive import (
     ArchiveProblem,
     ArchiveProgress,
     ArchiveReport,
+    EarlierArchive,
     archive_files,
 )
 from provisioner.gateways.perforce.types import ShelveReport
@@ -35,8 +36,12 @@ from provisioner.workspaces.steps.unsubmitted import Look
 
 PROBLEMS_NAMED = 10
 # Of a rescue, what a later retirement goes on with.
-ADDED_TO = (
+ARCHIVE = (
     *("directory", "archived_files", "archived_bytes", "archive_sha256"),
+    "archive_seen",
+)
+ADDED_TO = (
+    *ARCHIVE,
     *("shelves", "reverted", "descriptions", "is_complete"),
 )
 # What cannot be archived at all, and holds no content to lose.
@@ -64,12 +69,7 @@ def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
         # Nothing was reverted yet: what was noted and is not opened now was let go.
         rescue.reverted, rescue.descriptions, rescue.shelves = [], {}, []
     _note_shelved(rescue, look.files, reports)
-    archive = _archived(run, look, reports, rescue=rescue)
-    if archive is not None:
-        rescue.directory = str(archive.directory)
-        rescue.archived_files = archive.files
-        rescue.archived_bytes = archive.size_bytes
-        rescue.archive_sha256 = archive.sha256
+    _archive(run, look, reports, rescue=rescue)
     rescue.is_complete = True
     with run.writing():
         rescue.save()
@@ -184,28 +184,46 @@ def _shelved(run: WorkspaceRun, user: str, *, host: str) -> ShelveReport | None:
     )
 
 
-def _archived(
+def _archive(
     run: WorkspaceRun, look: Look, reports: list[ShelveReport], *, rescue: Rescue
-) -> ArchiveReport | None:
-    """Archive what no shelf has; None where the shelves have everything."""
+) -> None:
+    """Have in an archive what no shelf has.
+
+    An attempt that failed later on may have left one that has it all.
+    """
     assert look.files is not None
     if look.seen_at is None:
-        return None
+        return
     entries = entries_to_archive(look.files, reports, seen_at=look.seen_at)
     if not entries:
-        return None
+        return
     if not run.site.rescue_root:
         raise StepRefused(
             f"{len(entries):,} files have to be archived, and the site "
             f"{run.site.name} has no rescue area. An administrator can give it one.",
             code="no_rescue_area",
         )
-    return _write_archive(run, look.seen_at, entries, rescue=rescue)
+    earlier = Rescue.objects.last_archive(run.workspace)
+    archive = _write_archive(run, look.seen_at, entries, rescue=rescue, earlier=earlier)
+    if archive is not None:
+        rescue.directory = str(archive.directory)
+        rescue.archived_files = archive.files
+        rescue.archived_bytes = archive.size_bytes
+        rescue.archive_sha256 = archive.sha256
+        rescue.archive_seen = archive.seen
+    elif earlier is not None:
+        for name in ARCHIVE:
+            setattr(rescue, name, getattr(earlier, name))
 
 
 def _write_archive(
-    run: WorkspaceRun, root: Path, entries: list[ArchiveEntry], *, rescue: Rescue
-) -> ArchiveReport:
+    run: WorkspaceRun,
+    root: Path,
+    entries: list[ArchiveEntry],
+    *,
+    rescue: Rescue,
+    earlier: Rescue | None,
+) -> ArchiveReport | None:
     workspace = run.workspace
 
     def show(progress: ArchiveProgress) -> None:
@@ -232,6 +250,7 @@ def _write_archive(
                 "descriptions": rescue.descriptions,
             },
             only_complete=True,
+            earlier=None if earlier is None else _as_earlier(earlier),
             progress=show,
         )
     except ArchiveIncomplete as incomplete:
@@ -239,6 +258,14 @@ def _write_archive(
     except Refused as error:
         code = error.remote_code or "rescue_failed"
         raise StepRefused(error.sentence, code=code) from error
+
+
+def _as_earlier(rescue: Rescue) -> EarlierArchive:
+    return EarlierArchive(
+        directory=rescue.directory,
+        sha256=rescue.archive_sha256,
+        seen=rescue.archive_seen,
+    )
 
 
 def _incomplete(problems: Iterable[ArchiveProblem]) -> StepRefused:

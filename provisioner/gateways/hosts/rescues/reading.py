@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
 
@@ -112,6 +115,17 @@ class Tree:
         mode = self._status(path).st_mode
         return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
+    def identity_of(self, path: str) -> tuple[int, ...]:
+        """Return what tells whether an entry is the same, and was not touched since.
+
+        Raises: NotThere, BehindLink, CannotRead.
+        """
+        status = self._status(path)
+        return (
+            *(status.st_ino, status.st_mode, status.st_uid, status.st_gid),
+            *(status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+        )
+
     def _status(self, path: str) -> os.stat_result:
         parts = _parts(path)
         with _translated():
@@ -174,6 +188,20 @@ class Tree:
                 raise
         with _acting_as(uid=self.uid, gid=self.gid):
             return os.open(name, flags, dir_fd=directory)
+
+
+def signature(entries: list[dict[str, Any]], tree: Tree) -> str:
+    """Return a digest of what is to be archived, and of how its files are now.
+
+    Whatever changes a file, or puts another in its place, changes the digest.
+    """
+    digest = hashlib.sha256()
+    for entry in entries:
+        digest.update(json.dumps([entry["path"], entry["kind"]]).encode())
+        with contextlib.suppress(CannotCheck):
+            is_now = tree.identity_of(entry["path"])
+            digest.update(json.dumps(is_now).encode())
+    return digest.hexdigest()
 
 
 def _parts(path: str) -> list[str]:
