@@ -14,6 +14,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import (
     template_build_stop,
     template_update,
@@ -36,6 +37,8 @@ from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
+from provisioner.workspaces.models import Workspace
+from tests.support.api_clients import api_of
 from tests.support.entries import entries_below
 from tests.support.factories import UserFactory
 from tests.support.jobs import perform_again, settle
@@ -332,6 +335,28 @@ def test_a_set_uid_file_of_a_build_gives_nobody_away(
     assert (template.path / "bin/tool").stat().st_mode & 0o7777 == 0o755
     [remark] = [line for line in snapshot.lint if "bin/tool" in line]
     assert "set-uid and set-gid" in remark
+
+
+def test_a_clone_that_the_api_gives_has_no_set_uid_file_of_its_template(
+    project: Project, make_template: Callable[..., Template], admin: User
+) -> None:
+    """An administrator has it built, and a developer asks for a workspace of it."""
+    project.submit(file="text\n")
+    command = "mkdir -p bin && cp /bin/true bin/tool && chmod 6755 bin/tool"
+    template = make_template(project, build_command=command)
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
+    as_admin, as_alice = api_of(admin), api_of(alice)
+
+    asked = as_admin.post(f"/api/v1/templates/{template.pk}/build")
+    assert asked.status_code == 202, asked.json()
+    settle(template)
+    asked = as_alice.post("/api/v1/workspaces", {"template": template.name})
+    workspace = settle(Workspace.objects.get(pk=asked.json()["id"]))
+
+    told = as_alice.get(f"/api/v1/workspaces/{workspace.pk}").json()
+    assert told["state"] == "ready", told["status_message"]
+    tool = Path(told["path"]) / "bin" / "tool"
+    assert tool.stat().st_mode & 0o7777 == 0o755
 
 
 def test_a_template_can_be_built_again_after_a_failure(

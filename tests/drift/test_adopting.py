@@ -34,6 +34,7 @@ from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
 from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from tests.support.api_clients import api_of
 from tests.support.drift_scene import (
     A,
     K,
@@ -403,6 +404,26 @@ def test_its_client_is_not_removed_before_it_is_adopted(
 
     assert "adopt" in found.status_message
     assert perforce.clients.find(lab_workspace.client_name) is not None
+
+
+def test_the_api_adopts_what_a_backup_does_not_know(
+    lab_workspace: Workspace, alice_works: AtWork, lab_site: Site, admin: User
+) -> None:
+    alice_works.change_without_opening()
+    forgotten(lab_workspace)
+    [found] = [f for f in check_drift(lab_site) if f.kind == K.VOLUME_WITHOUT_ROW]
+    adopt = f"/api/v1/findings/{found.pk}/resolve"
+
+    assert api_of(lab_workspace.owner).post(adopt).status_code == 403
+    assert api_of(admin).post(adopt).status_code == 202
+    run_jobs_once()
+
+    rows = api_of(lab_workspace.owner).get("/api/v1/workspaces").json()["results"]
+    [told] = [row for row in rows if row["state"] == "ready"]
+    assert told["path"] == str(lab_workspace.path)
+    assert told["client"] == lab_workspace.client_name
+    assert alice_works.file.read_text() == "changed in place\n"
+    assert api_of(admin).post(adopt).status_code == 409
 
 
 @pytest.mark.parametrize("who", ["owner", "stranger"])
