@@ -8,16 +8,10 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from provisioner.accounts.models import User
-from provisioner.lib.refusals import ActionRefused, InvalidRequest
+from provisioner.lib.refusals import InvalidRequest
 from provisioner.web.models import SavedView
 
 MOST_VIEWS = 50
-
-
-class ViewNameTaken(ActionRefused):
-    """You have a view “{name}” of this list already. Choose another name."""
-
-    code = "view_name_taken"
 
 
 def columns_choose(*, by: User, listing: str, path: str, hidden: Iterable[str]) -> None:
@@ -46,7 +40,7 @@ def view_save(
 ) -> SavedView:
     """Keep a list as it is looked at, by a name.
 
-    Raises: InvalidRequest, ViewNameTaken.
+    Raises: InvalidRequest.
     """
     name = " ".join(name.split())
     if not name:
@@ -64,7 +58,9 @@ def view_save(
         User.objects.select_for_update(no_key=True).get(pk=by.pk)
         mine = SavedView.objects.filter(person=by, listing=listing)
         if mine.filter(name=name).exists():
-            raise ViewNameTaken(name=name)
+            raise InvalidRequest(
+                f"You have a view “{name}” of this list already. Choose another name."
+            )
         if mine.count() >= MOST_VIEWS:
             raise InvalidRequest(f"Keep up to {MOST_VIEWS} views of a list.")
         row.save()

@@ -89,7 +89,7 @@ def test_a_test_that_rejects_its_snapshot_counts_as_failed(
 def test_builds_under_way_and_long_ago_are_left_out(
     template: Template, admin: User, build: Operation
 ) -> None:
-    for days in range(BUILDS_PLOTTED + 5):
+    for days in reversed(range(BUILDS_PLOTTED + 5)):
         built(template, admin, days_ago=days, sync=days + 1)
 
     durations = durations_of(admin, template)

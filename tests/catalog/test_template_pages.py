@@ -52,7 +52,7 @@ def test_the_list_takes_no_more_queries_for_more(
     known_to_be_behind(snapshot, "alice", "bob")
     # the session, its user, how many there are, which are on the page, these, which are
     # watched, their changes, how long each takes, policies, maintenance
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(11):
         as_alice.get("/templates/")
 
 

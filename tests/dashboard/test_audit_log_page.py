@@ -97,9 +97,9 @@ def test_pages_keep_the_filters(
 ) -> None:
     for number in range(AUDIT_LOG.page_size + 1):
         record_event(template, kind="told", message=f"Event no {number}.")
-    # the session, its user, open findings; how many there are, one page of them, and
-    # what they are about
-    with django_assert_num_queries(7):
+    # the session, its user, open findings, saved views; how many there are, one page
+    # of them, and what they are about
+    with django_assert_num_queries(8):
         page = as_admin.get(f"{ADDRESS}?kind=told").text
     assert "Page 1 of 2" in page
     assert "?kind=told&amp;page=2" in page

@@ -104,5 +104,5 @@ def test_a_page_costs_the_same_however_many_there_are(
     build: Operation,
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         as_admin.get("/operations/")

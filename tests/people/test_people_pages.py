@@ -67,10 +67,10 @@ def test_the_lists_take_as_many_queries_for_many(
     Team.objects.create(name="Audio")
     # session, user, findings, maintenance, savepoints aside: how many, which, they,
     # their teams to choose from in filters
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         as_admin.get(PEOPLE)
     # what each has that is in a team
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         as_admin.get("/teams/")
 
 

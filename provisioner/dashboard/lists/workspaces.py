@@ -175,7 +175,8 @@ def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace
 
 
 _READS = (
-    *("name", "remote_name", "tag", "purpose", "state", "status_message"),
+    *("name", "remote_name", "client_suffix", "tag", "purpose"),
+    *("state", "status_message"),
     *("created_at", "expires_at", "keep_reason", "unique_bytes"),
     *("trashed_at", "purge_at", "retired_at"),
     *("owner__username", "template__name", "snapshot__change"),

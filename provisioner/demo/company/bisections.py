@@ -181,6 +181,7 @@ class Bisections:
             p4_user=owner.perforce_name,
             state=W.RETIRED,
             tag=self._studio.uuid(),
+            client_mark=self._studio.uuid().hex[:16],
             secret=f"{self._studio.chance.getrandbits(128):032x}",
             volume_uuid=str(self._studio.uuid()),
             root_mode="750",

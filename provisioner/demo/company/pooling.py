@@ -139,6 +139,7 @@ class Pooling:
                 p4_user=owner.perforce_name,
                 state=Workspace.State.READY,
                 tag=tag,
+                client_mark=self._studio.uuid().hex[:16],
                 secret=f"{self._studio.chance.getrandbits(128):032x}",
                 volume_uuid=str(self._studio.uuid()),
                 root_mode="750",

@@ -84,7 +84,7 @@ ABANDONED = Listing[Workspace](
     # One that was used meanwhile is refused with the reason, not left out silently.
     choosable=workspaces_by_idleness,
     reads=(
-        *("name", "remote_name", "tag", "purpose", "state"),
+        *("name", "remote_name", "client_suffix", "tag", "purpose", "state"),
         *("created_at", "ready_at", "failed_at", "expires_at"),
         *("keep_reason", "unique_bytes", "activity", "activity_seen_at"),
         *("heartbeat_seconds", "heartbeat_at", "trashed_at", "purge_at"),

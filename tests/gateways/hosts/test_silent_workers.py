@@ -144,6 +144,7 @@ def archiving(tree: Path, *, silent_seconds: float) -> subprocess.Popen[bytes]:
         "silent_seconds": silent_seconds,
         "metadata": {"workspace": "hers", "owner": "alice", "shelves": []},
         "attachments": {},
+        "earlier": None,
     }
     process = subprocess.Popen(
         bare_command("provisioner.gateways.hosts.rescues"),
