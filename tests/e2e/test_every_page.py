@@ -23,8 +23,8 @@ pytestmark = [
 
 expect.set_options(timeout=SETTLED_WITHIN_MS)
 
-# A wide window, and what it has left at 400 %: less than any telephone.
-WIDE, NARROW = 1280, 320
+# A wide window, what it has left at 200 %, a telephone, and a wide one at 400 %.
+WIDE, ZOOMED, NARROW, NARROWEST = 1280, 640, 360, 320
 ALL_RULES = {
     "type": "tag",
     "values": [
@@ -73,13 +73,14 @@ class Look:
         self.look()
 
     def look(self) -> None:
-        """Look at what is shown now: wide and light, narrow and dark."""
+        """Look at what is shown now: in both themes, at every width."""
         # A page that a click opened has its words before it has its styles.
         self.page.wait_for_load_state()
         self.resize(WIDE, "light")
         self.ask_axe(ALL_RULES)
-        self.resize(NARROW, "dark")
-        self.measure(NARROW)
+        for width in (ZOOMED, NARROWEST, NARROW):
+            self.resize(width, "dark")
+            self.measure(width)
         self.ask_axe(OF_LOOKS)
 
     def resize(self, width: int, theme: Literal["light", "dark"]) -> None:
