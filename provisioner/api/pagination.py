@@ -7,8 +7,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Field, QuerySet
 from rest_framework.exceptions import NotFound
-from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.pagination import BasePagination, Cursor, CursorPagination
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from provisioner.lib.refusals import InvalidRequest
 
@@ -80,6 +81,20 @@ class Pages(CursorPagination):
                 "schema": sizes,
             },
         ]
+
+
+class Whole(BasePagination):
+    """All of it at once, where there are few; under `results`, as in every list."""
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response({"results": data})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": ["results"],
+            "properties": {"results": schema},
+        }
 
 
 class TokenPages(Pages):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from django.db.models import Model, Q, QuerySet
@@ -17,7 +18,7 @@ from rest_framework.viewsets import GenericViewSet
 from provisioner.accounts.models import User
 from provisioner.accounts.token_throttling import WorkspaceThrottle
 from provisioner.api.http import AlwaysJson
-from provisioner.api.pagination import Pages
+from provisioner.api.pagination import Pages, Whole
 from provisioner.lib.refusals import InvalidRequest
 
 AnyModel = TypeVar("AnyModel", bound=Model)
@@ -58,7 +59,11 @@ class ApiViewSet(GenericViewSet[Any]):
 class ShortListViewSet(ApiViewSet):
     """What there are few of, so that a list has all of them and no pages."""
 
-    pagination_class = None
+    pagination_class = Whole
+
+    def page_of(self, queryset: Iterable[Any]) -> Response:
+        serializer = self.get_serializer(queryset, many=True)
+        return self.get_paginated_response(serializer.data)
 
 
 def _validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:

@@ -63,10 +63,6 @@ class RescueSerializer(serializers.ModelSerializer[Rescue]):
         return bool(rescue.directory)
 
 
-class RescueListSerializer(serializers.Serializer[Any]):
-    results = RescueSerializer(many=True)
-
-
 class EntrySerializer(serializers.Serializer[Entry]):
     """A file that was rescued. Bytes of a path that are not UTF-8 read as \\xe9."""
 
@@ -110,14 +106,13 @@ class WorkspaceRescueViewSet(ShortListViewSet):
     @described(
         "List what was rescued of a workspace",
         "The newest rescue comes first.",
-        ok=RescueListSerializer,
+        ok=RescueSerializer(many=True),
         refused=[403, 404],
         operation_id="workspaces_rescues",
     )
     @action(detail=True, url_path="rescues", url_name="list")
     def rescues(self, request: Request, pk: int) -> Response:
-        found = {"results": rescues_of(self._workspace())}
-        return Response(RescueListSerializer(found).data)
+        return self.page_of(rescues_of(self._workspace()))
 
     @described(
         "List what is in the archive of a rescue",

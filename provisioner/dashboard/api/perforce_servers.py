@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -85,11 +84,6 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
     machines_waiting = serializers.IntegerField()
 
 
-@extend_schema_serializer(many=False)
-class PerforceServerListSerializer(serializers.Serializer[Any]):
-    results = PerforceServerSerializer(many=True)
-
-
 class PauseSerializer(serializers.Serializer[Any]):
     reason = Text(
         max_length=LONGEST_REASON, help_text="People whose work waits read it."
@@ -109,13 +103,12 @@ class PerforceServerViewSet(ShortListViewSet):
     @described(
         "Look at Perforce servers",
         "What runs on each, what waits for a slot, and whether it is paused.",
-        ok=PerforceServerListSerializer,
+        ok=PerforceServerSerializer,
         refused=[403],
         operation_id="perforce_servers_list",
     )
     def list(self, request: Request) -> Response:
-        found = {"results": slots_for(self.user)}
-        return Response(PerforceServerListSerializer(found).data)
+        return self.page_of(slots_for(self.user))
 
     @described(
         "Pause a Perforce server",
