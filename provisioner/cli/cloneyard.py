@@ -619,10 +619,14 @@ def where_it_is(workspace: Json) -> str:
 
 
 def print_json(thing: object) -> None:
-    """Print JSON that does nothing to a terminal either, with the same values."""
-    said = json.dumps(thing, indent=2, ensure_ascii=False)
+    print(json_text(thing, indent=2))
+
+
+def json_text(thing: object, *, indent: int | None = None) -> str:
+    """Return JSON that does nothing to a terminal either, with the same values."""
+    said = json.dumps(thing, indent=indent, ensure_ascii=False)
     safe = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in said)
-    print("".join(safe))
+    return "".join(safe)
 
 
 def print_workspace(workspace: Json) -> None:
@@ -651,7 +655,7 @@ def print_rows(rows: Json) -> None:
             print(f"{title:9} {plain(value)}")
 
 
-def print_table(rows: list[list[str]]) -> None:
+def print_table(rows: list[list[Any]]) -> None:
     shown = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown)]
     for row in shown:
@@ -823,15 +827,14 @@ def list_heading() -> list[str]:
     return ["ID", "NAME", "OWNER", "STATE", "TEMPLATE", "CHANGE", "ENDS", "PATH"]
 
 
-def list_row(workspace: Json) -> list[str]:
+def list_row(workspace: Json) -> list[Any]:
     kept = "kept" if workspace["lease"]["kept_because"] else "-"
-    cells = [
+    return [
         *(workspace["id"], workspace["name"], workspace["owner"], workspace["state"]),
         *(workspace["template"], workspace["change"]),
         local_time(workspace["lease"]["ends_at"]) or kept,
         workspace["path"],
     ]
-    return [plain(cell) for cell in cells]
 
 
 def run_show(args: argparse.Namespace) -> None:
@@ -958,9 +961,9 @@ def chosen_rescue(rescues: list[Json], wanted: int | None, workspace: Json) -> J
     raise Stop(NOT_FOUND, f"Nothing was rescued of {workspace['name']}.")
 
 
-def entry_row(entry: Json) -> list[str]:
+def entry_row(entry: Json) -> list[Any]:
     size = entry["size_bytes"]
-    return ["-" if size is None else f"{size:,}", entry["kind"], plain(entry["path"])]
+    return ["-" if size is None else f"{size:,}", entry["kind"], entry["path"]]
 
 
 def save_rescue(server: Server, path: str, rescue: Json, output: str) -> None:
@@ -1142,15 +1145,14 @@ def run_templates(args: argparse.Namespace) -> None:
         tell("There is no such template.")
 
 
-def template_row(template: Json) -> list[str]:
+def template_row(template: Json) -> list[Any]:
     default = template["snapshot"]
-    cells = [
+    return [
         *(template["id"], template["name"], template["site"]),
         "archived" if template["archived_at"] else template["state"],
         default["change"] if default else "-",
         *(template["owner"], template["title"]),
     ]
-    return [plain(cell) for cell in cells]
 
 
 def run_template(args: argparse.Namespace) -> None:
@@ -1267,17 +1269,16 @@ def run_snapshots(args: argparse.Namespace) -> None:
         tell("Nothing is published of it.")
 
 
-def snapshot_row(snapshot: Json, *, is_default: bool) -> list[str]:
+def snapshot_row(snapshot: Json, *, is_default: bool) -> list[Any]:
     marks = [
         *(["default"] if is_default else []),
         *(["held"] if snapshot["held_at"] else []),
         *(["withdrawn"] if snapshot["withdrawn_at"] else []),
     ]
-    cells = [
+    return [
         *(snapshot["id"], snapshot["name"], snapshot["change"], snapshot["quality"]),
         *(local_time(snapshot["created_at"]), ", ".join(marks), snapshot["label"]),
     ]
-    return [plain(cell) for cell in cells]
 
 
 def run_snapshot(args: argparse.Namespace) -> None:
@@ -1344,10 +1345,10 @@ def sites_of_templates(server: Server) -> list[Json]:
     return [{"name": name} for name in sorted({each["site"] for each in templates})]
 
 
-def site_row(site: Json) -> list[str]:
+def site_row(site: Json) -> list[Any]:
     names = ("name", "title", "perforce_server", "health")
-    cells = [site.get(name, "-") for name in names]
-    return [plain(cell) for cell in (*cells, ", ".join(site.get("hosts", [])) or "-")]
+    hosts = ", ".join(site.get("hosts", []))
+    return [*(site.get(name, "-") for name in names), hosts or "-"]
 
 
 def run_open(args: argparse.Namespace) -> None:
@@ -1380,9 +1381,9 @@ def run_logs(args: argparse.Namespace) -> None:
     try:
         piece = print_log(server, where, query, args)
     except KeyboardInterrupt:
-        raise Stop(INTERRUPTED, "Interrupted. The work goes on.") from None
-    if args.json:
-        return
+        raise Stop(
+            INTERRUPTED, "Interrupted. The work goes on at the server."
+        ) from None
     if piece["step"] is None:
         tell("Nothing was printed so far.")
     elif piece["ending"]:
@@ -1439,18 +1440,17 @@ def print_log(
             continue
         if not args.follow or (not piece["is_running"] and (args.step or is_over)):
             return piece
-        time.sleep(POLL_EVERY_SECONDS)
-        if not piece["is_running"]:
-            current = server.ask("GET", f"{where}/log")
-            if current["step"] != shown:
-                query = {"step": current["step"], "offset": 0}
+        if not piece["is_running"] and piece["current_step"] != shown:
+            query = {"step": piece["current_step"], "offset": 0}
+        else:
+            time.sleep(POLL_EVERY_SECONDS)
 
 
 def print_piece(
     piece: Json, args: argparse.Namespace, *, is_first: bool, is_other: bool
 ) -> None:
     if args.json:
-        print(json.dumps(piece, ensure_ascii=False), flush=True)
+        print(json_text(piece), flush=True)
         return
     if is_other and args.follow:
         tell(f"{piece['title']}:")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import Http404
 from rest_framework import serializers
 
-from provisioner.engine.logs import reading
-from provisioner.engine.logs.of_steps import StepLog
+from provisioner.engine.logs import of_steps, reading
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.overviews import OperationOverview
 
 # A log of 100 MB has to come with the requests that a token may send in a minute.
 PIECE_BYTES = 1024 * 1024
@@ -19,7 +20,8 @@ PIECE_BYTES = 1024 * 1024
 class PrintedPiece:
     """Part of a step's log; without a step, nothing has printed anything so far."""
 
-    operation: Operation
+    operation_state: str
+    current_step: str | None
     step: str | None = None
     title: str = ""
     attempt: int = 0
@@ -33,38 +35,50 @@ class PrintedPiece:
     is_last: bool = True
     is_running: bool = False
 
-    @property
-    def operation_state(self) -> str:
-        return self.operation.state
-
 
 def printed_piece(
-    log: StepLog, *, offset: int | None, attempt: int | None
+    overview: OperationOverview,
+    *,
+    step: str | None = None,
+    offset: int | None = None,
+    attempt: int | None = None,
 ) -> PrintedPiece:
-    """Return the end of a log, or what follows an offset of an attempt's log.
+    """Return the end of a step's log, or what follows an offset of an attempt's log.
 
     A line that has not ended yet comes once the step has: whoever puts pieces together
     has whole lines. A new attempt begins a new log, from 0.
+
+    Raises: Http404 where the operation has no such step.
     """
+    to_read = of_steps.step_to_read(overview)
+    current = to_read.name if to_read else None
+    operation_state = overview.operation.state
+    name = step or current
+    if name is None:
+        return PrintedPiece(operation_state=operation_state, current_step=None)
+    log = of_steps.log_of(overview, step=name)
+    if log is None:
+        raise Http404
     # Asked before the log is read: what a step printed before it ended is there.
-    is_running, step = log.is_running, log.step
+    is_running, path = log.is_running, log.step.log_path
     if offset is None:
-        piece = reading.read_log(step.log_path)
+        piece = reading.read_log(path)
     else:
-        start = 0 if attempt not in (None, step.attempt) else offset
-        piece = reading.read_from(step.log_path, offset=start, at_most=PIECE_BYTES)
+        start = 0 if attempt not in (None, log.step.attempt) else offset
+        piece = reading.read_from(path, offset=start, at_most=PIECE_BYTES)
     text, start, end, size = "", 0, 0, 0
     if piece is not None:
         text, start, end, size = piece.text, piece.start, piece.end, piece.size
         if piece.rest and not is_running:
             text, end = text + piece.rest, size
     return PrintedPiece(
-        operation=log.operation,
-        step=step.name,
+        operation_state=operation_state,
+        current_step=current,
+        step=name,
         title=log.line.title,
-        attempt=step.attempt,
-        state=step.state,
-        exit_code=step.exit_code,
+        attempt=log.step.attempt,
+        state=log.step.state,
+        exit_code=log.step.exit_code,
         ending=log.line.ending,
         text=text,
         offset=start,
@@ -79,6 +93,11 @@ class LogSerializer(serializers.Serializer[PrintedPiece]):
     """Part of what a step printed, and how far the step is."""
 
     operation_state = serializers.ChoiceField(choices=Operation.State.choices)
+    current_step = serializers.CharField(
+        allow_null=True,
+        help_text="The step whose log people want first: what runs, what failed, what "
+        "ended last. null: nothing was printed so far.",
+    )
     step = serializers.CharField(
         allow_null=True, help_text="null: nothing was printed so far."
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import QuerySet
 from django.http import Http404
 from rest_framework.decorators import action
@@ -12,12 +10,7 @@ from rest_framework.response import Response
 
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
-from provisioner.engine.api.logs import (
-    LogQuery,
-    LogSerializer,
-    PrintedPiece,
-    printed_piece,
-)
+from provisioner.engine.api.logs import LogQuery, LogSerializer, printed_piece
 from provisioner.engine.api.shapes import OperationListQuery, OperationSerializer
 from provisioner.engine.logs import of_steps
 from provisioner.engine.models import Operation
@@ -52,8 +45,7 @@ class OperationViewSet(ApiViewSet):
         "Read what a step printed",
         "Without `offset` the end of it; then go on at `next_offset` until `is_last`. "
         "While `is_running`, more may come: ask again every few seconds. Without "
-        "`step`, of the step that people want first: what runs, what failed, what "
-        "ended last.",
+        "`step`, of `current_step`.",
         ok=LogSerializer,
         parameters=[LogQuery],
         refused=[400, 404],
@@ -62,22 +54,7 @@ class OperationViewSet(ApiViewSet):
     @action(detail=True)
     def log(self, request: Request, pk: int) -> Response:
         asked = self.read_query(LogQuery)
-        return Response(LogSerializer(self._printed(pk, asked)).data)
-
-    def _printed(self, pk: int, asked: dict[str, Any]) -> PrintedPiece:
-        """Raises: Http404."""
         overview = of_steps.find_operation(self.user, pk=pk)
         if overview is None:
             raise Http404
-        name = asked.get("step")
-        if name is None:
-            step = of_steps.step_to_read(overview)
-            if step is None:
-                return PrintedPiece(operation=overview.operation)
-            name = step.name
-        log = of_steps.find_step_log(self.user, operation_pk=pk, step=name)
-        if log is None:
-            raise Http404
-        return printed_piece(
-            log, offset=asked.get("offset"), attempt=asked.get("attempt")
-        )
+        return Response(LogSerializer(printed_piece(overview, **asked)).data)

@@ -60,8 +60,11 @@ class StepLog:
 def find_step_log(user: User, *, operation_pk: int, step: str) -> StepLog | None:
     """Return a step of an operation that the person may see, with its log, or None."""
     overview = find_operation(user, pk=operation_pk)
-    if overview is None:
-        return None
+    return None if overview is None else log_of(overview, step=step)
+
+
+def log_of(overview: OperationOverview, *, step: str) -> StepLog | None:
+    """Return a step of an operation with its log, or None where it has no such step."""
     line = next((line for line in overview.lines if line.step.name == step), None)
     if line is None:
         return None
