@@ -16,7 +16,9 @@ def why_no_mail_to(person: User) -> str:
     """Return why a person gets no mail, as a sentence; "" where they do."""
     if not mails_are_sent():
         return NO_MAILS
-    return "" if person.email else f"{person} has no mail address."
+    if person.email:
+        return ""
+    return f"{person} has no mail address: an administrator can add one."
 
 
 def mails_are_sent() -> bool:

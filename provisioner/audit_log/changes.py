@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from provisioner.lib.moments import exact
+
 # A view has thousands of lines; the event keeps them all, a page shows how they begin.
 SHOWN_CHARACTERS = 200
+# As `isoformat` writes it.
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?[+-]\d\d:\d\d")
 
 
 class Change(NamedTuple):
@@ -37,8 +43,6 @@ def changes_between(
 
 def changes_of(data: Mapping[str, Any]) -> list[Change]:
     """Return the changes that the data of an event tell of, in their order."""
-    if data.keys() == {"before", "after"}:
-        data = {"": data}
     changes = []
     for name, values in data.items():
         field = name.replace("_", " ")
@@ -55,6 +59,8 @@ def _text(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str) and MOMENT.fullmatch(value):
+        return exact(dt.datetime.fromisoformat(value))
     if isinstance(value, list):
         text = ", ".join(map(str, value))
     elif isinstance(value, dict):

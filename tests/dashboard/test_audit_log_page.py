@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import re
 
@@ -14,6 +15,7 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template
 from provisioner.dashboard.lists.audit_log import AUDIT_LOG
+from provisioner.leases.actions.leases import end_moved
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import downloaded
 
@@ -52,6 +54,8 @@ def test_shows_values_before_and_after_and_no_secret(
     )
     admin.max_workspaces = 5
     admin.save()
+    ends_at = dt.datetime(2026, 12, 25, 16, 6, tzinfo=dt.UTC)
+    record_event(template, kind="told", message="M", data=end_moved(None, ends_at))
 
     page = as_admin.get(ADDRESS).text
 
@@ -60,6 +64,8 @@ def test_shows_values_before_and_after_and_no_secret(
     assert 'build environment <span class="aside">changed, not shown</span>' in page
     assert "hunter2" not in page
     assert "description <del>" not in page
+    moved = "lease ends at <del>none</del> → <ins>Fri 25 Dec 2026, 16:06 UTC</ins>"
+    assert moved in page
     assert re.search(r">\w{3} \d\d \w{3} \d{4}, \d\d:\d\d:\d\d UTC<", page)
 
 

@@ -7,6 +7,7 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.changes import changes_between
 from provisioner.catalog import freshness, refresh_policy
 from provisioner.catalog.models import (
     RefreshPolicy,
@@ -55,19 +56,21 @@ def refresh_policy_save(
                 "The schedule needs five fields as in cron (minute, hour, day, month, "
                 "day of the week), such as 0 3 * * mon-fri."
             )
+    fields = {
+        "mode": mode,
+        "quiet_seconds": quiet_seconds,
+        "every_seconds": every_seconds,
+        "cron": cron,
+        "clean_cron": clean_cron,
+        "unused_days": unused_days,
+        "is_paused": is_paused,
+    }
     with transaction.atomic():
+        rows = RefreshPolicy.objects.select_for_update().filter(template=template)
+        before = rows.values(*fields).first() or dict.fromkeys(fields)
         row, _ = RefreshPolicy.objects.update_or_create(
             template=template,
-            defaults={
-                "mode": mode,
-                "quiet_seconds": quiet_seconds,
-                "every_seconds": every_seconds,
-                "cron": cron,
-                "clean_cron": clean_cron,
-                "unused_days": unused_days,
-                "is_paused": is_paused,
-                "changed_at": clocks.database_now(),
-            },
+            defaults={**fields, "changed_at": clocks.database_now()},
         )
         record_event(
             template,
@@ -75,15 +78,7 @@ def refresh_policy_save(
             message=f"Refreshed: {row.get_mode_display().lower()}"
             f"{' (paused)' if is_paused else ''}.",
             actor=by,
-            data={
-                "mode": mode,
-                "quiet_seconds": quiet_seconds,
-                "every_seconds": every_seconds,
-                "cron": cron,
-                "clean_cron": clean_cron,
-                "unused_days": unused_days,
-                "is_paused": is_paused,
-            },
+            data=changes_between(before, fields),
         )
     return row
 

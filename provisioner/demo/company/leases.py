@@ -9,6 +9,7 @@ from provisioner.demo.company.operations import Ran
 from provisioner.demo.company.people import People
 from provisioner.demo.company.studio import Studio
 from provisioner.leases import queries
+from provisioner.leases.actions.leases import end_moved
 from provisioner.lib.moments import recorded
 from provisioner.notify.models import Notification
 from provisioner.workspaces.models import Workspace
@@ -121,10 +122,7 @@ class Leases:
             f"Extended its lease until {recorded(workspace.expires_at)}.",
             at=at,
             by=workspace.owner,
-            data={
-                "before": before.isoformat(),
-                "after": workspace.expires_at.isoformat(),
-            },
+            data=end_moved(before, workspace.expires_at),
         )
         return at
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.changes import changes_between
 from provisioner.leases import queries
 from provisioner.leases.refusals import (
     LeaseNotLonger,
@@ -112,7 +113,7 @@ def workspace_extend(
             kind="lease_extended",
             message=f"Extended its lease until {recorded(ends_at)}.",
             actor=by,
-            data=_moved(before, ends_at),
+            data=end_moved(before, ends_at),
         )
     return workspace
 
@@ -143,7 +144,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
             message="Keeps it without an end.",
             reason=reason,
             actor=by,
-            data=_moved(before, None),
+            data=end_moved(before, None),
         )
     return workspace
 
@@ -169,7 +170,7 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
             kind="workspace_released",
             message=f"No longer kept ({was_kept_for}); its lease lasts until {end}.",
             actor=by,
-            data=_moved(None, ends_at),
+            data=end_moved(None, ends_at),
         )
     return workspace
 
@@ -190,7 +191,7 @@ def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> 
         kind="heartbeat_missed",
         message=f"Its job said nothing for {silent_for} seconds: its lease ends now.",
         actor=by,
-        data=_moved(before, now),
+        data=end_moved(before, now),
     )
 
 
@@ -210,7 +211,7 @@ def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
             kind="lease_renewed",
             message=why,
             actor=by,
-            data=_moved(before, ends_at),
+            data=end_moved(before, ends_at),
         )
     return workspace
 
@@ -256,8 +257,9 @@ def _end_within(
     return ends_at
 
 
-def _moved(before: dt.datetime | None, after: dt.datetime | None) -> dict[str, Any]:
-    return {
-        "before": before.isoformat() if before else None,
-        "after": after.isoformat() if after else None,
-    }
+def end_moved(before: dt.datetime | None, after: dt.datetime | None) -> dict[str, Any]:
+    """Return the data of an event that moves the end of a lease."""
+    return changes_between(
+        {"lease_ends_at": before.isoformat() if before else None},
+        {"lease_ends_at": after.isoformat() if after else None},
+    )

@@ -14,7 +14,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
 from provisioner.leases import queries
-from provisioner.leases.actions.leases import LONGEST_SECONDS, set_lease
+from provisioner.leases.actions.leases import LONGEST_SECONDS, end_moved, set_lease
 from provisioner.leases.models import LeasePolicy
 from provisioner.leases.refusals import PreviewStale
 from provisioner.leases.warnings import plan_warnings
@@ -295,10 +295,7 @@ def _apply(
             message=f"The lease policy changed: its lease now ends on "
             f"{recorded(ends_at)}.",
             actor=by,
-            data={
-                "before": before.isoformat() if before else None,
-                "after": ends_at.isoformat(),
-            },
+            data=end_moved(before, ends_at),
         )
     record_event(
         row,

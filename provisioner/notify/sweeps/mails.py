@@ -20,7 +20,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from procrastinate.contrib.django import app
 
-from provisioner.accounts.mails import mails_are_sent
+from provisioner.accounts.mails import NO_MAILS, mails_are_sent
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.engine.models import Operation
@@ -212,7 +212,7 @@ def _locked_subject(notice: Notification) -> tuple[Workspace | None, Template | 
 
 def _why_not_deliverable(notice: Notification) -> str:
     if not mails_are_sent():
-        return "No mail server is configured (EMAIL_URL)."
+        return NO_MAILS
     owner = notice.workspace.owner if notice.workspace else notice.recipient
     if notice.template is not None and owner is not None and not owner.is_active:
         return f"The account {owner.username} is closed."

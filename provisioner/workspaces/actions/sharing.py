@@ -8,6 +8,7 @@ from procrastinate.contrib.django import app
 from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.changes import changes_between
 from provisioner.engine.queueing import defer_once
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import OpenTo
@@ -118,7 +119,7 @@ def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
                 kind="workspace_opened",
                 message=f"Opened its directory to {to.label}.",
                 actor=by,
-                data={"before": before, "now": to},
+                data=changes_between({"opened_to": before}, {"opened_to": to}),
             )
         site_id = workspace.site_id
         job = app.configure_task(
