@@ -34,12 +34,12 @@ _TOKEN = re.compile(
 )
 
 
-def parse_filter(text: str) -> Filter:
-    """Return what tells if a record passes.
+def parse_filter(text: str, *, command: str = "fstat") -> Filter:
+    """Return what tells if a record passes; the command is that of the `-F`.
 
     Raises: CommandError where the text is no filter; NotInLab.
     """
-    return _Parser(text).parse()
+    return _Parser(text, option=f"{command} -F").parse()
 
 
 def parse_jobview(text: str) -> Filter:
@@ -49,14 +49,15 @@ def parse_jobview(text: str) -> Filter:
 
     Raises: CommandError where the text is no jobview; NotInLab.
     """
-    passes = _Parser(text.lower(), has_words=True).parse()
+    passes = _Parser(text.lower(), option="jobs -e", has_words=True).parse()
     return lambda record: passes(
         {name.lower(): str(value).lower() for name, value in record.items()}
     )
 
 
 class _Parser:
-    def __init__(self, text: str, *, has_words: bool = False) -> None:
+    def __init__(self, text: str, *, option: str, has_words: bool = False) -> None:
+        self._option = option
         self._text = text.strip()
         self._tokens: list[re.Match[str]] = []
         position = 0
@@ -70,7 +71,7 @@ class _Parser:
             position = token.end()
 
     def _refused(self) -> CommandError:
-        return CommandError(7198, usage=f"fstat -F filter: cannot read '{self._text}'")
+        return CommandError(7198, usage=f"{self._option}: cannot read '{self._text}'")
 
     def _takes(self, sign: str) -> bool:
         """Take the next token if it is that sign."""
@@ -125,22 +126,21 @@ class _Parser:
         if token["word"]:
             return _has_word(token["word"])
         if token["relation"] == "~=":
-            raise NotInLab("fstat -F with ~=")
+            raise NotInLab(f"{self._option} with ~=")
         return _test(token["field"], token["relation"], token["value"])
 
 
 def _has_word(word: str) -> Filter:
-    tests = _STAR.split(word)
+    parts = _parts(word)
     return lambda record: any(
-        _is_like(found, tests)
+        _is_like(found, parts)
         for value in record.values()
         for found in (*re.findall(r"\w+", str(value)), str(value))
     )
 
 
 def _test(field: str, relation: str, value: str) -> Filter:
-    parts = [_ESCAPED.sub(r"\1", part) for part in _STAR.split(value)]
-    plain = _ESCAPED.sub(r"\1", value)
+    parts, plain = _parts(value), _ESCAPED.sub(r"\1", value)
 
     def passes(text: str) -> bool:
         if relation == "=":
@@ -158,6 +158,11 @@ def _test(field: str, relation: str, value: str) -> Filter:
 
 _ESCAPED = re.compile(r"\\(.)")
 _STAR = re.compile(r"(?<!\\)\*")
+
+
+def _parts(value: str) -> list[str]:
+    """Return what stands between the stars of a value."""
+    return [_ESCAPED.sub(r"\1", part) for part in _STAR.split(value)]
 
 
 def _is_like(text: str, parts: list[str]) -> bool:

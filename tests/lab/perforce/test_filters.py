@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.lab.perforce.filters import parse_filter
+from provisioner.lab.perforce.filters import parse_filter, parse_jobview
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 
 RECORD: dict[str, str | bytes | int] = {
@@ -87,5 +87,25 @@ def test_a_filter_is_not_nested_without_end() -> None:
 
 
 def test_expressions_are_not_part_of_the_lab() -> None:
-    with pytest.raises(NotInLab):
+    with pytest.raises(NotInLab, match="fstat -F with ~="):
         parse_filter("headType~=t.*t")
+    with pytest.raises(NotInLab, match="streams -F with ~="):
+        parse_filter("Name~=t.*t", command="streams")
+    with pytest.raises(NotInLab, match="jobs -e with ~="):
+        parse_jobview("status~=o.*n")
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [("gui", True), (r"g\ui", True), (r"g\*i", False), (r"//depot/a\ b/x\*y", True)],
+)
+def test_a_backslash_takes_the_meaning_from_signs_in_words(
+    text: str, passes: bool
+) -> None:
+    assert parse_jobview(text)(RECORD) is passes
+
+
+def test_what_is_no_jobview_is_refused_as_one() -> None:
+    with pytest.raises(CommandError) as refusal:
+        parse_jobview("(open")
+    assert "jobs -e: cannot read" in str(refusal.value.variables)

@@ -109,7 +109,11 @@ def _check_lines(fields: Fields) -> None:
 
 def streams(request: Request) -> None:
     """Answer `p4 streams`. Source: p4 help streams."""
-    passes = parse_filter(request.options["F"]) if request.has("F") else None
+    passes = (
+        parse_filter(request.options["F"], command="streams")
+        if request.has("F")
+        else None
+    )
     fields = request.options.get("T", "").replace(",", " ").split()
     limit, shown = request.number("m", default=0), 0
     for spec in all_specs(request.state.database, kind="stream"):
