@@ -160,6 +160,7 @@ def test_what_is_said_of_a_kind_is_what_it_does(
             assert check.outcome == "failed"
             with pytest.raises(Refused, match="commit or edge server"):
                 gateway.clients.save(spec)
+            running.connect(client="cy-there").run("counters")
             return
         assert check.outcome == "remarked"
         assert "build server there" in check.sentence

@@ -1,7 +1,7 @@
 """What a server takes, by the kind of server that it is.
 
-A replica has what another server has, and may lag behind it; this lab has nothing to
-lag behind. What forwards has everything done elsewhere, and looks like any server.
+A replica has the data of the server it replicates from, and may be behind. This one
+replicates from none, so it is never behind, and does itself what others forward.
 
 Source: p4 help server, replication, buildserver, forwardingreplica; the categories of
 commands in the administrator's guide.
@@ -24,8 +24,8 @@ _BINDING = frozenset({"edge-server", "build-server"})
 
 _REPORTS = frozenset(
     {
-        *("annotate", "branches", "changes", "changelists", "clients", "depots"),
-        *("describe", "diff", "diff2", "dirs", "filelog", "files", "fixes"),
+        *("annotate", "branches", "changes", "changelists", "clients", "counters"),
+        *("depots", "describe", "diff", "diff2", "dirs", "filelog", "files", "fixes"),
         *("fstat", "grep", "groups", "have", "help", "info", "integrated", "jobs"),
         *("labels", "login", "logout", "monitor", "opened", "print", "protects"),
         *("resolved", "sizes", "status", "streams", "transmit", "users", "verify"),
