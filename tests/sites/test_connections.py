@@ -355,7 +355,7 @@ def test_a_host_says_what_holds_commands_and_what_does_not(
     told = named(check_from_host(lab_site))["sandbox"]
     assert told.outcome == "remarked"
     assert "bounded processors (the controller is not enabled)" in told.sentence
-    assert "memory to 512 MiB, looked at every second" in told.sentence
+    assert "memory to 512 MiB, checked every second" in told.sentence
     if AS_ROOT:
         assert "SANDBOX_CGROUP" in told.advice
 

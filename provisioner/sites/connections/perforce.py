@@ -44,10 +44,10 @@ _SET_CHARSET = (
     "Set P4CHARSET: utf8 for most servers in Unicode mode, none for all others."
 )
 _LET_IN_AGAIN = (
-    "With another program, look at p4 configure show rejectList. Set it again without "
-    "the entry that fits: the name cloneyard, its version, build number or platform. "
-    "It counts at once, without a restart. The server's log does not say whom it "
-    "rejects."
+    "With another program, run p4 configure show rejectList, and set it again without "
+    "the entry that matches: the name cloneyard, its version, build or platform. "
+    "That takes effect at once, without a restart. The server's log does not name the "
+    "programs that it rejects."
 )
 _LET_IN = {
     str(UNICODE_SERVER): _SET_CHARSET,

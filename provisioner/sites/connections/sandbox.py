@@ -72,7 +72,7 @@ def _bounds_said(result: BuildResult) -> str:
     memory = size_text(bounds.memory_bytes)
     lines = {
         f"memory to {memory} {group}": "memory" in held,
-        f"memory to {memory}, looked at every second": "watched_memory" in held,
+        f"memory to {memory}, checked every second": "watched_memory" in held,
         f"processors to {bounds.cpus:g} {group}": "cpu" in held,
         f"processes to {bounds.processes:,} {group}": "pids" in held,
         f"processes to {bounds.processes:,} of one uid": "pids" not in held,

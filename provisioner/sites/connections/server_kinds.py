@@ -10,6 +10,17 @@ from provisioner.sites.connections.checklist import Remark, Wrong
 
 _ELSEWHERE = "Give the P4PORT of the commit server, or of an edge server."
 
+
+def _forwarding(kind: str) -> tuple[str, str]:
+    return (
+        f"It is the {kind} {{id}}. It forwards updates to the server it replicates "
+        "from, and answers read-only commands from its own data, which may be behind.",
+        "Templates are only as new as this data. If what was just written is not found "
+        "here, give the P4PORT of the commit server, and this one as P4PORT for "
+        "people.",
+    )
+
+
 # Everything works there.
 _WHOLE = {
     "standard": "It is a standard server.",
@@ -22,17 +33,14 @@ _REMARKED = {
         "and opened.",
         "Nothing, if the people of its sites use it, too.",
     ),
-    "forwarding-replica": (
-        "It is the forwarding replica {id}. It passes every change of a client on to "
-        "its master, and answers questions from its own copy, which may lag behind.",
-        "Templates are as fresh as this copy. If what was just written is not found "
-        "here, give the P4PORT of the master, and this one as P4PORT for people.",
-    ),
+    "forwarding-replica": _forwarding("forwarding replica"),
+    "forwarding-standby": _forwarding("forwarding standby"),
     "build-server": (
-        "It is the build server {id}. Clients can be made and synced there; opening, "
-        "shelving and submitting are refused, from every other server, too.",
-        "Use it for templates and workspaces of CI alone. Work in other workspaces "
-        "could not be opened, shelved or transferred: give their sites another server.",
+        "It is the build server {id}. Clients made there can only be synced: to open, "
+        "shelve or submit in them is refused, through any other server, too.",
+        "Use it only for templates and for workspaces of CI. Sites where people work "
+        "need another server: work in workspaces of this one cannot be opened, shelved "
+        "or transferred.",
     ),
     "P4AUTH": (
         "It keeps the accounts of other servers (P4AUTH).",
@@ -51,10 +59,6 @@ _REMARKED = {
         "Use it for templates and workspaces in which nobody works.",
     ),
 }
-_REMARKED["forwarding-standby"] = (
-    _REMARKED["forwarding-replica"][0].replace("replica", "standby"),
-    _REMARKED["forwarding-replica"][1],
-)
 _REFUSED = {
     "replica": "It is a read-only replica: no client can be made or synced there.",
     "standby": "It is a standby, and read-only: no client can be made or synced there.",
