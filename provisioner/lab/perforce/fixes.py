@@ -51,17 +51,15 @@ def check_status(status: str) -> None:
         raise CommandError(6232, values="/".join((*STATUSES, SAME)))
 
 
-def fixes_of(database: Database, *, change: int) -> list[Fix]:
-    """Return the fixes of a change, by job."""
-    return all_fixes(database, " WHERE change=?", change)
-
-
-def all_fixes(database: Database, where: str = "", *values: object) -> list[Fix]:
-    """Return fixes, by job and change."""
+def fixes_of(
+    database: Database, *, job: str | None = None, change: int | None = None
+) -> list[Fix]:
+    """Return fixes, of a job and a change where given, ordered by both."""
     rows = database.rows(
-        "SELECT job, change, time, user, client, status FROM fixes"  # noqa: S608 - ours
-        f"{where} ORDER BY job, change",
-        *values,
+        "SELECT job, change, time, user, client, status FROM fixes"
+        " WHERE job=coalesce(?, job) AND change=coalesce(?, change)"
+        " ORDER BY job, change",
+        *(job, change),
     )
     return [Fix._make(row) for row in rows]
 

@@ -12,9 +12,9 @@ from provisioner.lab.perforce.filters import parse_jobview
 from provisioner.lab.perforce.fixes import (
     CLOSED,
     Fix,
-    all_fixes,
     check_status,
     drop_fix,
+    fixes_of,
     get_job,
     put_fix,
 )
@@ -88,7 +88,7 @@ def _save(request: Request) -> None:
 def _delete(request: Request, name: str) -> None:
     database = request.state.database
     spec = get_job(database, name=name)
-    fixes = all_fixes(database, " WHERE job=?", spec.name)
+    fixes = fixes_of(database, job=spec.name)
     if fixes:
         request.say(6609, job=spec.name, count=len(fixes))
         return
@@ -160,7 +160,7 @@ def fixes(request: Request) -> None:
     """Answer `p4 fixes`."""
     limit = request.number("m", default=0)
     database = request.state.database
-    found = _fixes_in_files(request) if request.args else iter(all_fixes(database))
+    found = _fixes_in_files(request) if request.args else iter(fixes_of(database))
     if request.has("c"):
         change = int(str(find_change(request, request.options["c"])[0]))
         found = (each for each in found if each.change == change)
@@ -196,7 +196,7 @@ def _fixes_in_files(request: Request) -> Iterator[Fix]:
     chosen: set[int] = set()
     for wanted in file_sets(request):
         chosen |= changes_in(database, wanted)
-    return (each for each in all_fixes(database) if each.change in chosen)
+    return (each for each in fixes_of(database) if each.change in chosen)
 
 
 _JOB_USAGE = "job -o [name] | -i [-f] | -d name"
