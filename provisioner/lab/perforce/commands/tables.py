@@ -17,18 +17,18 @@ from provisioner.lab.perforce.specs import TRIGGERS, TYPEMAP, SpecDefinition
 from provisioner.lab.perforce.specstore import find_spec, save_spec
 from provisioner.lab.perforce.views import split_words
 
-_TRIGGER_TYPES = frozenset(
-    """
-    archive auth-check auth-check-2fa auth-check-sso auth-init-2fa auth-invalidate
-    auth-pre-2fa auth-set bgtask change-commit change-content change-failed
-    change-submit command edge-content edge-submit failed-back failed-over fix-add
-    fix-delete form-commit form-delete form-in form-out form-save graph-lfs-push
-    graph-push-complete graph-push-reference graph-push-reference-complete
-    graph-push-start heartbeat-dead heartbeat-missing heartbeat-resumed journal-rotate
-    journal-rotate-lock pull-archive push-commit push-content push-submit service-check
-    shelve-commit shelve-delete shelve-submit
-    """.split()  # noqa: SIM905 - a list to be read
-)
+_TYPES = """
+archive auth-check auth-check-2fa auth-check-sso auth-init-2fa auth-invalidate
+auth-pre-2fa auth-set bgtask change-commit change-content change-failed
+change-submit command edge-content edge-submit failed-back failed-over fix-add
+fix-delete form-commit form-delete form-in form-out form-save graph-lfs-push
+graph-push-complete graph-push-reference graph-push-reference-complete
+graph-push-start heartbeat-dead heartbeat-missing heartbeat-resumed journal-rotate
+journal-rotate-lock pull-archive push-commit push-content push-submit service-check
+shelve-commit shelve-delete shelve-submit
+"""
+# The types of triggers that a server knows.
+_TRIGGER_TYPES = frozenset(_TYPES.split())
 
 
 def typemap(request: Request) -> None:
