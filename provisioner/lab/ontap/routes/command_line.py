@@ -185,17 +185,18 @@ def _aggregate(array: Array, _row: None) -> Flat:
 
 def _adaptive_policy(array: Array, policy: QosPolicy) -> Flat:
     flat = QOS.view(array, policy)
-    bounds = policy.adaptive or {}
+    bounds = flat["adaptive"]
+    assert isinstance(bounds, dict)
     return {
         "policy_group": policy.name,
-        "vserver": array.config.cluster,
+        "vserver": flat["svm.name"],
         "uuid": flat["uuid"],
         "num_workloads": flat["object_count"],
         "absolute_min_iops": f"{bounds['absolute_min_iops']}IOPS",
         "expected_iops": f"{bounds['expected_iops']}IOPS/TB",
-        "expected_iops_allocation": "allocated_space",
+        "expected_iops_allocation": bounds["expected_iops_allocation"],
         "peak_iops": f"{bounds['peak_iops']}IOPS/TB",
-        "peak_iops_allocation": "used_space",
+        "peak_iops_allocation": bounds["peak_iops_allocation"],
     }
 
 
