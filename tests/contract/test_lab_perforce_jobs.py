@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.lab_perforce import Workspace, lab_server, refused, workspace
 
 
-@pytest.fixture
-def ws(tmp_path: Path) -> Iterator[Workspace]:
-    with lab_server(tmp_path) as server:
-        ws = workspace(server, tmp_path, name="ws", depot="//depot")
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    directory = tmp_path_factory.mktemp("jobs")
+    with lab_server(directory) as server:
+        ws = workspace(server, directory, name="ws", depot="//depot")
         ws.add({"a": "1\n"})
         yield ws
+
+
+@pytest.fixture
+def ws(served: Workspace) -> Iterator[Workspace]:
+    """Yield a client of a server without jobs."""
+    yield served
+    for fix in served.p4.run("fixes"):
+        served.p4.run("fix", "-d", "-c", fix["Change"], fix["Job"])
+    for job in served.p4.run("jobs"):
+        served.p4.run("job", "-d", job["Job"])
 
 
 def make(ws: Workspace, name: str, **fields: str) -> str:

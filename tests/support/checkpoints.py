@@ -83,6 +83,14 @@ def put(root: Path) -> None:
     (folder / "packed.bin,d" / "1.1.gz").write_bytes(gzip.compress(BINARY + b"2"))
 
 
+def users(*names: str) -> str:
+    """Return the rows of users, in this order."""
+    return "".join(
+        f"@pv@ 7 @db.user@ @{name}@ @{name}@@x@ @@ 10 20 @x@ @@ 1 @@ 0 0 0 0 0 0 \n"
+        for name in names
+    )
+
+
 def restore(root: Path, path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
