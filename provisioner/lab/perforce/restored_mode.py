@@ -62,7 +62,7 @@ class RestoredMode:
                     "The checkpoint comes from a server on which case matters, and "
                     "this one ignores it: of files whose names differ in case alone, "
                     "one hides the others. Restore it without -C1 (manage.py lab: "
-                    "--ignore-case)."
+                    "without --ignore-case)."
                 )
         if self._is_unicode and not config.is_unicode:
             found.append(
