@@ -76,6 +76,25 @@ def test_the_empty_client_of_a_retired_workspace_goes_by_itself(
     assert perforce.clients.find(lab_workspace.client_name) is None
 
 
+@pytest.mark.parametrize("stranger", [{"owner": "carol"}, {"root": "/home/carol"}])
+def test_a_client_that_somebody_made_of_a_known_description_stays(
+    stranger: dict[str, str],
+    lab_workspace: Workspace,
+    lab_site: Site,
+    ontap: OntapGateway,
+    perforce: Any,
+) -> None:
+    leave_client(lab_workspace, ontap)
+    spec = perforce.clients.find(lab_workspace.client_name)
+    perforce.clients.save(dataclasses.replace(spec, **stranger))
+
+    for _ in range(2):
+        found = only(check_drift(lab_site), K.CLIENT_WITHOUT_ROW)
+        assert not found.is_automatic
+        some_time_later()
+    assert perforce.clients.find(lab_workspace.client_name) is not None
+
+
 @pytest.mark.parametrize("work", ["opened", "pending", "shelved"])
 def test_a_client_with_work_stays_whoever_clicks(
     work: str,

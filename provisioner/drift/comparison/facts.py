@@ -72,6 +72,17 @@ class KnownTree:
         """Return whether a client stood in for its own for a while."""
         return self.stand_ins is not None and self.stand_ins.is_ours(client)
 
+    def is_its_client(self, client: ClientSpec) -> bool:
+        """Return whether a client with its tag has the name, owner and root we gave it.
+
+        Anybody can read a description, and define a client with it.
+        """
+        return (client.name, client.owner, client.root.rstrip("/")) == (
+            self.client_name,
+            self.client_owner,
+            self.client_root.rstrip("/"),
+        )
+
     @property
     def title(self) -> str:
         return f"the {self.kind} {self.name}"

@@ -98,7 +98,7 @@ def _client_of_row(
             subject=client.name,
             details=_client_evidence(client, work),
             action=Action.REMOVE,
-            is_automatic=is_empty and is_retired,
+            is_automatic=is_empty and is_retired and tree.is_its_client(client),
             sentence=f"The client {client.name} is left of {tree.title}, which "
             f"{'was retired' if is_retired else 'is in the trash'}."
             + ("" if is_empty else " It has work that is not submitted."),
