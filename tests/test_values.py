@@ -349,7 +349,7 @@ OURS = {
     "TemplateWatch": "view",
     "TokenUse": "kind",
     "Trial": "verdict reason",
-    "Webhook": "salt disabled_reason",
+    "Webhook": "salt disabled_reason format",
     "WebhookDelivery": "event body state response_text error",
     "WorkerQueues": "queues own host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
@@ -445,7 +445,7 @@ TYPED = {
         "max_lease_seconds": "a span: lib/spans.py",
     },
     "WebhookChangeForm": {"url": "Webhook.url", "events": CHOSEN},
-    "WebhookCreateForm": {"template": CHOSEN},
+    "WebhookCreateForm": {"template": CHOSEN, "format": CHOSEN},
     "ShareForm": {"kind": CHOSEN, "name": ASKED},
     "UnsavedForm": {"unsaved": CHOSEN},
     "LogForm": {"q": "plain text: engine/logs/search.py", "wrap": CHOSEN},

@@ -26,7 +26,12 @@ def words_of(text: str) -> list[str]:
 def with_words(rows: QuerySet[Row], text: str, *fields: str) -> QuerySet[Row]:
     """Keep those that have every word of a text in one of their fields."""
     for word in words_of(text):
-        has_it = [_has_word(rows.model, field, word) for field in fields]
+        has_it = [
+            Q(**{f"{field}__icontains": word})
+            if field in rows.query.annotations
+            else _has_word(rows.model, field, word)
+            for field in fields
+        ]
         rows = rows.filter(Q(*has_it, _connector=Q.OR))
     return rows
 

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
+from provisioner.accounts.models import User
 from provisioner.api.fields import Flag, IdOrName, Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
@@ -36,6 +37,7 @@ from provisioner.notify.models import (
     Webhook,
     WebhookDelivery,
     WebhookEvent,
+    WebhookFormat,
 )
 from provisioner.notify.webhooks import webhooks_visible_to
 
@@ -59,6 +61,14 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
         source="is_for_all", help_text="Of everybody's workspaces, too."
     )
     enabled = serializers.BooleanField(source="is_enabled")
+    url = serializers.SerializerMethodField(
+        help_text="In full to its owner alone: the address is a secret."
+    )
+
+    def get_url(self, webhook: Webhook) -> str:
+        user = self.context["request"].user
+        assert isinstance(user, User)
+        return webhook.address_for(user)
 
     class Meta:
         model = Webhook
@@ -68,6 +78,7 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
             "template",
             "for_all",
             "url",
+            "format",
             "events",
             "enabled",
             "disabled_reason",
@@ -79,7 +90,8 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 
 class WebhookWithSecretSerializer(WebhookSerializer):
     secret = serializers.CharField(
-        help_text="What messages are signed with. Shown this once: keep it."
+        help_text="What messages are signed with. Shown this once: keep it. Empty "
+        "where they are not signed (slack, teams)."
     )
 
     class Meta(WebhookSerializer.Meta):
@@ -89,6 +101,12 @@ class WebhookWithSecretSerializer(WebhookSerializer):
 
 class WebhookCreateSerializer(serializers.Serializer[Any]):
     url = Text(max_length=LONGEST_URL)
+    format = serializers.ChoiceField(
+        choices=WebhookFormat.choices,
+        default=WebhookFormat.CLONEYARD,
+        help_text="`slack` for an incoming webhook of Slack, `teams` for a workflow of "
+        "Microsoft Teams that begins with a webhook request.",
+    )
     events = serializers.ListField(
         child=serializers.ChoiceField(choices=WebhookEvent.choices), allow_empty=False
     )
@@ -202,10 +220,12 @@ class WebhookViewSet(ApiViewSet):
 
     @described(
         "Make a webhook",
-        "Messages are signed: `Cloneyard-Signature` is `v1=` and the HMAC-SHA256, in "
-        "hexadecimal digits, of `Cloneyard-Timestamp`, a dot, and the body, with the "
+        "Messages of the format `cloneyard` are signed: `Cloneyard-Signature` is `v1=` "
+        "and the HMAC-SHA256, in hexadecimal digits, of `Cloneyard-Timestamp`, a "
+        "dot, and the body, with the "
         "secret that is in this answer alone. What was not taken (2xx) is sent again, "
-        "with the same `Cloneyard-Delivery`, for some hours.",
+        "with the same `Cloneyard-Delivery`, for some hours. Slack gets blocks, Teams "
+        "an Adaptive Card; what they will never take is given up at once.",
         body=WebhookCreateSerializer,
         ok=WebhookWithSecretSerializer,
         status=201,
@@ -220,9 +240,10 @@ class WebhookViewSet(ApiViewSet):
             events=asked["events"],
             template=None if template is None else self._template(template),
             is_for_all=asked["for_all"],
+            format=asked["format"],
         )
         where = reverse("api:webhook-detail", [webhook.pk], request=request)
-        body = WebhookWithSecretSerializer(webhook).data
+        body = self._with_secret(webhook)
         return Response(body, status=201, headers={"Location": where})
 
     def _template(self, id_or_name: int | str) -> Template:
@@ -269,13 +290,17 @@ class WebhookViewSet(ApiViewSet):
         "Give a webhook another secret",
         "It counts at once. The secret is in this answer alone.",
         ok=WebhookWithSecretSerializer,
-        refused=[403, 404],
+        refused=[400, 403, 404],
         operation_id="webhooks_secret",
     )
     @action(methods=["post"], detail=True)
     def secret(self, request: Request, pk: int) -> Response:
         webhook = webhook_renew_secret(by=self.user, webhook=self.get_object())
-        return Response(WebhookWithSecretSerializer(webhook).data)
+        return Response(self._with_secret(webhook))
+
+    def _with_secret(self, webhook: Webhook) -> dict[str, Any]:
+        context = self.get_serializer_context()
+        return WebhookWithSecretSerializer(webhook, context=context).data
 
 
 class DeliveryViewSet(ApiViewSet):

@@ -11,7 +11,7 @@ from provisioner.accounts.permissions import can_administer
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
-from provisioner.notify.models import Webhook, WebhookEvent
+from provisioner.notify.models import Webhook, WebhookEvent, WebhookFormat
 from provisioner.web.forms import AskingForm
 
 
@@ -20,7 +20,7 @@ class WebhookChangeForm(AskingForm):
         max_length=LONGEST_URL,
         label="Address",
         help_text="Such as https://hooks.example.com/cloneyard. No name or password in "
-        "it: messages are signed.",
+        "it. Nobody but you sees more of it than the host.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
         ),
@@ -31,12 +31,33 @@ class WebhookChangeForm(AskingForm):
         widget=forms.SelectMultiple(attrs={"size": len(WebhookEvent)}),
     )
 
-    @staticmethod
-    def initial_of(webhook: Webhook) -> dict[str, Any]:
-        return {"url": webhook.url, "events": webhook.events}
+    def __init__(
+        self, *args: Any, user: User, webhook: Webhook | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        if webhook is None:
+            return
+        is_owner = webhook.owner_id == user.pk
+        address = webhook.url if is_owner else ""
+        self.initial = {"url": address, "events": webhook.events}
+        if not is_owner:
+            self.fields["url"].required = False
+            self.fields[
+                "url"
+            ].help_text = f"{webhook.owner} alone sees it. Leave it empty to keep it."
+
+    def clean_url(self) -> str | None:
+        return self.cleaned_data["url"] or None
 
 
 class WebhookCreateForm(WebhookChangeForm):
+    format = forms.ChoiceField(
+        choices=WebhookFormat.choices,
+        initial=WebhookFormat.CLONEYARD,
+        help_text="For Slack, enter the address of an incoming webhook of a Slack app. "
+        "For Teams, that of a workflow “Send webhook alerts to a channel”. The format "
+        "cannot be changed later.",
+    )
     template = TemplateChoiceField(
         required=False,
         queryset=Template.objects.order_by("name"),
@@ -48,6 +69,6 @@ class WebhookCreateForm(WebhookChangeForm):
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, user=user, **kwargs)
         if not can_administer(user):
             del self.fields["is_for_all"]

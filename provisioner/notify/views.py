@@ -21,10 +21,11 @@ from provisioner.notify.actions.webhooks import (
     webhook_renew_secret,
     webhook_update,
 )
+from provisioner.notify.chat import REFUSALS
 from provisioner.notify.forms import WebhookChangeForm, WebhookCreateForm
 from provisioner.notify.lists.deliveries import deliveries_of
 from provisioner.notify.lists.webhooks import WEBHOOKS
-from provisioner.notify.models import Webhook
+from provisioner.notify.models import Webhook, WebhookFormat
 from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
@@ -52,7 +53,7 @@ def webhook_list(request: WebRequest) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_create(request: WebRequest) -> HttpResponse:
-    """Make a webhook; the answer shows its secret, this once."""
+    """Make a webhook; the answer shows its secret, if any, this once."""
     form = WebhookCreateForm(posted(request), user=request.user)
     if form.is_valid():
         try:
@@ -60,7 +61,11 @@ def webhook_create(request: WebRequest) -> HttpResponse:
         except ActionRefused as refusal:
             form.refuse(refusal)
         else:
-            return _with_secret(request, webhook)
+            if webhook.is_signed:
+                return _with_secret(request, webhook)
+            said = "The webhook is made. Send a test to see that messages arrive."
+            messages.success(request, said)
+            return redirect("webhook-detail", webhook.pk)
     return render(request, "notify/create.html", {"form": form}, status=form.http_code)
 
 
@@ -80,6 +85,8 @@ def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
         "webhook": webhook,
         "notices": _notices(webhook),
         "actions": _actions(webhook),
+        "address": webhook.address_for(request.user),
+        "refusals": REFUSALS.get(WebhookFormat(webhook.format), {}),
     }
     return list_answer(request, deliveries_of(webhook), "notify/detail.html", context)
 
@@ -106,12 +113,17 @@ def _actions(webhook: Webhook) -> list[Action]:
         return reverse(f"webhook-{name}", args=[webhook.pk])
 
     turn = "off" if webhook.is_enabled else "on"
-    return [
+    actions = [
         Action(label="Send a test", url=url("test"), is_post=True, look="primary"),
         Action(
             label=f"Turn {turn}", url=url("switch"), is_post=True, sends={"do": turn}
         ),
-        Action(label="Replace the secret", url=url("secret"), is_post=True),
+    ]
+    if webhook.is_signed:
+        secret = Action(label="Replace the secret", url=url("secret"), is_post=True)
+        actions.append(secret)
+    return [
+        *actions,
         Action(label="Edit", url=url("edit"), look="link"),
         Action(label="Delete", url=url("delete"), look="link"),
     ]
@@ -121,9 +133,7 @@ def _actions(webhook: Webhook) -> list[Action]:
 def webhook_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change where a webhook leads and of what it is told."""
     webhook = _webhook(request, pk)
-    form = WebhookChangeForm(
-        posted(request), initial=WebhookChangeForm.initial_of(webhook)
-    )
+    form = WebhookChangeForm(posted(request), user=request.user, webhook=webhook)
     if form.is_valid():
         try:
             webhook_update(by=request.user, webhook=webhook, **form.cleaned_data)
@@ -165,7 +175,11 @@ def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
     """Give a webhook another secret; the answer shows it, this once."""
-    webhook = webhook_renew_secret(by=request.user, webhook=_webhook(request, pk))
+    try:
+        webhook = webhook_renew_secret(by=request.user, webhook=_webhook(request, pk))
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+        return redirect("webhook-detail", pk)
     return _with_secret(request, webhook)
 
 

@@ -6,11 +6,10 @@ sent by sweeps/webhooks.py. It says what was true then, however late it arrives.
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import CharField, F, Func, Q, QuerySet, Value
 from django.urls import reverse
 from procrastinate.contrib.django import app
 
@@ -20,9 +19,14 @@ from provisioner.catalog import freshness
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
-from provisioner.notify import templates
+from provisioner.notify import chat, templates
 from provisioner.notify.mails import absolute, quoted_log_of
-from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent
+from provisioner.notify.models import (
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+    WebhookFormat,
+)
 from provisioner.workspaces.models import Workspace
 
 QUEUE = "sweeps"
@@ -103,11 +107,20 @@ def tell_of_withdrawal(event: Event, template: Template) -> None:
 
 
 def webhooks_visible_to(user: User) -> QuerySet[Webhook]:
-    """Return a person's own webhooks; everybody's to administrators."""
-    webhooks = Webhook.objects.select_related("owner", "template")
+    """Return a person's own webhooks; everybody's to administrators.
+
+    Found and sorted are they by `place`, the host: the address is its owner's secret.
+    """
+    place = _split(_split(F("url"), "/", 3), "?", 1)
+    webhooks = Webhook.objects.select_related("owner", "template").annotate(place=place)
     if user.scope is not None:
         return webhooks.none()
     return webhooks if user.is_administrator else webhooks.filter(owner=user)
+
+
+def _split(text: F | Func, at: str, part: int) -> Func:
+    arguments = (text, Value(at), Value(part))
+    return Func(*arguments, function="split_part", output_field=CharField())
 
 
 def listening(event: WebhookEvent) -> QuerySet[Webhook]:
@@ -150,14 +163,18 @@ def _write(
     hooks: list[Webhook], event: str, *, at: str, said: dict[str, Any]
 ) -> list[WebhookDelivery]:
     message_id = uuid.uuid4()
-    body = json.dumps(
-        {"id": str(message_id), "event": str(event), "at": at, **said},
-        ensure_ascii=False,
-    )
+    said = {"id": str(message_id), "event": str(event), "at": at, **said}
+    bodies = {
+        format: chat.body_in(format, said)
+        for format in {WebhookFormat(hook.format) for hook in hooks}
+    }
     return [
         _queued(
             WebhookDelivery.objects.create(
-                webhook=hook, message_id=message_id, event=str(event), body=body
+                webhook=hook,
+                message_id=message_id,
+                event=str(event),
+                body=bodies[WebhookFormat(hook.format)],
             )
         )
         for hook in hooks

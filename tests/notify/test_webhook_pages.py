@@ -20,7 +20,8 @@ def test_a_webhook_is_made_tested_switched_and_deleted(
     alice: User, signed_in: Callable[[User], Client]
 ) -> None:
     client = signed_in(alice)
-    form = {"url": URL, "events": ["workspace.ready", "template.failed"]}
+    events = ["workspace.ready", "template.failed"]
+    form = {"url": URL, "events": events, "format": "cloneyard"}
     made = client.post(reverse("webhook-create"), form)
     webhook = Webhook.objects.get()
     assert webhook.secret in made.content.decode()
@@ -106,7 +107,8 @@ def test_addresses_inside_and_for_all_are_refused(
     alice: User, signed_in: Callable[[User], Client]
 ) -> None:
     client = signed_in(alice)
-    form = {"url": "https://169.254.169.254/", "events": ["workspace.ready"]}
+    inside = "https://169.254.169.254/"
+    form = {"url": inside, "events": ["workspace.ready"], "format": "slack"}
     answer = client.post(reverse("webhook-create"), form)
     assert answer.status_code == 409
     assert "not in the public Internet" in answer.content.decode()
@@ -140,6 +142,69 @@ def test_the_api_shows_the_secret_once_and_changes_what_is_given(
     assert (changed.json()["enabled"], changed.json()["url"]) == (False, URL)
     wrong = client.patch(made["Location"], {"events": ["nothing"]}, content_type=json)
     assert wrong.status_code == 400
+
+
+def test_a_webhook_of_slack_has_no_secret_but_its_address(
+    alice: User, signed_in: Callable[[User], Client]
+) -> None:
+    client = signed_in(alice)
+    form = {"url": URL, "events": ["workspace.ready"], "format": "slack"}
+    page = client.post(reverse("webhook-create"), form, follow=True).text
+    webhook = Webhook.objects.get()
+    assert "Send a test to see that messages arrive." in page
+    assert "whsec" not in page
+    assert "Replace the secret" not in page
+    assert "The webhook is turned off." in page  # what 404 means
+
+    secret = reverse("webhook-secret", args=[webhook.pk])
+    said = client.post(secret, follow=True).text
+    assert "Messages to Slack are not signed" in said
+    _, token = token_create(by=alice)
+    headers = {"Authorization": f"Bearer {token}"}
+    api = Client().post(
+        reverse("api:webhook-secret", args=[webhook.pk]), headers=headers
+    )
+    assert api.status_code == 400
+    made = (
+        Client()
+        .post(
+            reverse("api:webhook-list"),
+            {**form, "format": "teams"},
+            content_type="application/json",
+            headers=headers,
+        )
+        .json()
+    )
+    assert (made["format"], made["secret"], made["url"]) == ("teams", "", URL)
+
+
+def test_the_address_is_its_owner_s_alone(
+    alice: User, admin: User, carol: User, signed_in: Callable[[User], Client]
+) -> None:
+    """Those of Slack and Teams hold a token. Administrators see and search the host."""
+    webhook = Webhook.objects.create(
+        owner=alice, url=URL, events=["workspace.ready"], format="slack"
+    )
+    detail = reverse("webhook-detail", args=[webhook.pk])
+    edit = reverse("webhook-edit", args=[webhook.pk])
+    everywhere = [detail, edit, reverse("webhook-list")]
+    assert "?key=hid" in signed_in(alice).get(detail).text
+    assert signed_in(carol).get(detail).status_code == 404
+    theirs = signed_in(admin)
+    for address in everywhere:
+        page = theirs.get(address).text
+        assert "hooks.example.com" in page
+        assert "?key=hid" not in page
+    assert f"/{webhook.pk}/" in theirs.get("/webhooks/?q=hooks").text
+    assert f"/{webhook.pk}/" not in theirs.get("/webhooks/?q=hidden").text
+    _, token = token_create(by=admin)
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = Client().get(reverse("api:webhook-list"), headers=headers).json()
+    assert answer["results"][0]["url"] == "https://hooks.example.com/…"
+
+    theirs.post(edit, {"url": "", "events": ["workspace.failed"]})
+    webhook.refresh_from_db()
+    assert (webhook.url, webhook.events) == (URL, ["workspace.failed"])
 
 
 def test_people_subscribe_on_the_page_and_by_api(

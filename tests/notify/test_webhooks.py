@@ -16,12 +16,18 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.webhooks.sending import signature
-from provisioner.notify import webhooks
-from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent
+from provisioner.notify import chat, webhooks
+from provisioner.notify.models import (
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+    WebhookFormat,
+)
 from provisioner.notify.sweeps import webhooks as sweep
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.builds import build, fails, fails_its_tests, submitted, succeeds
+from tests.support.chats import check_slack, check_teams
 from tests.support.clock import Clock, clock
 from tests.support.factories import TemplateFactory, UserFactory
 from tests.support.requests import workspace_create
@@ -202,6 +208,93 @@ def test_pauses_add_up_to_some_hours() -> None:
     assert pauses[0] == dt.timedelta(seconds=15)
     assert max(pauses) == dt.timedelta(hours=1)
     assert dt.timedelta(hours=4) < sum(pauses, dt.timedelta()) < dt.timedelta(hours=8)
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [("120", 120), ("3", 15), ("99999", 3600), ("Wed, 21 Oct 2026 07:28:00 GMT", 15)],
+)
+def test_who_asks_to_be_left_alone_is_until_then(
+    hook: Webhook, listener: Listener, clock: Clock, asked: str, seconds: int
+) -> None:
+    """Slack and Teams answer 429, Retry-After says for how long."""
+    listener.codes, listener.retry_after = [429], asked
+    WebhookDelivery.objects.create(webhook=hook, event="workspace.ready", body="{}")
+    deliver_all()
+
+    delivery = WebhookDelivery.objects.get()
+    assert delivery.state == State.WAITING
+    assert delivery.next_try_at == clock.now + dt.timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("format", "code", "state", "is_on"),
+    [
+        ("slack", 200, State.DELIVERED, True),
+        ("slack", 400, State.GIVEN_UP, True),
+        ("slack", 403, State.GIVEN_UP, True),
+        ("slack", 404, State.GIVEN_UP, False),
+        ("slack", 410, State.GIVEN_UP, False),
+        ("slack", 429, State.WAITING, True),
+        ("slack", 500, State.WAITING, True),
+        ("teams", 202, State.DELIVERED, True),
+        ("teams", 401, State.GIVEN_UP, True),
+        ("teams", 404, State.GIVEN_UP, False),
+        ("teams", 429, State.WAITING, True),
+        ("cloneyard", 404, State.WAITING, True),
+    ],
+)
+def test_what_a_chat_will_never_take_is_given_up_at_once(
+    hook: Webhook, listener: Listener, format: str, code: int, state: str, is_on: bool
+) -> None:
+    listener.codes = [code]
+    Webhook.objects.update(format=format)
+    WebhookDelivery.objects.create(webhook=hook, event="workspace.ready", body="{}")
+    deliver_all()
+
+    delivery = WebhookDelivery.objects.get()
+    hook.refresh_from_db()
+    assert (delivery.state, hook.is_enabled) == (state, is_on)
+    if state == State.GIVEN_UP:
+        refusal = chat.REFUSALS[WebhookFormat(format)][code]
+        assert delivery.error == f"It answered {code}. {refusal.sentence}"
+    assert hook.disabled_reason == ("" if is_on else delivery.error)
+
+
+@pytest.mark.parametrize("format", ["slack", "teams"])
+def test_a_chat_gets_each_event_in_its_form_with_links(
+    alice: User,
+    admin: User,
+    snapshot: Snapshot,
+    listener: Listener,
+    clock: Clock,
+    settings: Settings,
+    format: str,
+) -> None:
+    settings.PUBLIC_URL = "https://cloneyard.example"
+    check = {"slack": check_slack, "teams": check_teams}[format]
+    hook = make_hook(alice, listener, format=format)
+    Snapshot.objects.update(created_at=clock.now - dt.timedelta(hours=1))
+    workspace = ready_workspace(alice, snapshot)
+    submitted(snapshot.template, 101, "alice")
+    failed = build(snapshot.template, by=admin, change=101)
+    failed.steps.get(name="build").log_path.write_text("cc a.c\nerror: <b>\n")
+    fails(failed)
+    succeeds(build(snapshot.template, by=admin, change=101))
+    webhooks.write_test(hook, at="")
+    deliver_all()
+
+    assert len(listener.heard) == 5
+    for heard in listener.heard:
+        check(json.loads(heard.body))
+        assert "Cloneyard-Signature" not in heard.headers
+    told, ready = (heard.body.decode() for heard in listener.heard[-2:])
+    assert f"https://cloneyard.example/workspaces/{workspace.pk}/" in ready
+    assert f"{workspace.name} is ready" in ready
+    assert str(workspace.path) in ready
+    assert f"https://cloneyard.example/operations/{failed.pk}/log/" in told
+    assert "alice: Work of alice" in told
+    assert "error: " in told
 
 
 def test_after_many_attempts_a_message_is_given_up(

@@ -20,11 +20,15 @@ class Heard:
 
 @dataclass
 class Listener:
-    """`codes` are the answers to come, then 204s. `trouble` is for all requests."""
+    """`codes` are the answers to come, then 204s. `trouble` is for all requests.
+
+    `retry_after` goes with each answer that is not empty.
+    """
 
     port: int
     codes: list[int] = field(default_factory=list)
     trouble: str = ""
+    retry_after: str = ""
     heard: list[Heard] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 
@@ -66,6 +70,8 @@ def _handler(listener: Listener) -> type[BaseHTTPRequestHandler]:
             self.send_response(code)
             if 300 <= code < 400:
                 self.send_header("Location", f"http://127.0.0.1:{listener.port}/else")
+            if listener.retry_after:
+                self.send_header("Retry-After", listener.retry_after)
             said = b"" if code == 204 else b"because \0 of it"
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()

@@ -37,12 +37,16 @@ USER_AGENT = "Cloneyard-Webhook/1"
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came of it. Without a `code` nobody answered, and `error` says why."""
+    """What came of it. Without a `code` nobody answered, and `error` says why.
+
+    `retry_after` is for how many seconds they ask to be left alone; None: they do not.
+    """
 
     code: int | None
     text: str
     error: str
     seconds: float
+    retry_after: int | None = None
 
     @property
     def is_taken(self) -> bool:
@@ -73,6 +77,7 @@ def post(
 ) -> Answer:
     """Send a message; whatever goes wrong is told in the answer.
 
+    Without a secret it is not signed.
     No redirect is followed, no proxy asked, and of the response no more than 16 KiB
     read. All of it takes no longer than `all_seconds`, however slowly they speak.
     """
@@ -82,11 +87,13 @@ def post(
         "User-Agent": USER_AGENT,
         "Cloneyard-Event": event,
         "Cloneyard-Delivery": message_id,
-        "Cloneyard-Timestamp": str(timestamp),
-        "Cloneyard-Signature": signature(secret, timestamp=timestamp, body=body),
     }
+    if secret:
+        signed = signature(secret, timestamp=timestamp, body=body)
+        headers["Cloneyard-Timestamp"] = str(timestamp)
+        headers["Cloneyard-Signature"] = signed
     try:
-        code, text = _post(
+        code, text, retry_after = _post(
             read_url(url),
             body=body,
             headers=headers,
@@ -107,7 +114,11 @@ def post(
         elif not 200 <= code < 300:
             error = f"It answered {code}."
         return Answer(
-            code=code, text=text, error=error, seconds=time.monotonic() - began
+            code=code,
+            text=text,
+            error=error,
+            seconds=time.monotonic() - began,
+            retry_after=retry_after,
         )
     return Answer(
         code=None, text="", error=error[:500], seconds=time.monotonic() - began
@@ -126,7 +137,7 @@ def _post(
     allowed: Sequence[IPNetwork],
     ca_file: str,
     ends_at: float,
-) -> tuple[int, str]:
+) -> tuple[int, str, int | None]:
     address = resolve(target, allowed=allowed)
     connection = _connection(target, address=address, ca_file=ca_file)
     with contextlib.closing(connection), _cut_off(connection, ends_at=ends_at):
@@ -142,7 +153,14 @@ def _post(
         response = connection.getresponse()
         text = response.read(MOST_RESPONSE_BYTES, decode_content=False)
         shown = text.decode("utf-8", "replace").replace("\0", "\ufffd")
-        return response.status, shown[:SHOWN_CHARACTERS]
+        retry_after = _seconds(response.headers.get("Retry-After", ""))
+        return response.status, shown[:SHOWN_CHARACTERS], retry_after
+
+
+def _seconds(header: str) -> int | None:
+    """Return a number of seconds; None for a date, which nobody sends to programs."""
+    is_number = header.isascii() and header.isdigit() and len(header) < 7
+    return int(header) if is_number else None
 
 
 def _connection(target: Target, *, address: str, ca_file: str) -> HTTPConnection:

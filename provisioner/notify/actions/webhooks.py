@@ -21,7 +21,13 @@ from provisioner.gateways.webhooks.addresses import (
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.notify import webhooks
-from provisioner.notify.models import Webhook, WebhookDelivery, WebhookEvent, new_salt
+from provisioner.notify.models import (
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+    WebhookFormat,
+    new_salt,
+)
 from provisioner.notify.permissions import can_change_webhook
 from provisioner.notify.refusals import WebhookOff
 
@@ -35,14 +41,17 @@ def webhook_create(
     events: Sequence[str],
     template: Template | None = None,
     is_for_all: bool = False,
+    format: str = WebhookFormat.CLONEYARD,
 ) -> Webhook:
-    """Have an address told of events. Its `secret` is to be shown once, now.
+    """Have an address told of events. Its `secret`, if any, is to be shown once, now.
 
     Raises: NotAllowed (for all, by who is no administrator), InvalidRequest.
     """
     permissions.require(permissions.can_be_told(by))
     if is_for_all:
         permissions.require(permissions.can_administer(by))
+    if format not in WebhookFormat.values:
+        raise InvalidRequest(f"There is no format “{format}”.")
     if is_for_all and template is not None:
         raise InvalidRequest("A webhook is for one template or for all, not for both.")
     _check_url(url)
@@ -59,6 +68,7 @@ def webhook_create(
             is_for_all=is_for_all,
             url=url,
             events=_checked(events),
+            format=format,
         )
         _note(webhook, "webhook_made", "Made the webhook.", by=by)
     return webhook
@@ -103,9 +113,15 @@ def webhook_update(
 def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
     """Sign with another secret from now on: what waits, too. To be shown once, now.
 
-    Raises: NotAllowed.
+    Raises: NotAllowed, InvalidRequest (messages to Slack and Teams are not signed).
     """
     permissions.require(can_change_webhook(by, webhook))
+    if not webhook.is_signed:
+        name = webhook.get_format_display()
+        raise InvalidRequest(
+            f"Messages to {name} are not signed: its address is the secret. Make "
+            "another one there, and enter it."
+        )
     with transaction.atomic():
         webhook.salt = new_salt()
         webhook.save(update_fields=["salt"])

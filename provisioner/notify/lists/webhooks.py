@@ -53,7 +53,8 @@ WEBHOOKS = Listing[Webhook](
     many="webhooks",
     columns=(
         Column("id", "", "pk", "pk"),
-        Column("host", "Address", "host", "url"),
+        Column("host", "Address", "host", "place"),
+        Column("format", "Format", lambda row: row.get_format_display(), "format"),
         Column("owner", "Owner", "owner.username", "owner__username"),
         Column("about", "About", lambda row: row.template.name if row.template else ""),
         Column("is_enabled", "State", "is_enabled", "is_enabled"),
@@ -63,7 +64,9 @@ WEBHOOKS = Listing[Webhook](
         Column("created_at", "", "created_at", "created_at"),
     ),
     cells="notify/_cells.html",
-    matching=searched(webhooks_visible_to, "url", "owner__username", "template__name"),
+    matching=searched(
+        webhooks_visible_to, "place", "owner__username", "template__name"
+    ),
     usual="host",
     acts=(TurnOn, TurnOff, Delete),
     quiet_below=10,

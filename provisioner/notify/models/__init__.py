@@ -8,6 +8,7 @@ from provisioner.notify.models.webhooks import (
     Webhook,
     WebhookDelivery,
     WebhookEvent,
+    WebhookFormat,
     new_salt,
 )
 
@@ -17,5 +18,6 @@ __all__ = [
     "Webhook",
     "WebhookDelivery",
     "WebhookEvent",
+    "WebhookFormat",
     "new_salt",
 ]

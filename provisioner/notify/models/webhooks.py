@@ -32,13 +32,24 @@ class WebhookEvent(models.TextChoices):
     WORKSPACE_RETIRED = "workspace.retired", "A workspace is gone for good"
 
 
+class WebhookFormat(models.TextChoices):
+    """In what form messages are posted."""
+
+    CLONEYARD = "cloneyard", "Cloneyard (signed JSON)"
+    SLACK = "slack", "Slack"
+    TEAMS = "teams", "Microsoft Teams"
+
+
 class Webhook(models.Model):
     """An address that is told of events.
 
     Of the workspaces of its owner and of all templates; with `template`, of that one
     alone; with `is_for_all`, which is for administrators, of everybody's workspaces,
     too. `failing_since` is when the first attempt failed after the last that worked.
-    The secret is not kept: it follows from `salt` and the SECRET_KEY of this place.
+    The format stays: messages that wait are in it. Where it is Cloneyard's, messages
+    are signed; the secret is not kept, it follows from `salt` and the SECRET_KEY of
+    this place. The address is a secret of its owner: those of Slack and Teams hold a
+    token.
     """
 
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
@@ -51,6 +62,9 @@ class Webhook(models.Model):
     )
     is_for_all = models.BooleanField(default=False)
     url = models.CharField(max_length=500)
+    format = models.CharField(
+        max_length=9, choices=WebhookFormat, default=WebhookFormat.CLONEYARD
+    )
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
     events = ArrayField(models.CharField(max_length=40, choices=WebhookEvent))
     is_enabled = models.BooleanField(default=True)
@@ -68,7 +82,7 @@ class Webhook(models.Model):
         )
 
     def __str__(self) -> str:
-        return self.url
+        return self.name
 
     @property
     def name(self) -> str:
@@ -79,9 +93,21 @@ class Webhook(models.Model):
     def host(self) -> str:
         return self.url.split("//", 1)[-1].split("/", 1)[0].split("?", 1)[0]
 
+    def address_for(self, user: User) -> str:
+        """Return the address as somebody may see it: in full to its owner alone."""
+        if user.pk == self.owner_id:
+            return self.url
+        return f"{self.url.partition(':')[0]}://{self.host}/…"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.format == WebhookFormat.CLONEYARD
+
     @property
     def secret(self) -> str:
-        """What its messages are signed with."""
+        """What its messages are signed with, "" where they are not."""
+        if not self.is_signed:
+            return ""
         signed = salted_hmac("cloneyard.webhook", self.salt, algorithm="sha256")
         return f"whsec_{signed.hexdigest()}"
 

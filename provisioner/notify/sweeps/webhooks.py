@@ -1,8 +1,9 @@
 """Sending messages to webhooks: each at least once, for some hours.
 
 A job per message. What was not taken is tried again after 15 seconds, 30, a minute …
-an hour, some six hours in all. A worker that is killed while it sends leaves a message
-that is sent again: receivers tell it by its id.
+an hour, some six hours in all, and not before they want it (`Retry-After`). What Slack
+or Teams will never take is given up at once. A worker that is killed while it sends
+leaves a message that is sent again: receivers tell it by its id.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from provisioner.audit_log.actions import record_event
 from provisioner.gateways.webhooks.addresses import read_networks
 from provisioner.gateways.webhooks.sending import Answer, post
 from provisioner.lib import clocks
-from provisioner.notify import webhooks
-from provisioner.notify.models import Webhook, WebhookDelivery
+from provisioner.notify import chat, webhooks
+from provisioner.notify.models import Webhook, WebhookDelivery, WebhookFormat
 
 log = structlog.get_logger(__name__)
 
@@ -105,26 +106,35 @@ def _note(
         log.info("webhook_delivered", attempt=delivery.attempts, **keys)
         return
     log.warning("webhook_not_delivered", attempt=delivery.attempts, **keys)
+    refusal = chat.refusal_in(WebhookFormat(webhook.format), answer)
+    error = f"{answer.error} {refusal.sentence}" if refusal else answer.error
     # A test by hand that fails says so at once, and speaks neither for nor against it.
     if delivery.event == delivery.TEST:
-        _end(delivery, WebhookDelivery.State.GIVEN_UP, error=answer.error)
+        _end(delivery, WebhookDelivery.State.GIVEN_UP, error=error)
         return
     failing_since = webhook.failing_since or now
     Webhook.objects.filter(pk=webhook.pk).update(failing_since=failing_since)
-    if delivery.attempts >= MOST_ATTEMPTS:
-        _end(delivery, WebhookDelivery.State.GIVEN_UP, error=answer.error)
-        if now - failing_since >= FAILS_FOR:
-            _turn_off(webhook, answer.error)
+    if refusal or delivery.attempts >= MOST_ATTEMPTS:
+        _end(delivery, WebhookDelivery.State.GIVEN_UP, error=error)
+        if refusal and refusal.turns_off:
+            _turn_off(webhook, error)
+        elif now - failing_since >= FAILS_FOR:
+            reason = f"No message was taken for {FAILS_FOR.days} days."
+            _turn_off(webhook, f"{reason} The last time: {error}")
     else:
-        delivery.next_try_at = now + pause_after(delivery.attempts)
-        same.update(next_try_at=delivery.next_try_at, error=answer.error)
+        pause = pause_after(delivery.attempts, wanted=answer.retry_after)
+        delivery.next_try_at = now + pause
+        same.update(next_try_at=delivery.next_try_at, error=error)
         webhooks.defer_delivery(delivery)
 
 
-def pause_after(attempts: int) -> dt.timedelta:
-    """Return how long to wait after so many attempts: 15 s, 30 s, 1 min … 1 h."""
+def pause_after(attempts: int, *, wanted: int | None = None) -> dt.timedelta:
+    """Return how long to wait after so many attempts: 15 s, 30 s, 1 min … 1 h.
+
+    Longer where they want it, in seconds, up to the hour.
+    """
     doubled: dt.timedelta = FIRST_PAUSE * 2 ** (attempts - 1)
-    return min(doubled, LONGEST_PAUSE)
+    return min(max(doubled, dt.timedelta(seconds=wanted or 0)), LONGEST_PAUSE)
 
 
 def _end(
@@ -135,8 +145,7 @@ def _end(
     )
 
 
-def _turn_off(webhook: Webhook, error: str) -> None:
-    reason = f"No message was taken for {FAILS_FOR.days} days. The last time: {error}"
+def _turn_off(webhook: Webhook, reason: str) -> None:
     Webhook.objects.filter(pk=webhook.pk).update(
         is_enabled=False, disabled_reason=reason[:500]
     )
