@@ -12,18 +12,30 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, FloatField, Q, QuerySet, Sum
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import (
+    Count,
+    DateTimeField,
+    F,
+    FloatField,
+    Func,
+    IntegerField,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+)
 from django.db.models.expressions import Combinable
-from django.db.models.functions import TruncMonth
+from django.db.models.functions import Coalesce, Greatest, Least
 from django.utils import timezone
 
 from provisioner.accounts import permissions
-from provisioner.accounts.models import User
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.accounts.models import Team, User
+from provisioner.catalog.models import Snapshot
 from provisioner.lib.tables import Cell
 from provisioner.limits.tallies import Tallies
 from provisioner.workspaces.models import Workspace
@@ -71,8 +83,10 @@ class Lately:
 def saved_lately(tallies: Tallies, *, now: dt.datetime) -> Lately:
     """Return it in two queries; the space is that of every clone there is."""
     whole = _whole_seconds()
-    rows = list(
-        _ready(created_at__gte=now - LATELY).values("template").annotate(**_COUNTED)
+    rows = (
+        _ready(created_at__gte=now - LATELY)
+        .values_list("template")
+        .annotate(**_COUNTED)
     )
     taken = tallies.by_template
     used = {each.pk: each.used_bytes for each in tallies.templates if each.used_bytes}
@@ -82,8 +96,11 @@ def saved_lately(tallies: Tallies, *, now: dt.datetime) -> Lately:
         if pk in taken
     )
     return Lately(
-        workspaces=sum(row["number"] for row in rows),
-        seconds=sum(_seconds(row, whole) for row in rows),
+        workspaces=sum(number for _, number, _ in rows),
+        seconds=sum(
+            _seconds(number, waited, whole.get(template_id))
+            for template_id, number, waited in rows
+        ),
         unused_bytes=sum(unused),
     )
 
@@ -95,22 +112,24 @@ def savings(user: User) -> list[Saved]:
     """
     permissions.require(permissions.can_administer(user))
     months = last_months(timezone.now().astimezone(dt.UTC).date())
-    whole, held = _whole_seconds(), _held_bytes()
-    found: dict[tuple[dt.date, str], Saved] = {}
+    whole = _whole_seconds()
+    teams: dict[int | None, str] = dict(Team.objects.values_list("pk", "name"))
+    found: dict[tuple[int, int | None], Saved] = {}
 
-    def of(month: dt.date, team: str) -> Saved:
-        return found.setdefault((month, team), Saved(month=month, team=team))
+    def of(age: int, team_id: int | None) -> Saved:
+        saved = found.get((age, team_id))
+        if saved is None:
+            saved = Saved(month=months[age], team=teams.get(team_id, ""))
+            found[age, team_id] = saved
+        return saved
 
-    for row in _by_month(since=months[-1]):
-        team, made = row["owner__team__name"] or "", row["made"].date()
-        if made in months:
-            saved = of(made, team)
-            saved.workspaces += row["number"]
-            saved.seconds += _seconds(row, whole)
-        unused = _unused(row, held)
-        for month in months if unused else ():
-            if made <= month and (row["gone"] is None or row["gone"].date() > month):
-                of(month, team).unused_bytes += unused
+    for team_id, template_id, made, number, waited in _got(months):
+        saved = of(made, team_id)
+        saved.workspaces += number
+        saved.seconds += _seconds(number, waited, whole.get(template_id))
+    for team_id, made, gone, unused_bytes in _unused(months):
+        for age in range(gone + 1, made + 1):
+            of(age, team_id).unused_bytes += unused_bytes
     return sorted(found.values(), key=lambda one: (-one.month.toordinal(), one.team))
 
 
@@ -143,7 +162,7 @@ def last_months(today: dt.date) -> list[dt.date]:
 
 
 _COUNTED: dict[str, Any] = {
-    "number": Count("pk"),
+    "number": Count("*"),
     "waited": Sum(F("ready_at") - F("created_at")),
 }
 
@@ -154,34 +173,61 @@ def _ready(**criteria: Any) -> QuerySet[Workspace]:
     return found.filter(**criteria).order_by()
 
 
-def _by_month(*, since: dt.date) -> Iterator[dict[str, Any]]:
-    """Yield what became ready and went in the same months, by team and template."""
-    begin = dt.datetime.combine(since, dt.time(), tzinfo=dt.UTC)
+def _got(
+    months: Sequence[dt.date],
+) -> QuerySet[Workspace, tuple[int | None, int, int, int, dt.timedelta]]:
+    """Return team, template, month, number and waits of what became ready in each."""
     return (
-        _ready()
-        .filter(Q(retired_at=None) | Q(retired_at__gte=begin))
-        .annotate(
-            made=TruncMonth("ready_at", tzinfo=dt.UTC),
-            gone=TruncMonth("retired_at", tzinfo=dt.UTC),
-        )
-        .values("owner__team__name", "template", "made", "gone")
-        .annotate(**_COUNTED, measured=Count("unique_bytes"), taken=Sum("unique_bytes"))
-        .iterator()
+        _ready(ready_at__gte=_begin(months[-1]))
+        .annotate(made=_age("ready_at", months))
+        .values_list("owner__team", "template", "made")
+        .annotate(**_COUNTED)
     )
 
 
-def _seconds(row: Mapping[str, Any], whole: Mapping[int, float]) -> float:
-    """Return what some workspaces of one template saved, in seconds."""
-    if row["template"] not in whole:
-        return 0.0
-    waited: dt.timedelta = row["waited"]
-    alone = int(row["number"]) * whole[row["template"]]
-    return max(alone - waited.total_seconds(), 0.0)
+def _unused(
+    months: Sequence[dt.date],
+) -> QuerySet[Workspace, tuple[int | None, int, int, int]]:
+    """Return team, first and last month, and bytes not used between the two.
+
+    The months are places in `months`, the last that in which it went, -1 where it has
+    not; what became ready before all of them counts from the oldest.
+    """
+    oldest = len(months) - 1
+    return (
+        _ready(unique_bytes__isnull=False, template__used_bytes__isnull=False)
+        .filter(Q(retired_at=None) | Q(retired_at__gte=_begin(months[-1])))
+        .annotate(
+            made=Least(_age("ready_at", months), oldest),
+            gone=Coalesce(_age("retired_at", months), -1),
+        )
+        .values_list("owner__team", "made", "gone")
+        .annotate(bytes=Sum(Greatest(F("template__used_bytes") - F("unique_bytes"), 0)))
+    )
 
 
-def _unused(row: Mapping[str, Any], held: Mapping[int, int]) -> int:
-    alone = int(row["measured"]) * held.get(row["template"], 0)
-    return max(alone - int(row["taken"] or 0), 0)
+def _age(moment: str, months: Sequence[dt.date]) -> Combinable:
+    """Return in which of some months a moment is, as its place among them.
+
+    The first month is the newest; what is older than all has their number.
+    """
+    begins = Value(
+        [_begin(month) for month in reversed(months)],
+        output_field=ArrayField(DateTimeField()),
+    )
+    bucket = Func(
+        F(moment), begins, function="WIDTH_BUCKET", output_field=IntegerField()
+    )
+    return len(months) - bucket
+
+
+def _begin(month: dt.date) -> dt.datetime:
+    return dt.datetime.combine(month, dt.time(), tzinfo=dt.UTC)
+
+
+def _seconds(number: int, waited: dt.timedelta, whole: float | None) -> float:
+    """Return what some workspaces of a template saved, of which one takes `whole`."""
+    return max(number * whole - waited.total_seconds(), 0.0) if whole else 0.0
 
 
 def _whole_seconds() -> dict[int, float]:
@@ -198,9 +244,3 @@ def _whole_seconds() -> dict[int, float]:
 
 def _median(took: Combinable, of: Q | None = None) -> Percentile:
     return Percentile(took, share=0.5, filter=of, output_field=FloatField())
-
-
-def _held_bytes() -> dict[int, int]:
-    """Return what the volume of each template holds, by its id, where it is known."""
-    known = Template.objects.order_by().filter(used_bytes__isnull=False)
-    return {pk: held or 0 for pk, held in known.values_list("pk", "used_bytes")}
