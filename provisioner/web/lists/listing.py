@@ -232,7 +232,8 @@ class Look(Generic[Row]):
     def page(self) -> Page[Any]:
         """The keys of the rows on the page; everything else is read for these alone."""
         keys = self.rows.values_list("pk", flat=True)
-        pages = CountingPaginator if self.listing.is_read_whole else KeyPaginator
+        reads_all = self.listing.is_read_whole or "text" in self.criteria
+        pages = CountingPaginator if reads_all else KeyPaginator
         return pages(keys, self.listing.page_size).get_page(self._number)
 
     @cached_property
