@@ -15,7 +15,6 @@ from django.db.models import (
     Min,
     Q,
     QuerySet,
-    Window,
 )
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -28,7 +27,7 @@ from provisioner.dashboard.history import capacity_days
 from provisioner.dashboard.savings import Lately, saved_lately
 from provisioner.dashboard.spans import Span
 from provisioner.dashboard.troubles import Trouble, troubles
-from provisioner.dashboard.weeks import TwoWeeks, two_weeks
+from provisioner.dashboard.weeks import WEEK, TwoWeeks, two_weeks
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workers import AliveWorker, alive_workers
@@ -43,7 +42,6 @@ from provisioner.web.charts import Chart
 from provisioner.workspaces.ready_times import Percentile
 
 FAILURES_SHOWN = 10
-FAILURES_SINCE = dt.timedelta(days=7)
 NEAREST_LIMITS = 4
 NEAREST_QUOTAS = 3
 
@@ -167,7 +165,7 @@ def installation(user: User, span: Span) -> Installation:
     """
     permissions.require(permissions.can_administer(user))
     now = timezone.now()
-    failures = list(_failures(since=now - FAILURES_SINCE)[:FAILURES_SHOWN])
+    failures = list(_failures(since=now - WEEK)[:FAILURES_SHOWN])
     workers = alive_workers()
     first = min(span.earliest, now - SAMPLED)
     measured = capacity_days(since=first.astimezone(dt.UTC).date())
@@ -199,7 +197,7 @@ def installation(user: User, span: Span) -> Installation:
         ),
         charts=charts_of(span, sites=[one.site for one in sites], days=measured),
         failures=failures,
-        failures_count=failures[0].of_all if failures else 0,
+        failures_count=weeks.failed,
         queues=_queues(workers),
         workers=workers,
         perforce=_perforce_waits(since=now - dt.timedelta(days=1)),
@@ -231,7 +229,7 @@ def _clones(
 
 
 def _failures(*, since: dt.datetime) -> QuerySet[Any]:
-    """Return what failed, the last first, each with the number `of_all`."""
+    """Return what failed, the last first."""
     return (
         Operation.objects.filter(state=Operation.State.FAILED, ended_at__gte=since)
         .select_related("subject__workspace", "subject__template", "requested_by")
@@ -245,7 +243,6 @@ def _failures(*, since: dt.datetime) -> QuerySet[Any]:
                 "subject__template__name",
             ),
         )
-        .annotate(of_all=Window(Count("*")))
         .order_by("-ended_at")
     )
 

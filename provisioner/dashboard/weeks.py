@@ -62,6 +62,7 @@ class TwoWeeks:
     changes: list[Change]
     waits: Waits
     waits_before: Waits
+    failed: int
     failed_today: int
 
 
@@ -128,6 +129,7 @@ def two_weeks(
         ],
         waits=waits,
         waits_before=waits_before,
+        failed=counts["failed_now"],
         failed_today=counts["failed_today"],
     )
 
