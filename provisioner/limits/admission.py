@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -326,11 +326,15 @@ def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A site, and what was measured there; `fresh` where that is not long ago."""
+    """A site, and what was measured there; `fresh` where that is not long ago.
+
+    `promised_since_bytes` are the sizes of volumes that are newer than that.
+    """
 
     site: Site
     measured: SiteCapacity | None
     fresh: SiteCapacity | None
+    promised_since_bytes: int
 
     def clones_of_others(self, uuid: str) -> int:
         return self._detail("clones", uuid)
@@ -350,11 +354,6 @@ class Known:
         version = self.measured.ontap_version if self.measured else ""
         return clones_allowed_by(version)
 
-    @cached_property
-    def promised_since_bytes(self) -> int:
-        """The sizes of volumes that are newer than what was measured."""
-        return _promised_since(self.site, self.fresh) if self.fresh else 0
-
     @property
     def volumes_allowed(self) -> int | None:
         limits = [self.site.volumes_per_svm]
@@ -372,19 +371,28 @@ def clones_allowed_by(version: str) -> int:
 
 
 def _known(site: Site) -> Known:
-    return known_by(site, SiteCapacity.objects.filter(site=site).first())
+    measured = SiteCapacity.objects.filter(site=site).first()
+    return known_of({site: measured})[site.pk]
 
 
-def known_by(site: Site, measured: SiteCapacity | None) -> Known:
-    fresh = None if is_stale(measured) else measured
-    return Known(site=site, measured=measured, fresh=fresh)
-
-
-def is_stale(capacity: SiteCapacity | None) -> bool:
-    """Say whether a measurement is too old to refuse anybody, or is none."""
-    if capacity is None or capacity.measured_at is None:
-        return True
-    return clocks.database_now() - capacity.measured_at > STALE_AFTER
+def known_of(measured: Mapping[Site, SiteCapacity | None]) -> dict[int, Known]:
+    """Return what is known of each site, by its id. Two queries."""
+    oldest = clocks.database_now() - STALE_AFTER
+    fresh = {
+        site: capacity
+        for site, capacity in measured.items()
+        if capacity is not None and (capacity.measured_at or oldest) > oldest
+    }
+    promised = _promised_since(list(fresh.values()))
+    return {
+        site.pk: Known(
+            site=site,
+            measured=capacity,
+            fresh=fresh.get(site),
+            promised_since_bytes=promised.get(site.pk, 0),
+        )
+        for site, capacity in measured.items()
+    }
 
 
 def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
@@ -396,12 +404,9 @@ def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
     ]
 
 
-def all_limits_of_site(
-    site: Site, measured: SiteCapacity | None, tallies: Tallies
-) -> list[Limit]:
+def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
     """Return the limits of a site, as it was measured, and of all its templates."""
-    known = known_by(site, measured)
-    templates = [each for each in tallies.templates if each.site_id == site.pk]
+    templates = [each for each in tallies.templates if each.site_id == known.site.pk]
     with_volume = [each for each in templates if each.has_volume]
     # A workspace is where its template is.
     nothing, of_each = Tally(), tallies.by_template
@@ -468,17 +473,29 @@ def _promised(known: Known, *, needed_bytes: int) -> Limit:
     )
 
 
-def _promised_since(site: Site, capacity: SiteCapacity) -> int:
+def _promised_since(measured: Collection[SiteCapacity]) -> dict[int, int]:
+    """Return what volumes made after each measurement may grow to, by site."""
     # A claimed one was created when it was made, whenever it was asked for. None was
     # asked for before it was made, and for that, in a pool or out of it, is an index.
-    since = capacity.measured_at
-    lately = Q(is_pooled=False, created_at__gt=since) | Q(
-        is_pooled=True, created_at__gt=since
+    first = min(
+        (each.measured_at for each in measured if each.measured_at), default=None
     )
+    if first is None:
+        return {}
+    lately = Q(is_pooled=False, created_at__gt=first) | Q(
+        is_pooled=True, created_at__gt=first
+    )
+    since = Q(pk__in=[])
+    for each in measured:
+        since |= Q(site=each.site_id, made_at__gt=each.measured_at)
     new = (
-        site.workspaces.annotate(made_at=Coalesce("made_ahead_at", "created_at"))
-        .filter(lately, made_at__gt=since)
+        Workspace.objects.annotate(made_at=Coalesce("made_ahead_at", "created_at"))
+        .filter(lately, since)
         .exclude(state=Workspace.State.RETIRED)
+        .order_by()
     )
     size = Coalesce("template__actual_size_bytes", "template__volume_size_bytes")
-    return int(new.aggregate(total=Sum(size))["total"] or 0)
+    return {
+        site_id: int(total)
+        for site_id, total in new.values_list("site").annotate(total=Sum(size))
+    }

@@ -13,22 +13,20 @@ from django.db.models import Count
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.lib.limits import LimitReached, refusal_of
-from provisioner.limits.admission import Counted, known_by, place_limits
-from provisioner.sites.models import SiteCapacity
+from provisioner.limits.admission import Counted, known_of, place_limits
+from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
 
 def refusals_of(
-    snapshots: Collection[Snapshot], *, measured: Mapping[int, SiteCapacity | None]
+    snapshots: Collection[Snapshot], *, measured: Mapping[Site, SiteCapacity | None]
 ) -> dict[int, LimitReached]:
     """Return what would refuse anybody a workspace of each snapshot, by its id.
 
     Those that nothing refuses are left out. The snapshots have their templates and
-    sites; `measured` is by site. Two queries, and one for each
-    site that was measured lately.
+    sites; `measured` is what is known of all these sites. Four queries.
     """
-    sites = {each.template.site_id: each.template.site for each in snapshots}
-    known = {pk: known_by(site, measured[pk]) for pk, site in sites.items()}
+    known = known_of(measured)
     by_site, by_template, by_snapshot = _counted(known)
     refusals = {}
     for snapshot in snapshots:
@@ -57,7 +55,7 @@ def _counted(
         .exclude(state=Workspace.State.RETIRED)
         .order_by()
         .values_list("site", "template", "snapshot")
-        .annotate(number=Count("pk"))
+        .annotate(number=Count("*"))
     )
     for site_id, template_id, snapshot_id, number in clones:
         by_site[site_id] += number

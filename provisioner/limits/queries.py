@@ -23,10 +23,14 @@ def nearest(limits: Iterable[Limit], *, most: int) -> list[Limit]:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteLimits:
-    """`capacity` was not saved where nobody has tried to measure."""
+    """`capacity` was not saved where nobody has tried to measure.
+
+    `is_stale` says that space refuses nobody, for want of a recent measurement.
+    """
 
     site: Site
     capacity: SiteCapacity
+    is_stale: bool
     limits: list[Limit]
 
     @property
@@ -37,11 +41,6 @@ class SiteLimits:
     @property
     def more(self) -> int:
         return max(len(self.limits) - LIMITS_SHOWN, 0)
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether space refuses nobody, for want of a recent measurement."""
-        return admission.is_stale(self.capacity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,17 +73,16 @@ def limits_overview(user: User) -> LimitsOverview:
 
 def limits_of_sites(tallies: Tallies) -> list[SiteLimits]:
     """Return what is limited at each site, its templates included."""
-    return [
-        _limits_of_site(site, getattr(site, "capacity", None), tallies)
-        for site in Site.objects.select_related("capacity").order_by("name")
-    ]
-
-
-def _limits_of_site(
-    site: Site, measured: SiteCapacity | None, tallies: Tallies
-) -> SiteLimits:
-    return SiteLimits(
-        site=site,
-        capacity=measured or SiteCapacity(site=site),
-        limits=admission.all_limits_of_site(site, measured, tallies),
+    sites = Site.objects.select_related("capacity").order_by("name")
+    known = admission.known_of(
+        {site: getattr(site, "capacity", None) for site in sites}
     )
+    return [
+        SiteLimits(
+            site=of_site.site,
+            capacity=of_site.measured or SiteCapacity(site=of_site.site),
+            is_stale=of_site.fresh is None,
+            limits=admission.all_limits_of_site(of_site, tallies),
+        )
+        for of_site in known.values()
+    ]

@@ -66,11 +66,12 @@ def _of_places(
 ) -> Iterator[tuple[Snapshot, Obstacle]]:
     """Yield what stands against a clone of each, whoever asks for one."""
     sites = {each.template.site for each in snapshots}
-    measured = {site.pk: getattr(site, "capacity", None) for site in sites}
+    measured = {site: getattr(site, "capacity", None) for site in sites}
     refusals = refusals_of(snapshots, measured=measured)
     waits, workers = waits_of_new({s.perforce_server for s in sites}), alive_workers()
     down = {
-        site.pk: why_down(site, measured[site.pk], workers=workers) for site in sites
+        site.pk: why_down(site, capacity, workers=workers)
+        for site, capacity in measured.items()
     }
     for snapshot in snapshots:
         site = snapshot.template.site

@@ -126,20 +126,24 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
     """Return how long a workspace of each template usually takes to be ready.
 
     The median of the last weeks, by the template's id; one of which none was made
-    lately is not in it.
+    lately is not in it. An adopted workspace was ready before its row was written.
     """
-    rows = (
-        _provisioned()
-        .filter(
-            ended_at__gte=Now() - USUAL_SINCE,
-            subject__workspace__template__in=[template.pk for template in templates],
-        )
-        .values("subject__workspace__template")
-        .annotate(p50=Percentile(TOOK, share=0.5))
+    waited = ExpressionWrapper(
+        F("ready_at") - F("created_at"), output_field=DurationField()
     )
-    return {
-        row["subject__workspace__template"]: row["p50"].total_seconds() for row in rows
-    }
+    rows = (
+        Workspace.objects.filter(
+            template__in=[template.pk for template in templates],
+            created_at__gte=Now() - USUAL_SINCE,
+            is_pooled=False,
+            made_ahead_at=None,
+            ready_at__gt=F("created_at"),
+        )
+        .order_by()
+        .values_list("template")
+        .annotate(p50=Percentile(waited, share=0.5))
+    )
+    return {template_id: p50.total_seconds() for template_id, p50 in rows}
 
 
 def _provisioned() -> QuerySet[Operation]:

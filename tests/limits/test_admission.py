@@ -273,7 +273,8 @@ def test_files_count_against_what_a_volume_of_that_size_can_have(
 
 
 def inode_limits(site: Site) -> list[Limit]:
-    limits = admission.all_limits_of_site(site, None, Tallies())
+    known = admission.known_of({site: None})[site.pk]
+    limits = admission.all_limits_of_site(known, Tallies())
     return [limit for limit in limits if limit.code == "inode_limit"]
 
 

@@ -29,7 +29,9 @@ def measured(days: int, *, used: int = 90, growth: int = 1) -> list[CapacityDay]
 
 def forecasts(*limits: Limit, days: list[CapacityDay]) -> list[Forecast]:
     site = Site(pk=1, name="munich")
-    of_site = SiteLimits(site=site, capacity=SiteCapacity(), limits=list(limits))
+    of_site = SiteLimits(
+        site=site, capacity=SiteCapacity(), is_stale=False, limits=list(limits)
+    )
     return nearest_forecasts([of_site], {1: days}, most=9)
 
 

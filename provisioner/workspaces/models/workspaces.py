@@ -287,6 +287,17 @@ class Workspace(HasOperations):
                 name="workspace_by_age",
             ),
             models.Index(
+                fields=("template", "-created_at"),
+                include=("owner", "ready_at", "made_ahead_at"),
+                condition=Q(is_pooled=False),
+                name="workspace_of_template",
+            ),
+            models.Index(
+                fields=("site", "template", "snapshot"),
+                condition=~Q(state="retired"),
+                name="workspace_in_place",
+            ),
+            models.Index(
                 fields=("state",),
                 condition=Q(
                     state__in=("provisioning", "retiring", "restoring", "purging")
