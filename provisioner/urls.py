@@ -14,6 +14,7 @@ from django.views import defaults
 
 from provisioner.api import errors as api_errors
 from provisioner.api.routes import addresses
+from provisioner.audit_log import urls as audit_log_urls
 from provisioner.bisect import urls as bisect_urls
 from provisioner.catalog import urls as catalog_urls
 from provisioner.dashboard import urls as dashboard_urls
@@ -38,6 +39,7 @@ from provisioner.workspaces import urls as workspace_urls
 RETRY_AFTER_SECONDS = 5
 
 FEATURES = (
+    audit_log_urls,
     bisect_urls,
     catalog_urls,
     dashboard_urls,

@@ -6,7 +6,6 @@ from django.urls import URLPattern, path
 
 from provisioner.accounts.models import User
 from provisioner.api.routes import Route
-from provisioner.dashboard.api.audit_log import EventViewSet
 from provisioner.dashboard.api.perforce_servers import PerforceServerViewSet
 from provisioner.dashboard.api.sharing import (
     WorkspaceOpenViewSet,
@@ -24,7 +23,6 @@ from provisioner.dashboard.views import (
     templates,
     workspaces,
 )
-from provisioner.dashboard.views import audit_log as audit_log_views
 from provisioner.web.navigation import Place, Section, administrators, register
 
 
@@ -91,24 +89,10 @@ register(
         is_for=administrators,
     ),
     Place(
-        title="Limits",
-        section=Section.STORAGE,
-        url_name="limit-list",
-        rank=20,
-        is_for=administrators,
-    ),
-    Place(
         title="Servers",
         section=Section.PERFORCE,
         url_name="perforce-server-list",
         covers=("perforce-server-",),
-        is_for=administrators,
-    ),
-    Place(
-        title="Audit log",
-        section=Section.ACTIVITY,
-        url_name="audit-log",
-        rank=20,
         is_for=administrators,
     ),
     Place(title="Search", section=Section.SEARCH, url_name="palette"),
@@ -168,7 +152,6 @@ urlpatterns: list[URLPattern] = [
         slots.perforce_server_resume,
         name="perforce-server-resume",
     ),
-    path("audit-log/", audit_log_views.audit_log, name="audit-log"),
     path("palette/", palette.command_palette, name="palette"),
     path("overview/", administration.overview, name="overview"),
     path("savings/", administration.savings_list, name="savings-list"),
@@ -177,7 +160,6 @@ urlpatterns: list[URLPattern] = [
         administration.admin_workspace_list,
         name="admin-workspace-list",
     ),
-    path("limits/", administration.limit_list, name="limit-list"),
 ]
 
 api_routes = [
@@ -188,5 +170,4 @@ api_routes = [
         "workspace-share",
     ),
     Route("v1/perforce-servers", PerforceServerViewSet, "perforce-server"),
-    Route("v1/events", EventViewSet, "event"),
 ]

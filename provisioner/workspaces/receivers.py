@@ -1,16 +1,19 @@
-"""What workspaces have to say of the snapshots that they are clones of."""
+"""What workspaces say of their snapshots, and of events that people may read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import QuerySet, Window
+from django.db.models import Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
+from provisioner.accounts.models import User
+from provisioner.audit_log.queries import register_visible
 from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import register_need
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import workspaces_visible_to
 
 
 class Clones:
@@ -37,6 +40,12 @@ def _clones_of(template: Template) -> QuerySet[Workspace]:
     return there.exclude(state=Workspace.State.RETIRED)
 
 
+def _events_visible_to(user: User) -> Q:
+    visible = workspaces_visible_to(user).order_by().values("pk")
+    return Q(workspace__in=visible)
+
+
+register_visible(_events_visible_to)
 register_need(Clones())
 register_dependent(
     Dependent(one="workspace", many="workspaces", rows=_clones_of),

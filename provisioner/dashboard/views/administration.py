@@ -13,7 +13,6 @@ from provisioner.dashboard.queries import Installation, installation
 from provisioner.dashboard.savings import COLUMNS, savings, totals
 from provisioner.dashboard.spans import USUAL, SpanForm, span_links, span_of
 from provisioner.lib.tables import csv_lines
-from provisioner.limits.queries import limits_overview
 from provisioner.web.http import WebRequest, administrators_only, csv_answer
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Level, Notice
@@ -84,11 +83,3 @@ def _jobs(number: int) -> str:
 def admin_workspace_list(request: WebRequest) -> HttpResponseBase:
     """Show everybody's workspaces; extend, keep or retire many."""
     return list_answer(request, ALL_WORKSPACES, "dashboard/workspaces.html")
-
-
-@require_safe
-@administrators_only
-def limit_list(request: WebRequest) -> HttpResponse:
-    """Show every limit and how near it is."""
-    overview = limits_overview(request.user)
-    return render(request, "limits/list.html", {"overview": overview})

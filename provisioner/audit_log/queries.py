@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from collections.abc import Callable
+
+from django.db.models import Q, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.web.lists.listing import searched
-from provisioner.workspaces.queries import workspaces_visible_to
+
+_visible: list[Callable[[User], Q]] = []
+
+
+def register_visible(condition: Callable[[User], Q]) -> None:
+    """Show people the events that meet a condition of the feature they are about."""
+    _visible.append(condition)
 
 
 def events_visible_to(user: User) -> QuerySet[Event]:
-    """Return the events of workspaces that a person may see, newest first; all for
-    administrators."""
+    """Return the events about rows that a person may see, newest first.
+
+    Administrators see all events.
+    """
     events = Event.objects.select_related("workspace", "template")
     if user.is_administrator:
         return events
-    visible = workspaces_visible_to(user).order_by().values("pk")
-    return events.filter(workspace__in=visible)
+    visible = Q(pk__in=[])
+    for condition in _visible:
+        visible |= condition(user)
+    return events.filter(visible)
 
 
 events_matching = searched(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from provisioner.audit_log.forms import AuditLogFilterForm
 from provisioner.audit_log.models import Event
-from provisioner.dashboard.audit_log_forms import AuditLogFilterForm
-from provisioner.dashboard.audit_log_search import events_matching
+from provisioner.audit_log.queries import events_matching
 from provisioner.web.lists.listing import Column, Listing
 
 AUDIT_LOG = Listing[Event](
@@ -24,7 +24,7 @@ AUDIT_LOG = Listing[Event](
         Column("subject_kind", "", "subject_kind"),
         Column("subject_id", "", "subject_id"),
     ),
-    cells="dashboard/_audit_log_cells.html",
+    cells="audit_log/_cells.html",
     matching=events_matching,
     reads=(
         *("at", "kind", "message", "reason", "actor_name", "via", "ip", "user_agent"),

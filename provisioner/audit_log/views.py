@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from provisioner.dashboard.lists.audit_log import AUDIT_LOG
+from provisioner.audit_log.lists import AUDIT_LOG
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
 
@@ -14,4 +14,4 @@ from provisioner.web.lists.answers import list_answer
 @administrators_only
 def audit_log(request: WebRequest) -> HttpResponseBase:
     """Show what happened."""
-    return list_answer(request, AUDIT_LOG, "dashboard/audit_log.html")
+    return list_answer(request, AUDIT_LOG, "audit_log/list.html")

@@ -11,10 +11,10 @@ from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.lists import AUDIT_LOG
 from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template
-from provisioner.dashboard.lists.audit_log import AUDIT_LOG
 from provisioner.leases.actions.leases import end_moved
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import downloaded

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
+from provisioner.audit_log import queries
 from provisioner.audit_log.models import Event
-from provisioner.dashboard import audit_log_search
 
 FOR_ADMINISTRATORS = ("via", "ip", "user_agent")
 
@@ -83,7 +83,7 @@ class EventViewSet(ApiViewSet):
     serializer_class = EventSerializer
 
     def get_queryset(self) -> QuerySet[Event]:
-        return audit_log_search.events_visible_to(self.user)
+        return queries.events_visible_to(self.user)
 
     @described(
         "List events",
@@ -96,7 +96,7 @@ class EventViewSet(ApiViewSet):
         about = {
             key: query.pop(key) for key in ("workspace", "template") if key in query
         }
-        events = audit_log_search.events_matching(self.user, **query)
+        events = queries.events_matching(self.user, **query)
         return self.page_of(events.filter(**about))
 
     @described("Look at an event", ok=EventSerializer, refused=[404])

@@ -1,0 +1,26 @@
+"""Addresses of the audit log."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.audit_log import views
+from provisioner.audit_log.api import EventViewSet
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Audit log",
+        section=Section.ACTIVITY,
+        url_name="audit-log",
+        rank=20,
+        is_for=administrators,
+    ),
+)
+
+urlpatterns: list[URLPattern] = [
+    path("audit-log/", views.audit_log, name="audit-log"),
+]
+
+api_routes = [Route("v1/events", EventViewSet, "event")]
