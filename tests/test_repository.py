@@ -35,12 +35,13 @@ USES_ITS_OWN_CLOCK = {
     "provisioner/engine/overviews.py": "shows how long something has been taking",
     "provisioner/engine/tasks.py": "Procrastinate's retries: the job manager sets them "
     "right by what it knows of the clock",
-    "provisioner/leases/api/workspaces.py": "shows deadlines",
+    "provisioner/workspaces/api/shapes.py": "shows deadlines",
+    "provisioner/workspaces/unsubmitted.py": "says whether a check is recent",
     "provisioner/leases/views/leases.py": "shows a deadline",
     "provisioner/sites/availability.py": "says for how long ONTAP has not worked",
     "provisioner/workspace_requests/obstacles.py": "says for how long a slot is waited "
     "for",
-    "provisioner/workspace_requests/claim.py": "shows what lies ready: claims ask the "
+    "provisioner/workspace_requests/claim.py": "shows what a pool has: claims ask the "
     "database",
     "provisioner/dashboard/savings.py": "the months of a table",
     "provisioner/dashboard/offers.py": "the order of a list",

@@ -7,13 +7,8 @@ from django.urls import URLPattern, path
 from provisioner.accounts.models import User
 from provisioner.api.routes import Route
 from provisioner.dashboard.api.perforce_servers import PerforceServerViewSet
-from provisioner.dashboard.api.sharing import (
-    WorkspaceOpenViewSet,
-    WorkspaceShareViewSet,
-)
 from provisioner.dashboard.views import (
     administration,
-    checking,
     command_line,
     health,
     palette,
@@ -61,19 +56,6 @@ register(
         is_for=in_a_team,
     ),
     Place(
-        title="Trash",
-        section=Section.WORKSPACES,
-        url_name="workspace-trash",
-        covers=("workspace-purge",),
-        rank=60,
-    ),
-    Place(
-        title="History",
-        section=Section.WORKSPACES,
-        url_name="workspace-retired-list",
-        rank=70,
-    ),
-    Place(
         title="Templates",
         section=Section.TEMPLATES,
         url_name="template-list",
@@ -103,20 +85,7 @@ urlpatterns: list[URLPattern] = [
     path("refreshes/", templates.refresh_list, name="refresh-list"),
     path("", workspaces.workspace_list, name="workspace-list"),
     path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
-    path("trash/", workspaces.workspace_trash, name="workspace-trash"),
-    path("retired/", workspaces.workspace_retired_list, name="workspace-retired-list"),
     path("workspaces/<int:pk>/", workspaces.workspace_detail, name="workspace-detail"),
-    path(
-        "workspaces/<int:pk>/retire/",
-        workspaces.workspace_retire,
-        name="workspace-retire",
-    ),
-    path(
-        "workspaces/<int:pk>/purge/", workspaces.workspace_purge, name="workspace-purge"
-    ),
-    path(
-        "workspaces/<int:pk>/check/", checking.workspace_check, name="workspace-check"
-    ),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("cli", command_line.command_line, name="command-line"),
@@ -163,11 +132,5 @@ urlpatterns: list[URLPattern] = [
 ]
 
 api_routes = [
-    Route("v1/workspaces", WorkspaceOpenViewSet, "workspace-root"),
-    Route(
-        "v1/workspaces/<int:workspace_pk>/shares",
-        WorkspaceShareViewSet,
-        "workspace-share",
-    ),
     Route("v1/perforce-servers", PerforceServerViewSet, "perforce-server"),
 ]

@@ -87,7 +87,7 @@ class WorkspacePage:
 
     @property
     def can_be_checked(self) -> bool:
-        return self.overview.may_change and self.overview.can_be_checked
+        return self.overview.may_change and self.overview.unsubmitted.can_be_checked
 
     @property
     def proofs(self) -> list[Proof]:
@@ -274,10 +274,14 @@ class WorkspacePage:
         )
 
     def _not_retired(self) -> Notice | None:
-        refused = self.overview.refused
+        refused = self.overview.unsubmitted.refused
         if refused is None:
             return None
-        label = "Choose what happens to it" if self.overview.unsaved else "Retire again"
+        label = (
+            "Choose what happens to it"
+            if self.overview.unsubmitted.found
+            else "Retire again"
+        )
         again = Action(label=label, url=self._url("workspace-retire"))
         return Notice(
             level=Level.WARNING,

@@ -9,11 +9,14 @@ from django.dispatch import receiver
 
 from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.leases.models import LeasePolicy
-from provisioner.leases.queries import Deadline, deadline_of, policy_for
+from provisioner.leases.queries import Deadline, deadline_of, policy_for, saved_policies
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib import clocks
-from provisioner.notify.events import asks_deadline
-from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
+from provisioner.workspaces.events import (
+    asks_deadline,
+    asks_trash_seconds,
+    workspace_restored,
+)
 from provisioner.workspaces.models import Workspace
 
 
@@ -31,10 +34,13 @@ def plan_mails_anew(workspace: Workspace, **kwargs: Any) -> None:
 
 
 @receiver(asks_deadline)
-def deadline(workspace: Workspace, now: dt.datetime, **kwargs: Any) -> Deadline:
-    """Return when the lease of a workspace ends, as mails about it say."""
-    policy = policy_for(workspace.template, workspace.purpose)
-    return deadline_of(workspace, policy, now)
+def deadline(
+    workspace: Workspace, now: dt.datetime, known: dict[str, Any], **kwargs: Any
+) -> Deadline:
+    """Return when and how a workspace ends by its lease. One query for a whole list."""
+    policies = known.get("policies") or saved_policies()
+    known["policies"] = policies
+    return deadline_of(workspace, policies.of_workspace(workspace), now)
 
 
 register_dependent(

@@ -20,10 +20,9 @@ from provisioner.engine.models import Operation
 from provisioner.lib import times
 from provisioner.lib.moments import exact
 from provisioner.notify import templates
-from provisioner.notify.events import asks_deadline
 from provisioner.notify.models import Notification, Subscription
 from provisioner.workspaces.models import Rescue, Workspace
-from provisioner.workspaces.queries import operations_since_whole
+from provisioner.workspaces.queries import deadline_of, operations_since_whole
 
 CHANGES_NAMED = 10
 LINES_QUOTED = 30
@@ -71,8 +70,7 @@ def address_of(notice: Notification) -> str:
 def _about_workspace(
     notice: Notification, workspace: Workspace, *, now: dt.datetime
 ) -> dict[str, Any]:
-    answers = asks_deadline.send(Workspace, workspace=workspace, now=now)
-    deadline: Any = answers[0][1]
+    deadline = deadline_of(workspace, now=now)
     operation = Operation.objects.filter(pk=notice.data.get("operation")).first()
     # A retirement that was tried again goes on with what the first had settled.
     retiring = operations_since_whole(workspace)

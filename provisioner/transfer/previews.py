@@ -22,19 +22,19 @@ from provisioner.workspaces.unsubmitted import Findings, findings_of
 class TransferPreview:
     """What of a workspace could be transferred, as the last check has found it.
 
-    `look` is None before the first check, `under_way` the workspace that takes over.
+    `check` is None before the first check, `under_way` the workspace that takes over.
     """
 
     workspace: Workspace
     newer: list[Snapshot]
-    look: OperationOverview | None
+    check: OperationOverview | None
     under_way: Workspace | None
 
     @property
     def has_checked(self) -> bool:
         return (
-            self.look is not None
-            and self.look.operation.state == Operation.State.SUCCEEDED
+            self.check is not None
+            and self.check.operation.state == Operation.State.SUCCEEDED
         )
 
     @property
@@ -57,8 +57,8 @@ class TransferPreview:
             title = "Work cannot be transferred yet"
             return [_warning(title, items=tuple(self.blockers))]
         elif self.check_failed:
-            assert self.look is not None
-            failure = self.look.operation.status_message
+            assert self.check is not None
+            failure = self.check.operation.status_message
             return [_warning("The last check failed", texts=(failure,))]
         else:
             return []
@@ -77,24 +77,24 @@ class TransferPreview:
 
     @property
     def check_failed(self) -> bool:
-        if self.look is None or self.look.is_running:
+        if self.check is None or self.check.is_running:
             return False
         return not self.has_checked
 
     @property
     def found(self) -> list[Findings]:
-        return findings_of(self.look.operation.findings if self.look else None)
+        return findings_of(self.check.operation.findings if self.check else None)
 
     @property
     def blockers(self) -> list[str]:
         """Why it cannot be transferred as it is, in sentences."""
-        if self.look is None:
+        if self.check is None:
             return []
-        return list((self.look.operation.findings or {}).get("blockers", ()))
+        return list((self.check.operation.findings or {}).get("blockers", ()))
 
     @property
     def announcement(self) -> str:
-        return self.look.announcement if self.look else ""
+        return self.check.announcement if self.check else ""
 
 
 def _warning(
@@ -110,7 +110,7 @@ def find_transfer_preview(user: User, *, pk: int) -> TransferPreview | None:
     workspace = workspaces_visible_to(user).filter(pk=pk).first()
     if workspace is None:
         return None
-    look = (
+    check = (
         operations_visible_to(user)
         .filter(subject=workspace.subject_id, kind=WorkspaceOperation.CHECK)
         .first()
@@ -119,6 +119,6 @@ def find_transfer_preview(user: User, *, pk: int) -> TransferPreview | None:
     return TransferPreview(
         workspace=workspace,
         newer=list(snapshots_to_move_to(workspace)),
-        look=operation_overview(look) if look else None,
+        check=operation_overview(check) if check else None,
         under_way=transfer.workspace if transfer else None,
     )

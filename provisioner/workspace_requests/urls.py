@@ -6,7 +6,7 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.workspace_requests import views
-from provisioner.workspace_requests.api import WorkspaceViewSet
+from provisioner.workspace_requests.api.workspaces import WorkspaceViewSet
 
 urlpatterns: list[URLPattern] = [
     path(

@@ -15,3 +15,9 @@ before_retiring = Signal()
 
 asks_how_to_make = Signal()
 """Which operation makes a workspace anew (workspace): receivers return its kind."""
+
+asks_deadline = Signal()
+"""When and how a workspace ends (workspace, now, known): receivers return a deadline.
+
+`known` keeps what was read for one workspace until the next of a list is asked for.
+"""

@@ -33,10 +33,10 @@ class WorkspaceRetireForm(AskingForm):
     """
 
     def __init__(
-        self, data: Any = None, *, has_unsaved: bool, can_be_rescued: bool
+        self, data: Any = None, *, has_unsubmitted: bool, can_be_rescued: bool
     ) -> None:
         super().__init__(data)
-        if not has_unsaved:
+        if not has_unsubmitted:
             return
         choices = [
             (Unsaved.REFUSE, "Retire only if nothing is left"),

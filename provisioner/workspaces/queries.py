@@ -20,6 +20,7 @@ from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
+from provisioner.workspaces.events import asks_deadline, asks_trash_seconds
 from provisioner.workspaces.models import (
     Rescue,
     Share,
@@ -113,6 +114,11 @@ def siblings_visible_to(user: User, workspace: Workspace) -> QuerySet[Workspace]
 def workspaces_of(user: User) -> QuerySet[Workspace]:
     """Return a person's own workspaces that are not in the trash, newest first."""
     return workspaces_visible_to(user).filter(owner=user).exclude(state__in=GONE)
+
+
+def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
+    """Return a person's own workspaces that are gone for good."""
+    return workspaces_visible_to(user).filter(owner=user, state=Workspace.State.RETIRED)
 
 
 def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
@@ -280,3 +286,20 @@ def seconds_it_took(workspace: Workspace) -> float:
         began = max((ended[before] for before in spec.after), default=0.0)
         ended[spec.name] = began + took.get(spec.name, 0.0)
     return round(max(ended.values()), 3)
+
+
+def deadline_of(
+    workspace: Workspace, *, now: dt.datetime, known: dict[str, Any] | None = None
+) -> Any:
+    """Return when and how a workspace ends, as pages, mails and the API say it."""
+    answers = asks_deadline.send(
+        Workspace, workspace=workspace, now=now, known={} if known is None else known
+    )
+    [(_, deadline)] = answers
+    return deadline
+
+
+def trash_seconds_of(workspace: Workspace) -> int:
+    """Return how many seconds the trash keeps a workspace; 0: deleted at once."""
+    answers = asks_trash_seconds.send(Workspace, workspace=workspace)
+    return max((int(seconds or 0) for _, seconds in answers), default=0)

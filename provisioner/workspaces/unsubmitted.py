@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Prefetch, QuerySet
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from provisioner.accounts.models import User
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.overviews import OperationOverview, operation_overview
+from provisioner.web.templatetags.cloneyard import ago
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
+
+CHECK_HOLDS = dt.timedelta(minutes=5)
+"""How long the result of a check is shown without checking again."""
 
 FINDING_TITLES = {
     "opened": "Opened",
@@ -66,3 +81,140 @@ def _below(one: dict[str, Any], root: str) -> dict[str, Any]:
     if "path" not in one:
         return one
     return {**one, "path": str(one["path"]).removeprefix(root)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnsubmittedWork:
+    """What is known of the unsubmitted work in a workspace, and since when.
+
+    `last` is the newest operation that was more than a check, `check` the check after
+    it.
+    """
+
+    workspace: Workspace
+    last: OperationOverview | None
+    check: OperationOverview | None
+
+    @property
+    def refused(self) -> Operation | None:
+        """The retirement that stopped before it deleted, while it is the last word."""
+        if self.last is None:
+            return None
+        operation = self.last.operation
+        is_ready = self.workspace.state == Workspace.State.READY
+        has_stopped = operation.state == Operation.State.REFUSED or (
+            is_ready and operation.state == Operation.State.FAILED
+        )
+        return operation if has_stopped else None
+
+    @property
+    def can_be_checked(self) -> bool:
+        is_ready = self.workspace.state == Workspace.State.READY
+        return is_ready and self.workspace.holds_work
+
+    @property
+    def check_failed(self) -> bool:
+        return (
+            self.check is not None
+            and self.check.operation.state == Operation.State.FAILED
+        )
+
+    @property
+    def _seen(self) -> Operation | None:
+        """What has found out last what is not submitted, None before anything has.
+
+        While a check goes on it is None too: what there is to choose does not change
+        under who chooses.
+        """
+        if self.check is not None and not self.check_failed:
+            operation = self.check.operation
+            return operation if operation.state == Operation.State.SUCCEEDED else None
+        return self.refused if self.refused and self.refused.findings else None
+
+    @property
+    def checked_at(self) -> dt.datetime | None:
+        return self._seen.ended_at if self._seen else None
+
+    @property
+    def needs_check(self) -> bool:
+        """Whether who is about to retire it should not rely on what was found."""
+        if self.check_failed or not self.can_be_checked:
+            return False
+        seen_at = self.checked_at
+        return seen_at is None or timezone.now() - seen_at > CHECK_HOLDS
+
+    @property
+    def found(self) -> list[Findings]:
+        found = self._seen.findings if self._seen else None
+        return findings_of(found, root=f"{self.workspace.path}/")
+
+    @property
+    def sentence(self) -> str:
+        if self.checked_at is None:
+            return "Not checked yet."
+        if not self.can_be_rescued:
+            return "It could not be compared with Perforce, so nobody knows."
+        count = sum(findings.count for findings in self.found)
+        if count == 0:
+            return "No unsubmitted work: Perforce has everything that is in it."
+        return f"{count:,} {'thing is' if count == 1 else 'things are'} not submitted."
+
+    @property
+    def can_be_rescued(self) -> bool:
+        """Whether what was found can be; what could not be compared cannot."""
+        return not any(findings.kind == "unchecked" for findings in self.found)
+
+    @property
+    def opened_count(self) -> int:
+        """How many files are opened in it, when that was last asked."""
+        return int((self.workspace.activity.get("opened") or {}).get("count", 0))
+
+    @property
+    def opened_since(self) -> SafeString | str:
+        """Say how many files are opened by now, "" where the last check says the same.
+
+        Activity is read more often than anybody has a workspace checked.
+        """
+        seen_at, checked_at = self.workspace.activity_seen_at, self.checked_at
+        if seen_at is None or (checked_at is not None and checked_at >= seen_at):
+            return ""
+        opened = (found.count for found in self.found if found.kind == "opened")
+        if self.opened_count == sum(opened):
+            return ""
+        are = "file is" if self.opened_count == 1 else "files are"
+        since = "Since then: " if checked_at is not None else ""
+        return format_html(
+            "{}{} {} opened, as of {}.",
+            *(since, f"{self.opened_count:,}", are, ago(seen_at)),
+        )
+
+
+def workspaces_with_operations(user: User) -> QuerySet[Workspace]:
+    """Return the workspaces a person may see, with their operations and steps."""
+    steps = Prefetch("steps", queryset=Step.objects.order_by("position"))
+    operations = Operation.objects.select_related("requested_by")
+    return (
+        workspaces_visible_to(user)
+        .select_related("subject")
+        .prefetch_related(
+            Prefetch("subject__operations", queryset=operations.prefetch_related(steps))
+        )
+    )
+
+
+def unsubmitted_work_of(workspace: Workspace) -> UnsubmittedWork:
+    """Return what is known, as `workspaces_with_operations` has read the workspace."""
+    operations = list(workspace.operations.all())
+    is_checked = bool(operations) and operations[0].kind == WorkspaceOperation.CHECK
+    others = [each for each in operations if each.kind != WorkspaceOperation.CHECK]
+    return UnsubmittedWork(
+        workspace=workspace,
+        last=operation_overview(others[0]) if others else None,
+        check=operation_overview(operations[0]) if is_checked else None,
+    )
+
+
+def find_unsubmitted_work(user: User, *, pk: int) -> UnsubmittedWork | None:
+    """Return what is known of a workspace that the person may see, or None."""
+    workspace = workspaces_with_operations(user).filter(pk=pk).first()
+    return None if workspace is None else unsubmitted_work_of(workspace)

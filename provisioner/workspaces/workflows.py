@@ -23,10 +23,11 @@ from provisioner.engine.workflow import (
 )
 from provisioner.lib import clocks
 from provisioner.sites.models import Site
-from provisioner.workspaces.events import asks_trash_seconds, workspace_restored
+from provisioner.workspaces.events import workspace_restored
 from provisioner.workspaces.models import MOVING, Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import (
     operations_of_workspaces_visible_to,
+    trash_seconds_of,
     was_destroyed,
 )
 from provisioner.workspaces.states import set_workspace_state
@@ -256,10 +257,7 @@ def _put_into_trash(operation: Operation) -> None:
         or operation.parameters.get("purge")
         or was_destroyed(workspace)
     )
-    seconds = 0
-    if not goes_at_once:
-        answers = asks_trash_seconds.send(Workspace, workspace=workspace)
-        seconds = max((int(answer or 0) for _, answer in answers), default=0)
+    seconds = 0 if goes_at_once else trash_seconds_of(workspace)
     set_workspace_state(
         workspace,
         Workspace.State.TRASHED,

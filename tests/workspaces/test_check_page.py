@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from provisioner.dashboard.overviews import LOOK_HOLDS
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.unsubmitted import CHECK_HOLDS
 
 FOUND = {
     "untracked": [{"path": "/mnt/w/notes.txt"}],
@@ -56,7 +56,7 @@ def test_a_check_is_asked_for_and_followed(as_alice: Client, ready: Workspace) -
     answer = as_alice.post(check_of(ready))
 
     assert answer["Location"] == check_of(ready)
-    assert as_alice.get(check_of(ready))["Location"] == f"{page_of(ready)}#unsaved"
+    assert as_alice.get(check_of(ready))["Location"] == f"{page_of(ready)}#unsubmitted"
     assert "every 1s" in part(as_alice, check_of(ready))
     ready.refresh_from_db()
     assert ready.state == Workspace.State.READY
@@ -146,7 +146,7 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
 def test_an_old_check_is_not_relied_on(as_alice: Client, ready: Workspace) -> None:
     look = looked(as_alice, ready, FOUND)
     assert BEGINS_BY_ITSELF not in as_alice.get(retire_of(ready)).text
-    before = timezone.now() - LOOK_HOLDS - dt.timedelta(seconds=1)
+    before = timezone.now() - CHECK_HOLDS - dt.timedelta(seconds=1)
     Operation.objects.filter(pk=look.pk).update(ended_at=before)
     assert BEGINS_BY_ITSELF in as_alice.get(retire_of(ready)).text
 

@@ -1,4 +1,4 @@
-"""Lists of workspaces: all of them, a team's, the trash, and history."""
+"""Lists of workspaces with their leases: one's own, a team's, and all."""
 
 from __future__ import annotations
 
@@ -13,25 +13,21 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.dashboard import overviews
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import workspace_extend, workspace_keep
 from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm, extension_to
 from provisioner.lib.moments import exact
-from provisioner.lib.sizes import size_text
 from provisioner.lib.spans import span_text
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Chip, Column, Listing, searched
 from provisioner.workspaces.actions.retiring import (
-    workspace_purge,
-    workspace_restore,
     workspace_retire,
 )
 from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
+from provisioner.workspaces.lists import READS, Restore
 from provisioner.workspaces.models import Unsaved, Workspace
 from provisioner.workspaces.queries import (
-    trashed_workspaces_of,
     workspaces_of,
     workspaces_of_team,
     workspaces_visible_to,
@@ -122,33 +118,6 @@ class Keep(Act[Workspace]):
         return f"It is kept without an end, instead of until {exactly}."
 
 
-class Restore(Act[Workspace]):
-    name, label, done = "restore", "Restore", "Being restored"
-    lead = "With their clients and opened files."
-
-    def do(self, row: Workspace, **told: Any) -> Operation:
-        return workspace_restore(by=self.by, workspace=row)
-
-    def says(self, row: Workspace, result: Operation) -> str:
-        return f"It is restored to {row.path}."
-
-
-class Purge(Act[Workspace]):
-    name, label, done = "purge", "Destroy", "Being destroyed"
-    lead = "Nobody can restore them after that. Rescued work stays."
-    is_dangerous = True
-
-    def do(self, row: Workspace, **told: Any) -> Operation:
-        return workspace_purge(by=self.by, workspace=row)
-
-    def says(self, row: Workspace, result: Operation) -> str:
-        if row.state == Workspace.State.PURGING:
-            return "It is being destroyed already."
-        if row.unique_bytes is None:
-            return "It is destroyed for good. Its space was not measured yet."
-        return f"It is destroyed for good, which frees {size_text(row.unique_bytes)}."
-
-
 @dataclass(frozen=True, kw_only=True)
 class LeasedWorkspace:
     """A workspace with the end of its lease."""
@@ -174,14 +143,6 @@ def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace
     ]
 
 
-_READS = (
-    *("name", "remote_name", "client_suffix", "tag", "purpose"),
-    *("state", "status_message"),
-    *("created_at", "expires_at", "keep_reason", "unique_bytes"),
-    *("trashed_at", "purge_at", "retired_at"),
-    *("owner__username", "template__name", "snapshot__change"),
-    *("site__name", "site__title", "site__mount_root", "site__perforce_server__name"),
-)
 COLUMNS = (
     Column("id", "", "workspace.pk", "pk"),
     Column("name", "Name", "workspace.name", "name"),
@@ -243,7 +204,7 @@ ALL_WORKSPACES = Listing[Workspace](
     choosable=workspaces_visible_to,
     usual="-created_at",
     form=WorkspaceFilterForm,
-    reads=_READS,
+    reads=READS,
     dress=_leased,
     acts=(Extend, Keep, Retire, Restore),
     chips=(
@@ -266,7 +227,7 @@ OWN_WORKSPACES = Listing[Workspace](
     usual="-created_at",
     form=OwnWorkspaceFilterForm,
     chips=(_FAILED, _ENDS),
-    reads=_READS,
+    reads=READS,
     dress=_leased,
     acts=(Extend, Retire),
     page_size=25,
@@ -281,7 +242,7 @@ TEAM_WORKSPACES = Listing[Workspace](
     cells="workspaces/_cells.html",
     matching=searched(workspaces_of_team, "name", "owner__username", "template__name"),
     usual="-created_at",
-    reads=_READS,
+    reads=READS,
     dress=_leased,
     quiet_below=10,
 )
@@ -309,54 +270,9 @@ def workspaces_of_person(account: User) -> Listing[Workspace]:
         cells="people/_workspace_cells.html",
         matching=searched(theirs, "name", "template__name"),
         usual="-created_at",
-        reads=_READS,
+        reads=READS,
         dress=_leased,
         acts=(Extend, Keep, Retire),
         quiet_below=10,
         nothing="None.",
     )
-
-
-_AWAY = (
-    Column("id", "", "pk", "pk"),
-    Column("name", "Name", "name", "name"),
-    Column("state", "State", "state", "state"),
-    Column("template", "Snapshot", "template.name", "template__name"),
-    Column("change", "", "snapshot.change"),
-    Column("created_at", "", "created_at"),
-)
-
-TRASH = Listing[Workspace](
-    name="trash",
-    one="workspace",
-    many="workspaces",
-    columns=(
-        *_AWAY,
-        Column("purge_at", "Deleted on", "purge_at", "purge_at", has_gaps=True),
-        Column("unique_bytes", "Space", "unique_bytes", "unique_bytes", has_gaps=True),
-        Column("actions", "Actions", None, is_label_spoken=True),
-    ),
-    cells="workspaces/_trash_cells.html",
-    reads=_READS,
-    matching=searched(trashed_workspaces_of, "name", "template__name"),
-    usual="purge_at",
-    acts=(Restore, Purge),
-    quiet_below=10,
-    nothing="Nothing is in your trash.",
-)
-
-RETIRED_WORKSPACES = Listing[Workspace](
-    name="retired-workspaces",
-    one="workspace",
-    many="workspaces",
-    columns=(
-        *_AWAY,
-        Column("retired_at", "Retired", "retired_at", "retired_at", has_gaps=True),
-    ),
-    cells="workspaces/_retired_cells.html",
-    reads=_READS,
-    matching=searched(overviews.retired_workspaces_of, "name", "template__name"),
-    usual="-retired_at",
-    quiet_below=10,
-    nothing="None of your workspaces has been retired.",
-)

@@ -1,180 +1,18 @@
-"""Examples of workspaces for the schema."""
+"""Examples of leases for the schema."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from drf_spectacular.utils import OpenApiExample
-
-from provisioner.accounts.refusals import OutOfScope
 from provisioner.api.examples import answer, refusal, request_body
 from provisioner.leases.refusals import LeaseTooLong
-from provisioner.lib.limits import CloneLimitReached, Limit
-from provisioner.lib.refusals import NameTaken
-from provisioner.workspaces.refusals import WorkspaceFailed, WorkspaceRetired
+from provisioner.workspaces.api.examples import WORKSPACE
 
-_SERVER = "https://cloneyard.example.com/api/v1"
-_WORKSPACE: dict[str, Any] = {
-    "id": 4711,
-    "name": "ci-main-4711",
-    "state": "ready",
-    "status_code": "",
-    "status_message": "",
-    "owner": "ci",
-    "purpose": "ci",
-    "site": "munich",
-    "template": "main",
-    "template_id": 3,
-    "snapshot": {
-        "id": 88,
-        "name": "c5023.b412",
-        "change": 5023,
-        "withdrawn_at": None,
-        "withdraw_reason": "",
-    },
-    "change": 5023,
-    "verification": {
-        "change": 5023,
-        "files": 182340,
-        "have_digest": "7c1f0e2a9d4b4c51",
-        "client_verified": True,
-        "sentence": "Change 5023 of main with what its build made.",
-    },
-    "path": "/mnt/cloneyard/w-ci-main-4711",
-    "client": "cy-ci-main-4711-w1a2b3c",
-    "client_type": "readonly",
-    "p4port": "ssl:perforce:1666",
-    "p4_user": "ci",
-    "uid": 2001,
-    "gid": 2001,
-    "open_to": "owner",
-    "ownership": {"by": "ontap", "sentence": "ONTAP changed the owner."},
-    "reconcile": None,
-    "created_at": "2026-11-24T09:30:00Z",
-    "ready_at": "2026-11-24T09:30:06Z",
-    "trashed_at": None,
-    "purge_at": None,
-    "retired_at": None,
-    "unique_bytes": None,
-    "used_inodes": None,
-    "max_inodes": None,
-    "start": {
-        "warm": False,
-        "cold_because": None,
-        "seconds_saved": None,
-        "sentence": "It was made when it was asked for.",
-    },
-    "lease": {
-        "ends_at": "2026-11-24T10:30:00Z",
-        "kept_because": "",
-        "maximum_seconds": 86400,
-        "is_extendable": True,
-        "is_over": False,
-        "warns_at": [],
-        "then": "remove",
-        "restorable_until": None,
-        "heartbeat_due_at": "2026-11-24T09:35:06Z",
-        "sentence": "Its lease ends at 10:30.",
-    },
-    "operation": {
-        "id": 9001,
-        "kind": "provision",
-        "state": "succeeded",
-        "steps_total": 9,
-        "steps_done": 9,
-        "current_steps": [],
-    },
-    "links": {
-        "self": f"{_SERVER}/workspaces/4711",
-        "template": f"{_SERVER}/templates/3",
-        "operations": f"{_SERVER}/operations?workspace=4711",
-    },
-}
-_FLUSH: dict[str, Any] = {
-    "name": "flush",
-    "title": "Flush to the change of the snapshot",
-    "state": "running",
-    "attempt": 1,
-    "started_at": "2026-11-24T09:30:02Z",
-    "ended_at": None,
-    "seconds": None,
-    "progress": {"done": 0, "total": 182340, "unit": "files", "text": "flushing"},
-    "wait": None,
-    "error_code": "",
-    "error_message": "",
-    "exit_code": None,
-}
-_CREATING = {
-    **_WORKSPACE,
-    "state": "provisioning",
-    "ready_at": None,
-    "verification": {**_WORKSPACE["verification"], "client_verified": False},
-    "ownership": None,
-    "lease": {**_WORKSPACE["lease"], "heartbeat_due_at": None},
-    "operation": {
-        "id": 9001,
-        "kind": "provision",
-        "state": "running",
-        "steps_total": 9,
-        "steps_done": 6,
-        "current_steps": [_FLUSH],
-    },
-}
 _EXTENDED = {
-    **_WORKSPACE,
-    "lease": {**_WORKSPACE["lease"], "ends_at": "2026-11-24T13:00:00Z"},
+    **WORKSPACE,
+    "lease": {**WORKSPACE["lease"], "ends_at": "2026-11-24T13:00:00Z"},
 }
-_RETIRING = {
-    **_WORKSPACE,
-    "state": "retiring",
-    "lease": {**_WORKSPACE["lease"], "ends_at": None, "heartbeat_due_at": None},
-    "operation": {
-        "id": 9002,
-        "kind": "retire",
-        "state": "running",
-        "steps_total": 5,
-        "steps_done": 0,
-        "current_steps": [],
-    },
-}
-
-CREATE: list[OpenApiExample] = [
-    request_body(
-        "For a CI job",
-        {"template": "main", "purpose": "ci", "lease": 3600, "heartbeat_seconds": 300},
-    ),
-    request_body("For a developer", {"template": "main"}),
-    answer("Ready", _WORKSPACE, status=201),
-    answer("Still being made", _CREATING, status=202),
-    refusal("Another token", OutOfScope(what="the purpose “development”")),
-    refusal("Name taken", NameTaken(name="ci-main-4711")),
-    refusal(
-        "It failed",
-        WorkspaceFailed(
-            name="ci-main-4711", reason="The aggregate is full.", workspace=4711
-        ),
-    ),
-    refusal(
-        "A limit is reached",
-        CloneLimitReached(
-            (limit := Limit("clone_limit", subject="main", used=500, allowed=500)),
-            [limit],
-        ),
-    ),
-]
-POLL = [
-    answer("Ready", _WORKSPACE),
-    answer("Still being made", _CREATING),
-    answer("Too many wait: ask again", _CREATING, status=202),
-]
-LIST = [answer("Yours", _WORKSPACE)]
 EXTEND = [
     request_body("Four hours from now", {"seconds": 14400}),
     request_body("As far as is usual", {}),
     answer("Extended", _EXTENDED),
     refusal("Too long", LeaseTooLong(asked="1 Dec 09:00", latest="25 Nov 09:00")),
-]
-RETIRE = [
-    answer("Begun", _RETIRING, status=202),
-    refusal("Gone", WorkspaceRetired(name="ci-main-4711", workspace=4711)),
 ]

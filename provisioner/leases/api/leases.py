@@ -28,9 +28,9 @@ from provisioner.leases.actions.policies import (
     lease_policy_save,
 )
 from provisioner.leases.api import examples, shapes
-from provisioner.leases.api.workspaces import WorkspaceSerializer
 from provisioner.leases.models import LeasePolicy
 from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.models import Workspace
 
 

@@ -7,10 +7,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from provisioner.api.fields import Flag, IdOrName, Number, Text, WorkedOutOnce
+from provisioner.api.fields import Flag, IdOrName, Number, Text
 from provisioner.leases.actions.leases import LONGEST_REASON, LONGEST_SECONDS
 from provisioner.leases.actions.policies import MOST_WARNINGS
 from provisioner.leases.models import LeasePolicy
+from provisioner.workspaces.api.shapes import LeaseSerializer
 from provisioner.workspaces.models import Workspace
 
 
@@ -19,42 +20,6 @@ class Seconds(Number):
 
     def __init__(self, *, min_value: int = 1, **kwargs: Any) -> None:
         super().__init__(min_value=min_value, max_value=LONGEST_SECONDS, **kwargs)
-
-
-class WarningSerializer(WorkedOutOnce):
-    at = serializers.DateTimeField()
-    seconds_before = serializers.IntegerField()
-
-
-class LeaseSerializer(WorkedOutOnce):
-    """When and how a workspace ends, as of now: the dates of its page and its mails."""
-
-    ends_at = serializers.DateTimeField(
-        allow_null=True, help_text="Null: its lease does not end, or none runs."
-    )
-    kept_because = serializers.CharField(
-        help_text="Why it is kept without an end, “” where it is not."
-    )
-    maximum_seconds = serializers.IntegerField(
-        allow_null=True, help_text="How far from now it can reach; null: any time."
-    )
-    is_extendable = serializers.BooleanField()
-    is_over = serializers.BooleanField(help_text="It has ended and is not retired yet.")
-    warns_at = WarningSerializer(many=True, help_text="Mails still to come.")
-    then = serializers.ChoiceField(
-        choices=[
-            ("trash", "It goes to the trash."),
-            ("remove", "It is removed for good."),
-        ]
-    )
-    restorable_until = serializers.DateTimeField(
-        allow_null=True, help_text="Until when the trash keeps it."
-    )
-    heartbeat_due_at = serializers.DateTimeField(
-        allow_null=True,
-        help_text="When it ends without another heartbeat; null: none is waited for.",
-    )
-    sentence = serializers.CharField(help_text="All of it for people.")
 
 
 class LeaseExtendSerializer(serializers.Serializer[Any]):

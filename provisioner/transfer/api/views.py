@@ -12,7 +12,6 @@ from rest_framework.reverse import reverse
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.api.waiting import WaitQuery, ask_again_unless
-from provisioner.leases.api.workspaces import WorkspaceSerializer
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.api.shapes import (
     TransferRequestSerializer,
@@ -20,6 +19,7 @@ from provisioner.transfer.api.shapes import (
 )
 from provisioner.transfer.queries import transfer_of
 from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 

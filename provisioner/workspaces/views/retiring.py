@@ -1,17 +1,112 @@
-"""Bringing a workspace back, and going on with one that failed."""
+"""Retiring a workspace, restoring and purging it, and retrying one that failed."""
 
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+from django.views.decorators.vary import vary_on_headers
 
 from provisioner.lib.refusals import ActionRefused
-from provisioner.web.http import WebRequest
+from provisioner.web.forms import AskingForm
+from provisioner.web.http import WebRequest, posted
+from provisioner.web.lists.answers import list_answer
 from provisioner.workspaces.actions import retiring
-from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.ending_pages import (
+    purge_steps,
+    retire_steps,
+    why_not_retired,
+)
+from provisioner.workspaces.forms import WorkspaceRetireForm
+from provisioner.workspaces.lists import RETIRED_WORKSPACES, TRASH
+from provisioner.workspaces.queries import trash_seconds_of, workspaces_visible_to
+from provisioner.workspaces.unsubmitted import find_unsubmitted_work
 from provisioner.workspaces.views.guards import for_changing
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+@for_changing
+def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask before a workspace is taken back; unsubmitted work needs a choice.
+
+    To htmx: what was found, and the choices.
+    """
+    work = find_unsubmitted_work(request.user, pk=pk)
+    if work is None:
+        raise Http404
+    workspace = work.workspace
+    form = WorkspaceRetireForm(
+        posted(request),
+        has_unsubmitted=bool(work.found),
+        can_be_rescued=work.can_be_rescued,
+    )
+    if form.is_valid():
+        try:
+            retiring.workspace_retire(
+                by=request.user, workspace=workspace, unsaved=form.choice()
+            )
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    is_part = request.htmx and not form.is_bound
+    return render(
+        request,
+        "workspaces/_retire.html" if is_part else "workspaces/retire.html",
+        {
+            "form": form,
+            "unsubmitted": work,
+            "workspace": workspace,
+            "is_update": is_part,
+            "why_not": why_not_retired(workspace),
+            "steps": retire_steps(
+                work,
+                has_choice="unsaved" in form.fields,
+                trash_seconds=trash_seconds_of(workspace),
+            ),
+        },
+        status=form.http_code,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_changing
+def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
+    """Ask before what is in the trash is destroyed for good."""
+    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+    form = AskingForm(posted(request))
+    if form.is_valid():
+        try:
+            retiring.workspace_purge(by=request.user, workspace=workspace)
+        except ActionRefused as refusal:
+            form.refuse(refusal)
+        else:
+            return redirect("workspace-detail", workspace.pk)
+    return render(
+        request,
+        "workspaces/purge.html",
+        {"form": form, "workspace": workspace, "steps": purge_steps(workspace)},
+        status=form.http_code,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workspace_trash(request: WebRequest) -> HttpResponseBase:
+    """Show what I could bring back, and until when; bring back or destroy many."""
+    return list_answer(request, TRASH, "workspaces/trash.html")
+
+
+@require_safe
+def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
+    """Show the workspaces I had."""
+    return list_answer(request, RETIRED_WORKSPACES, "workspaces/retired.html")
 
 
 @require_POST

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from django.utils.html import format_html
 
-from provisioner.dashboard.overviews import WorkspaceOverview
 from provisioner.lib.times import duration_text
 from provisioner.web.templatetags.cloneyard import ago, size
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.unsubmitted import UnsubmittedWork
 
 State = Workspace.State
 
@@ -27,18 +27,18 @@ def why_not_retired(workspace: Workspace) -> str:
 
 
 def retire_steps(
-    overview: WorkspaceOverview, *, has_choice: bool, trash_seconds: int
+    work: UnsubmittedWork, *, has_choice: bool, trash_seconds: int
 ) -> Iterator[str]:
     """Yield what retiring a workspace does.
 
     With a choice, its unsubmitted work was found before.
     """
-    workspace = overview.workspace
+    workspace = work.workspace
     if workspace.state == State.PROVISIONING:
         yield "Provisioning stops."
     if workspace.client_name:
         if not has_choice:
-            again = " again" if overview.checked_at else ""
+            again = " again" if work.checked_at else ""
             yield (
                 f"Unsubmitted work is checked for{again}. If there is any, nothing is "
                 "touched and you get the list."
@@ -61,9 +61,8 @@ def retire_steps(
         yield "Nothing is rescued: a build-only workspace has no client."
 
 
-def purge_steps(overview: WorkspaceOverview) -> Iterator[str]:
+def purge_steps(workspace: Workspace) -> Iterator[str]:
     """Yield what destroying a workspace in the trash does."""
-    workspace = overview.workspace
     yield format_html(
         "The clone <code>{}</code> is destroyed with everything in it. "
         "Nobody can restore it after that.",
@@ -76,5 +75,5 @@ def purge_steps(overview: WorkspaceOverview) -> Iterator[str]:
             "{} become free: what it does not share with its template, measured {}.",
             *(size(workspace.unique_bytes), ago(workspace.measured_at)),
         )
-    if overview.rescue:
+    if workspace.rescues.with_work().exists():
         yield "Rescued work stays where it is."

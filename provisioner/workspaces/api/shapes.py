@@ -1,4 +1,4 @@
-"""Shapes that go out and come in; no decisions, and nothing is saved here."""
+"""Workspaces as the API shows them, and what may be asked about them."""
 
 from __future__ import annotations
 
@@ -9,35 +9,49 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from provisioner.api.fields import (
-    Flag,
-    IdOrName,
-    Name,
-    Number,
-    Text,
-    WorkedOutOnce,
-)
+from provisioner.api.fields import WorkedOutOnce
 from provisioner.api.waiting import WaitQuery
 from provisioner.catalog.api.shapes import SnapshotReferenceSerializer
-from provisioner.catalog.models import Template
 from provisioner.engine.api.shapes import OperationSummarySerializer
-from provisioner.leases import queries
-from provisioner.leases.actions import heartbeats
-from provisioner.leases.api.shapes import LeaseSerializer, Seconds
-from provisioner.lib.names import LONGEST_NAME
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Unsaved, Workspace
-
-# --- what goes wrong
-
-
-# --- templates and snapshots
+from provisioner.workspaces.queries import deadline_of
 
 
-# --- operations
+class WarningSerializer(WorkedOutOnce):
+    at = serializers.DateTimeField()
+    seconds_before = serializers.IntegerField()
 
 
-# --- workspaces
+class LeaseSerializer(WorkedOutOnce):
+    """When and how a workspace ends, as of now: the dates of its page and its mails."""
+
+    ends_at = serializers.DateTimeField(
+        allow_null=True, help_text="Null: its lease does not end, or none runs."
+    )
+    kept_because = serializers.CharField(
+        help_text="Why it is kept without an end, “” where it is not."
+    )
+    maximum_seconds = serializers.IntegerField(
+        allow_null=True, help_text="How far from now it can reach; null: any time."
+    )
+    is_extendable = serializers.BooleanField()
+    is_over = serializers.BooleanField(help_text="It has ended and is not retired yet.")
+    warns_at = WarningSerializer(many=True, help_text="Mails still to come.")
+    then = serializers.ChoiceField(
+        choices=[
+            ("trash", "It goes to the trash."),
+            ("remove", "It is removed for good."),
+        ]
+    )
+    restorable_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until when the trash keeps it."
+    )
+    heartbeat_due_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When it ends without another heartbeat; null: none is waited for.",
+    )
+    sentence = serializers.CharField(help_text="All of it for people.")
 
 
 class WorkspaceLinks(TypedDict):
@@ -163,11 +177,8 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
 
     @extend_schema_field(LeaseSerializer)
     def get_lease(self, workspace: Workspace) -> Any:
-        # Read once for a whole list: all its serializers share the context.
-        policies = self.context.get("policies") or queries.saved_policies()
-        self.context["policies"] = policies
-        policy = policies.of_workspace(workspace)
-        deadline = queries.deadline_of(workspace, policy, timezone.now())
+        # All serializers of a list share the context, and what is read is kept in it.
+        deadline = deadline_of(workspace, now=timezone.now(), known=self.context)
         return LeaseSerializer(deadline).data
 
     @extend_schema_field(OperationSummarySerializer(allow_null=True))
@@ -204,40 +215,6 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             ),
             "operations": f"{workspaces}?workspace={workspace.pk}",
         }
-
-
-class WorkspaceCreateSerializer(WorkedOutOnce):
-    template = IdOrName(help_text="Its id or its name.")
-    site = Text(
-        max_length=LONGEST_NAME,
-        required=False,
-        help_text="Needed where several sites have a template of that name.",
-    )
-    name = Name(required=False, help_text="Made up if not given.")
-    purpose = serializers.ChoiceField(
-        choices=Workspace.Purpose.choices, default=Workspace.Purpose.DEVELOPMENT
-    )
-    snapshot = IdOrName(
-        required=False, help_text="Its id or its name; the newest if not given."
-    )
-    quality = serializers.ChoiceField(
-        choices=Template.WantedQuality.choices,
-        required=False,
-        help_text="The newest snapshot with at least this quality; instead of one.",
-    )
-    reconcile = Flag(
-        default=False, help_text="Compare all files with the depot before it is ready."
-    )
-    lease = Seconds(
-        required=False, help_text="Seconds until it is retired; the usual if not given."
-    )
-    heartbeat_seconds = Number(
-        required=False,
-        min_value=heartbeats.SHORTEST_SECONDS,
-        max_value=heartbeats.LONGEST_SECONDS,
-        help_text="Its lease ends early if it gets no heartbeat for so long, counted "
-        "from when it is ready, or has failed.",
-    )
 
 
 class WorkspaceRetireQuery(WaitQuery):

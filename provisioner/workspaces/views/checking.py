@@ -1,4 +1,4 @@
-"""Looking for what is not submitted in a workspace, from the pages that ask for it."""
+"""Checking a workspace for unsubmitted work, from the pages that show it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect
 
-from provisioner.dashboard import overviews
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest
 from provisioner.workspaces.actions import checking
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.unsubmitted import find_unsubmitted_work
 from provisioner.workspaces.views.guards import for_changing
 
 # The pages that show what was found, by what is to be done with it.
@@ -25,16 +25,16 @@ SHOWN_AT = {"transfer": "workspace-transfer", "retire": "workspace-retire"}
 @vary_on_headers("HX-Request")
 @for_changing
 def workspace_check(request: WebRequest, pk: int) -> HttpResponse:
-    """Have a workspace looked at; to htmx, show how far that is or what was found."""
+    """Start a check; to htmx, show its progress or what it found."""
     if request.method == "POST":
         return _begun(request, pk)
-    overview = overviews.find_workspace_overview(request.user, pk=pk)
-    if overview is None:
+    work = find_unsubmitted_work(request.user, pk=pk)
+    if work is None:
         raise Http404
     if not request.htmx:
-        return redirect(reverse("workspace-detail", args=[pk]) + "#unsaved")
-    context = {"overview": overview, "workspace": overview.workspace, "is_update": True}
-    return render(request, "workspaces/_unsaved.html", context)
+        return redirect(reverse("workspace-detail", args=[pk]) + "#unsubmitted")
+    context = {"unsubmitted": work, "workspace": work.workspace, "is_update": True}
+    return render(request, "workspaces/_unsubmitted.html", context)
 
 
 def _begun(request: WebRequest, pk: int) -> HttpResponse:

@@ -15,7 +15,6 @@ from provisioner.accounts import permissions
 from provisioner.api.fields import Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
-from provisioner.leases.api.workspaces import WorkspaceSerializer
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.actions.sharing import (
@@ -23,6 +22,7 @@ from provisioner.workspaces.actions.sharing import (
     workspace_share,
     workspace_unshare,
 )
+from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 

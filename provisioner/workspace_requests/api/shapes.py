@@ -1,0 +1,46 @@
+"""What a script asks for when it asks for a workspace."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from provisioner.api.fields import Flag, IdOrName, Name, Number, Text, WorkedOutOnce
+from provisioner.catalog.models import Template
+from provisioner.leases.actions import heartbeats
+from provisioner.leases.api.shapes import Seconds
+from provisioner.lib.names import LONGEST_NAME
+from provisioner.workspaces.models import Workspace
+
+
+class WorkspaceCreateSerializer(WorkedOutOnce):
+    template = IdOrName(help_text="Its id or its name.")
+    site = Text(
+        max_length=LONGEST_NAME,
+        required=False,
+        help_text="Needed where several sites have a template of that name.",
+    )
+    name = Name(required=False, help_text="Made up if not given.")
+    purpose = serializers.ChoiceField(
+        choices=Workspace.Purpose.choices, default=Workspace.Purpose.DEVELOPMENT
+    )
+    snapshot = IdOrName(
+        required=False, help_text="Its id or its name; the newest if not given."
+    )
+    quality = serializers.ChoiceField(
+        choices=Template.WantedQuality.choices,
+        required=False,
+        help_text="The newest snapshot with at least this quality; instead of one.",
+    )
+    reconcile = Flag(
+        default=False, help_text="Compare all files with the depot before it is ready."
+    )
+    lease = Seconds(
+        required=False, help_text="Seconds until it is retired; the usual if not given."
+    )
+    heartbeat_seconds = Number(
+        required=False,
+        min_value=heartbeats.SHORTEST_SECONDS,
+        max_value=heartbeats.LONGEST_SECONDS,
+        help_text="Its lease ends early if it gets no heartbeat for so long, counted "
+        "from when it is ready, or has failed.",
+    )

@@ -1,0 +1,119 @@
+"""Asking for a workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from provisioner.api.http import request_key
+from provisioner.api.schema import REPLAYED, REQUEST_KEY, described
+from provisioner.api.viewsets import chosen
+from provisioner.api.waiting import WaitQuery
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import templates_to_choose_from
+from provisioner.workspace_requests.actions import workspace_create
+from provisioner.workspace_requests.api import examples
+from provisioner.workspace_requests.api.shapes import WorkspaceCreateSerializer
+from provisioner.workspace_requests.requests import WorkspaceRequest
+from provisioner.workspaces import queries as workspace_queries
+from provisioner.workspaces.api.shapes import WorkspaceSerializer
+from provisioner.workspaces.api.workspaces import WorkspaceLifeViewSet
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.refusals import WorkspaceFailed, WorkspaceRetired
+
+
+class WorkspaceViewSet(WorkspaceLifeViewSet):
+    """Workspaces: yours, or everybody's for administrators."""
+
+    makes_workspaces = "create"
+
+    @described(
+        "Ask for a workspace",
+        "With `wait` the answer is held until the workspace has settled: 201 when it "
+        "is ready, 202 while it is still being made, 409 `workspace_failed` where it "
+        "could not be. One that lies ready in a warm pool is handed out at once; "
+        "`start` says whether, and if not, why. A request repeated with its key "
+        "answers with the same workspace as it is then; `Idempotency-Replayed` says "
+        "so.",
+        body=WorkspaceCreateSerializer,
+        ok=WorkspaceSerializer,
+        status=202,
+        also={201: WorkspaceSerializer},
+        refused=[403, 409],
+        parameters=[WaitQuery, REQUEST_KEY, REPLAYED],
+        examples=examples.CREATE,
+    )
+    def create(self, request: Request) -> Response:
+        seconds = self.read_query(WaitQuery)["wait"]
+        asked = self.read_body(WorkspaceCreateSerializer)
+        template = self._template(asked)
+        asked_for = WorkspaceRequest(
+            by=self.user,
+            template=template,
+            snapshot=self._snapshot(asked, template=template),
+            quality=asked.get("quality", ""),
+            name=asked.get("name", ""),
+            purpose=asked["purpose"],
+            wants_reconcile=asked["reconcile"],
+            lease_seconds=asked.get("lease"),
+            heartbeat_seconds=asked.get("heartbeat_seconds"),
+            request_key=request_key(request),
+        )
+        return self._made(workspace_create(asked_for), seconds=seconds)
+
+    def _made(self, workspace: Workspace, *, seconds: int) -> Response:
+        """Answer with a workspace that can be worked in, or is still being made.
+
+        Raises: WorkspaceFailed, WorkspaceRetired.
+        """
+        is_repeated = workspace.was_asked_for_before
+        if not is_repeated and (workspace.is_warm or not seconds):
+            return self._at_hand(workspace)
+        answer = self.settled(workspace.pk, seconds=seconds, status=202)
+        state = answer.data["state"]
+        if state == Workspace.State.FAILED:
+            raise WorkspaceFailed(
+                name=workspace.name,
+                reason=answer.data["status_message"],
+                workspace=workspace.pk,
+            )
+        if state in workspace_queries.GONE:
+            raise WorkspaceRetired(name=workspace.name, workspace=workspace.pk)
+        if state == Workspace.State.READY:
+            answer.status_code = 201
+        if is_repeated:
+            answer["Idempotency-Replayed"] = "true"
+        return answer
+
+    def _at_hand(self, workspace: Workspace) -> Response:
+        """Answer with what was got, or begun, just now: all around it is at hand."""
+        workspace_queries.read_newest_operation(workspace)
+        where = reverse("api:workspace-detail", [workspace.pk], request=self.request)
+        body = self.get_serializer(workspace).data
+        status = 202 if workspace.is_moving else 201
+        return Response(body, status=status, headers={"Location": where})
+
+    def _template(self, asked: dict[str, Any]) -> Template:
+        templates = templates_to_choose_from(self.user)
+        if "site" in asked:
+            templates = templates.filter(site__name=asked["site"])
+        return chosen(
+            templates,
+            word="template",
+            id_or_name=asked["template"],
+            hint="Say at which site.",
+        )
+
+    def _snapshot(
+        self, asked: dict[str, Any], *, template: Template
+    ) -> Snapshot | None:
+        if "snapshot" not in asked:
+            return None
+        return chosen(
+            template.snapshots.all(),
+            word=f"snapshot of {template.name}",
+            id_or_name=asked["snapshot"],
+        )

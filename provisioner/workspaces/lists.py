@@ -1,0 +1,95 @@
+"""Lists of workspaces that were retired: the trash, and history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.engine.models import Operation
+from provisioner.lib.sizes import size_text
+from provisioner.web.lists.acts import Act
+from provisioner.web.lists.listing import Column, Listing, searched
+from provisioner.workspaces.actions.retiring import workspace_purge, workspace_restore
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import retired_workspaces_of, trashed_workspaces_of
+
+READS = (
+    *("name", "remote_name", "client_suffix", "tag", "purpose"),
+    *("state", "status_message"),
+    *("created_at", "expires_at", "keep_reason", "unique_bytes"),
+    *("trashed_at", "purge_at", "retired_at"),
+    *("owner__username", "template__name", "snapshot__change"),
+    *("site__name", "site__title", "site__mount_root", "site__perforce_server__name"),
+)
+"""The columns that lists of workspaces read."""
+
+
+class Restore(Act[Workspace]):
+    name, label, done = "restore", "Restore", "Being restored"
+    lead = "With their clients and opened files."
+
+    def do(self, row: Workspace, **told: Any) -> Operation:
+        return workspace_restore(by=self.by, workspace=row)
+
+    def says(self, row: Workspace, result: Operation) -> str:
+        return f"It is restored to {row.path}."
+
+
+class Purge(Act[Workspace]):
+    name, label, done = "purge", "Destroy", "Being destroyed"
+    lead = "Nobody can restore them after that. Rescued work stays."
+    is_dangerous = True
+
+    def do(self, row: Workspace, **told: Any) -> Operation:
+        return workspace_purge(by=self.by, workspace=row)
+
+    def says(self, row: Workspace, result: Operation) -> str:
+        if row.state == Workspace.State.PURGING:
+            return "It is being destroyed already."
+        if row.unique_bytes is None:
+            return "It is destroyed for good. Its space was not measured yet."
+        return f"It is destroyed for good, which frees {size_text(row.unique_bytes)}."
+
+
+_AWAY = (
+    Column("id", "", "pk", "pk"),
+    Column("name", "Name", "name", "name"),
+    Column("state", "State", "state", "state"),
+    Column("template", "Snapshot", "template.name", "template__name"),
+    Column("change", "", "snapshot.change"),
+    Column("created_at", "", "created_at"),
+)
+
+TRASH = Listing[Workspace](
+    name="trash",
+    one="workspace",
+    many="workspaces",
+    columns=(
+        *_AWAY,
+        Column("purge_at", "Deleted on", "purge_at", "purge_at", has_gaps=True),
+        Column("unique_bytes", "Space", "unique_bytes", "unique_bytes", has_gaps=True),
+        Column("actions", "Actions", None, is_label_spoken=True),
+    ),
+    cells="workspaces/_trash_cells.html",
+    reads=READS,
+    matching=searched(trashed_workspaces_of, "name", "template__name"),
+    usual="purge_at",
+    acts=(Restore, Purge),
+    quiet_below=10,
+    nothing="Nothing is in your trash.",
+)
+
+RETIRED_WORKSPACES = Listing[Workspace](
+    name="retired-workspaces",
+    one="workspace",
+    many="workspaces",
+    columns=(
+        *_AWAY,
+        Column("retired_at", "Retired", "retired_at", "retired_at", has_gaps=True),
+    ),
+    cells="workspaces/_retired_cells.html",
+    reads=READS,
+    matching=searched(retired_workspaces_of, "name", "template__name"),
+    usual="-retired_at",
+    quiet_below=10,
+    nothing="None of your workspaces has been retired.",
+)
