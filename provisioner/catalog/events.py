@@ -6,3 +6,6 @@ from django.dispatch import Signal
 
 before_building = Signal()
 """A build of a template is about to begin (template): receivers may raise a refusal."""
+
+asks_usual_seconds = Signal()
+"""How long workspaces take to be ready (templates): receivers return seconds by id."""

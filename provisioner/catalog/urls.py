@@ -15,8 +15,29 @@ from provisioner.catalog.views import (
     snapshots,
     templates,
 )
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Templates",
+        section=Section.TEMPLATES,
+        url_name="template-list",
+        covers=("template-", "snapshot-"),
+        rank=10,
+    ),
+    Place(
+        title="Refreshes",
+        section=Section.TEMPLATES,
+        url_name="refresh-list",
+        covers=("refresh-",),
+        rank=20,
+        is_for=administrators,
+    ),
+)
 
 urlpatterns: list[URLPattern] = [
+    path("templates/", templates.template_list, name="template-list"),
+    path("refreshes/", refresh.refresh_list, name="refresh-list"),
     path("templates/new/", templates.template_create, name="template-create"),
     path("templates/<int:pk>/", templates.template_detail, name="template-detail"),
     path("templates/<int:pk>/edit/", templates.template_edit, name="template-edit"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
+from provisioner.sites.actions.pausing import LONGEST_REASON
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.web.forms import LinesField, Refusable
 
@@ -145,3 +146,13 @@ class PerforceServerForm(Refusable, _OfServer):
         super().__init__(data, instance=instance)
         if instance is not None:
             del self.fields["name"]
+
+
+class PauseForm(forms.Form):
+    """Why a Perforce server is paused."""
+
+    reason = forms.CharField(
+        max_length=LONGEST_REASON,
+        label="Reason for pausing",
+        help_text="People whose work waits read it.",
+    )

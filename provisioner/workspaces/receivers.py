@@ -1,19 +1,23 @@
-"""What workspaces say of their snapshots, and of events that people may read."""
+"""What workspaces say of templates, snapshots and events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db.models import Q, QuerySet, Window
 from django.db.models.functions import RowNumber
+from django.dispatch import receiver
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.queries import register_visible
 from provisioner.catalog.dependents import Dependent, register_dependent
+from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import register_need
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.ready_times import usual_seconds
 
 
 class Clones:
@@ -38,6 +42,12 @@ class Clones:
 def _clones_of(template: Template) -> QuerySet[Workspace]:
     there = Workspace.objects.filter(template=template).order_by("name")
     return there.exclude(state=Workspace.State.RETIRED)
+
+
+@receiver(asks_usual_seconds)
+def seconds_to_ready(templates: list[Template], **kwargs: Any) -> dict[int, float]:
+    """Return how long the workspaces of templates usually take to be ready, by id."""
+    return usual_seconds(templates)
 
 
 def _events_visible_to(user: User) -> Q:

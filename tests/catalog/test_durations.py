@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from provisioner.accounts.models import User
 from provisioner.catalog.durations import BUILDS_PLOTTED, durations_of
 from provisioner.catalog.models import Template, TemplateOperation
-from provisioner.dashboard.templatetags.plots import plot_of
+from provisioner.catalog.templatetags.plots import plot_of
 from provisioner.engine.models import Operation, Step
 
 DAY = dt.timedelta(days=1)

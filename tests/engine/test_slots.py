@@ -22,7 +22,6 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.freshness import pauses_of, refresh_state_of
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.sweeps.watch import sweep_watch
-from provisioner.dashboard.slots_overview import slots_for
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
@@ -36,6 +35,7 @@ from provisioner.sites.actions.pausing import (
     perforce_server_resume,
 )
 from provisioner.sites.models import PerforceServer
+from provisioner.sites.slots_overview import slots_for
 from provisioner.workspaces.actions.retiring import workspace_retire
 from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 from tests.support.queued_steps import ask_to_flush, limit, queue

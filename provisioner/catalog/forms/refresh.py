@@ -9,7 +9,6 @@ from django import forms
 from provisioner.catalog.models import RefreshPolicy
 from provisioner.catalog.refresh_policy import Policy
 from provisioner.lib.spans import span_text
-from provisioner.sites.actions.pausing import LONGEST_REASON
 from provisioner.sites.models import PerforceServer
 from provisioner.web.forms import AskingForm, SpanField
 
@@ -79,13 +78,3 @@ class RefreshPauseForm(AskingForm):
         required=False, queryset=PerforceServer.objects.order_by("name")
     )
     do = forms.ChoiceField(choices=[(word, word) for word in ("pause", "resume")])
-
-
-class ReasonForm(forms.Form):
-    """Why a Perforce server is paused."""
-
-    reason = forms.CharField(
-        max_length=LONGEST_REASON,
-        label="Reason for pausing",
-        help_text="People whose work waits read it.",
-    )

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
 )
 
-from provisioner.catalog import freshness
+from provisioner.catalog import freshness, refresh_overview
 from provisioner.catalog.actions import refresh
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.forms.refresh import RefreshPauseForm, RefreshPolicyForm
+from provisioner.catalog.lists import REFRESHES
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_answer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@administrators_only
+def refresh_list(request: WebRequest) -> HttpResponseBase:
+    """Show what refreshes which template, and what stops that; pause many."""
+    context = {"refreshes": refresh_overview.refreshes_now()}
+    return list_answer(request, REFRESHES, "catalog/refreshes.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import (
     require_http_methods,
@@ -22,11 +23,19 @@ from provisioner.catalog.forms.templates import (
     TemplateCreateForm,
     TemplateDefinitionForm,
 )
+from provisioner.catalog.lists import TEMPLATES
 from provisioner.catalog.overviews import find_template_overview
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.catalog.template_page import TemplatePage
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.web.lists.answers import list_answer
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def template_list(request: WebRequest) -> HttpResponseBase:
+    """Show all templates and what each would give now; administrators build many."""
+    return list_answer(request, TEMPLATES, "catalog/list.html")
 
 
 @require_safe

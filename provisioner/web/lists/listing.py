@@ -102,7 +102,7 @@ class Listing(Generic[Row]):
     `key` is the field that names them in forms. Filters appear from `quiet_below` rows
     on. Lists with `is_cards` have no headings. `is_read_whole` means that no index
     helps to find a page, so rows are counted while they are read. `chips` are filters
-    at one click.
+    at one click. `more_acts` are those that features above add.
     """
 
     name: str
@@ -116,6 +116,7 @@ class Listing(Generic[Row]):
     reads: tuple[str, ...] = ()
     dress: Callable[[User, list[Row]], Sequence[Any]] | None = None
     acts: tuple[type[Act[Row]], ...] = ()
+    more_acts: list[type[Act[Row]]] = field(default_factory=list)
     chips: tuple[Chip, ...] = ()
     choosable: Callable[[User], QuerySet[Row]] | None = None
     key: str = "pk"
@@ -222,7 +223,11 @@ class Look(Generic[Row]):
         self.rows = listing.ordered(
             listing.matching(self.user, **self.criteria), self.sort
         )
-        self.acts = [act for act in listing.acts if act.is_offered_to(self.user)]
+        self.acts = [
+            act
+            for act in (*listing.acts, *listing.more_acts)
+            if act.is_offered_to(self.user)
+        ]
         self.error = ""
         self._number = query.get("page")
         self._choose = request.GET.get("choose")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from provisioner.catalog.actions.refresh import refresh_pause
-from provisioner.catalog.forms.refresh import ReasonForm
-from provisioner.dashboard.slots_overview import server_lines, servers_matching
 from provisioner.engine.models import Governor
 from provisioner.sites.actions.pausing import (
     perforce_server_pause,
     perforce_server_resume,
 )
+from provisioner.sites.forms import PauseForm
 from provisioner.sites.models import PerforceServer
+from provisioner.sites.slots_overview import server_lines, servers_matching
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
 
@@ -23,7 +22,7 @@ class Pause(Act[PerforceServer]):
         "Running steps finish. No other step that uses them begins, "
         "and their templates are not refreshed."
     )
-    form = ReasonForm
+    form = PauseForm
     rehearsed: ClassVar = {"reason": "…"}
 
     def do(self, row: PerforceServer, **told: Any) -> Governor:
@@ -42,29 +41,6 @@ class Resume(Act[PerforceServer]):
 
     def says(self, row: PerforceServer, result: bool) -> str:
         return "Resumed." if result else "It is not paused. Nothing changes."
-
-
-class PauseRefresh(Act[PerforceServer]):
-    name, label, done = "pause-refresh", "Pause refresh", "Paused"
-    asks = "Pause the refresh by"
-    lead = "They are not asked for new changes. Running builds continue."
-    is_paused = True
-
-    def do(self, row: PerforceServer, **told: Any) -> None:
-        refresh_pause(by=self.by, server=row, is_paused=self.is_paused)
-
-    def says(self, row: PerforceServer, result: None) -> str:
-        return "None of its templates is refreshed until it is resumed."
-
-
-class ResumeRefresh(PauseRefresh):
-    name, label, done = "resume-refresh", "Resume refresh", "Resumed"
-    asks = "Resume the refresh by"
-    lead = "Changes submitted meanwhile are built by the policies of templates."
-    is_paused = False
-
-    def says(self, row: PerforceServer, result: None) -> str:
-        return "It is asked for new changes again."
 
 
 PERFORCE_SERVERS = Listing[PerforceServer](
@@ -88,10 +64,10 @@ PERFORCE_SERVERS = Listing[PerforceServer](
         ),
         Column("polled_at", "Polled", lambda row: row.watch and row.watch.polled_at),
     ),
-    cells="dashboard/perforce_servers/_cells.html",
+    cells="sites/perforce_servers/_cells.html",
     matching=servers_matching,
     usual="name",
     dress=lambda user, some: server_lines(some),
-    acts=(Pause, Resume, PauseRefresh, ResumeRefresh),
+    acts=(Pause, Resume),
     quiet_below=10,
 )

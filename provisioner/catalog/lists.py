@@ -11,16 +11,18 @@ from django.db.models import QuerySet
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog import freshness, refresh_policy
-from provisioner.catalog.actions.refresh import template_refresh_pause
+from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.forms.filters import TemplateFilterForm
 from provisioner.catalog.freshness import Freshness
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import is_archived, templates_visible_to
 from provisioner.engine.models import Operation
+from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
+from provisioner.sites.models import PerforceServer
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing, searched
-from provisioner.workspaces.ready_times import usual_seconds
 
 
 class ManagersAct(Act[Template]):
@@ -63,6 +65,32 @@ class ResumeRefresh(PauseRefresh):
         return template_refresh_pause(by=self.by, template=row, is_paused=False)
 
 
+class PauseServerRefresh(Act[PerforceServer]):
+    name, label, done = "pause-refresh", "Pause refresh", "Paused"
+    asks = "Pause the refresh by"
+    lead = "They are not asked for new changes. Running builds continue."
+    is_paused = True
+
+    def do(self, row: PerforceServer, **told: Any) -> None:
+        refresh_pause(by=self.by, server=row, is_paused=self.is_paused)
+
+    def says(self, row: PerforceServer, result: None) -> str:
+        return "None of its templates is refreshed until it is resumed."
+
+
+class ResumeServerRefresh(PauseServerRefresh):
+    name, label, done = "resume-refresh", "Resume refresh", "Resumed"
+    asks = "Resume the refresh by"
+    lead = "Changes submitted meanwhile are built by the policies of templates."
+    is_paused = False
+
+    def says(self, row: PerforceServer, result: None) -> str:
+        return "It is asked for new changes again."
+
+
+PERFORCE_SERVERS.more_acts.extend((PauseServerRefresh, ResumeServerRefresh))
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShownTemplate:
     """A template with what is known of it; all share the same mappings."""
@@ -81,8 +109,17 @@ class ShownTemplate:
         return self.policies[self.template.pk]
 
 
+def _usual_seconds(templates: list[Template]) -> dict[int, float]:
+    """Return how long workspaces usually take to be ready, by template."""
+    usual: dict[int, float] = {}
+    answers: Any = asks_usual_seconds.send(Template, templates=templates)
+    for _, known in answers:
+        usual.update(known)
+    return usual
+
+
 def _shown(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
-    known, seconds = freshness.freshness_of_all(templates), usual_seconds(templates)
+    known, seconds = freshness.freshness_of_all(templates), _usual_seconds(templates)
     policies = freshness.policies_of(templates)
     return [
         ShownTemplate(

@@ -8,10 +8,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
-from provisioner.catalog.forms.refresh import ReasonForm
-from provisioner.dashboard.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.actions import pausing as engine_actions
+from provisioner.sites.forms import PauseForm
+from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.sites.models import PerforceServer
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
@@ -21,9 +21,7 @@ from provisioner.web.lists.answers import list_answer
 @administrators_only
 def perforce_server_list(request: WebRequest) -> HttpResponseBase:
     """Show how each server is, how busy, and what was seen submitted; pause many."""
-    return list_answer(
-        request, PERFORCE_SERVERS, "dashboard/perforce_servers/list.html"
-    )
+    return list_answer(request, PERFORCE_SERVERS, "sites/perforce_servers/list.html")
 
 
 @require_POST
@@ -31,7 +29,7 @@ def perforce_server_list(request: WebRequest) -> HttpResponseBase:
 def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
     """Let nothing begin that uses a server."""
     server = get_object_or_404(PerforceServer, pk=pk)
-    form = ReasonForm(request.POST)
+    form = PauseForm(request.POST)
     reason = form.cleaned_data["reason"] if form.is_valid() else ""
     try:
         engine_actions.perforce_server_pause(

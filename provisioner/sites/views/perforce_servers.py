@@ -13,7 +13,6 @@ from django.views.decorators.http import (
 )
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.dashboard.slots_overview import pause_notices, slots_of
 from provisioner.sites.actions import sites as site_actions
 from provisioner.sites.actions.sites import (
     perforce_server_connect,
@@ -22,6 +21,7 @@ from provisioner.sites.actions.sites import (
 from provisioner.sites.forms import PerforceServerForm
 from provisioner.sites.models import PerforceServer
 from provisioner.sites.queries import find_server_overview
+from provisioner.sites.slots_overview import pause_notices, slots_of
 from provisioner.sites.views.connecting import (
     asked,
     connection_context,
@@ -39,7 +39,7 @@ def perforce_server_create(request: WebRequest) -> HttpResponse:
     return _saved(
         request,
         PerforceServerForm(posted(request)),
-        page="dashboard/perforce_servers/create.html",
+        page="sites/perforce_servers/create.html",
     )
 
 
@@ -59,7 +59,7 @@ def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
         "pause_notices": pause_notices(slots),
         "watch": getattr(server, "watch", None),
     }
-    return render(request, "dashboard/perforce_servers/detail.html", context)
+    return render(request, "sites/perforce_servers/detail.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -68,7 +68,7 @@ def perforce_server_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a Perforce server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     form = PerforceServerForm(posted(request), instance=server)
-    return _saved(request, form, page="dashboard/perforce_servers/edit.html")
+    return _saved(request, form, page="sites/perforce_servers/edit.html")
 
 
 @require_POST

@@ -13,7 +13,6 @@ from provisioner.accounts import permissions
 from provisioner.api.fields import Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ShortListViewSet
-from provisioner.dashboard.slots_overview import slots_for, slots_of
 from provisioner.engine.models import Step
 from provisioner.sites.actions.pausing import (
     LONGEST_REASON,
@@ -21,6 +20,7 @@ from provisioner.sites.actions.pausing import (
     perforce_server_resume,
 )
 from provisioner.sites.models import PerforceServer
+from provisioner.sites.slots_overview import slots_for, slots_of
 
 
 class SlotSerializer(serializers.Serializer[Any]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
@@ -12,8 +13,7 @@ from django.utils.html import format_html
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.catalog.models import ServerWatch, Template
-from provisioner.engine import slots, workflow
+from provisioner.engine import slots, subjects, workflow
 from provisioner.engine.models import Governor, LockWait, Step
 from provisioner.engine.workers import alive_workers
 from provisioner.lib.rows import with_words
@@ -21,7 +21,6 @@ from provisioner.sites.models import PerforceServer
 from provisioner.sites.queries import Connection, connection_of
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago
-from provisioner.workspaces.models import Workspace
 
 WAITING_SHOWN = 20
 WAITS_SHOWN = 10
@@ -38,9 +37,9 @@ class SlotLine:
         return workflow.spec_of(self.step).title
 
     @property
-    def subject(self) -> Workspace | Template:
-        row: Workspace | Template = self.step.operation.subject.row
-        return row
+    def subject(self) -> Any:
+        """The row of a feature that the step is about."""
+        return self.step.operation.subject.row
 
     @property
     def subject_ids(self) -> dict[str, int]:
@@ -152,9 +151,7 @@ def slots_of(server: PerforceServer) -> ServerSlots:
 
 def _lines(steps: QuerySet[Step]) -> list[SlotLine]:
     loaded = steps.select_related(
-        "operation__subject__workspace",
-        "operation__subject__template",
-        "operation__requested_by",
+        *subjects.paths(by="operation__"), "operation__requested_by"
     )
     return [SlotLine(step=step) for step in loaded]
 
@@ -163,13 +160,14 @@ def _lines(steps: QuerySet[Step]) -> list[SlotLine]:
 class ServerLine:
     """A Perforce server in a list: how it is, how busy, and what was seen submitted.
 
-    `pause` is None where nothing stops it, `watch` where it was never polled.
+    `pause` is None where nothing stops it. `watch` is what the catalog has seen
+    submitted there, None before it has polled.
     """
 
     server: PerforceServer
     connection: Connection
     pause: Governor | None
-    watch: ServerWatch | None
+    watch: Any
     present_limit: int
     running: int
     waiting: int
