@@ -12,10 +12,16 @@ from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.bisect import search
-from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
+from provisioner.bisect.models import (
+    INTERRUPTED,
+    WAITS_FOR_VERDICT,
+    Bisection,
+    BisectionOperation,
+    Trial,
+    Verdict,
+)
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.refusals import BisectionOver, NotBeingTried, TooManyCommands
-from provisioner.bisect.steps import INTERRUPTED
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import snapshots_for_trials
 from provisioner.catalog.refusals import NoSnapshot, require_not_archived
@@ -42,7 +48,6 @@ LARGEST_CHANGE = 2**31 - 1
 CLONES_OF_ONE_CHANGE = 3
 
 READ_CHANGES = "read_changes_to_bisect"
-WAITS_FOR_VERDICT = "waits_for_verdict"
 
 
 def bisection_start(

@@ -11,6 +11,9 @@ from provisioner.catalog.models import Template
 from provisioner.lib.fields import EvidenceField
 from provisioner.workspaces.models import Workspace
 
+WAITS_FOR_VERDICT = "waits_for_verdict"
+INTERRUPTED = "trial_interrupted"
+
 
 class BisectionOperation(models.TextChoices):
     TRIAL = "trial", "Try a change"

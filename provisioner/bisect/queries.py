@@ -10,8 +10,13 @@ from django.db.models import Prefetch, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.bisect import search
-from provisioner.bisect.actions import WAITS_FOR_VERDICT
-from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
+from provisioner.bisect.models import (
+    WAITS_FOR_VERDICT,
+    Bisection,
+    BisectionOperation,
+    Trial,
+    Verdict,
+)
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.engine.models import Operation
 from provisioner.workspaces.queries import _whose

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from provisioner.bisect.models import Trial, Verdict
+from provisioner.bisect.models import INTERRUPTED, Trial, Verdict
 from provisioner.bisect.search import verdict_of
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine import states as engine_states
@@ -31,7 +31,6 @@ from provisioner.workspaces.steps import access
 from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 
-INTERRUPTED = "trial_interrupted"
 POLL_EVERY_SECONDS = 2.0
 
 

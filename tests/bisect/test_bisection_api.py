@@ -13,8 +13,7 @@ from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.bisect.actions import bisection_go_on
-from provisioner.bisect.models import Bisection, BisectionOperation
-from provisioner.bisect.steps import INTERRUPTED
+from provisioner.bisect.models import INTERRUPTED, Bisection, BisectionOperation
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation, Step

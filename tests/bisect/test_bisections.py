@@ -16,8 +16,8 @@ from provisioner.bisect.actions import (
     bisection_stop,
     bisection_verdict,
 )
-from provisioner.bisect.models import Bisection, BisectionOperation
-from provisioner.bisect.steps import INTERRUPTED, StopWatch
+from provisioner.bisect.models import INTERRUPTED, Bisection, BisectionOperation
+from provisioner.bisect.steps import StopWatch
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.steps import room

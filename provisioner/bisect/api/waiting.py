@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from provisioner.accounts.models import User
 from provisioner.api.waiting import wait_while
-from provisioner.bisect.actions import WAITS_FOR_VERDICT
-from provisioner.bisect.models import Bisection
+from provisioner.bisect.models import WAITS_FOR_VERDICT, Bisection
 
 
 def wait_until_asked_or_ended(bisection_id: int, *, seconds: float, by: User) -> bool:

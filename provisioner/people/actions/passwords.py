@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from django.contrib.auth.forms import PasswordResetForm
 from django.db import transaction
+from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
 from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_revoke, tokens_of
 from provisioner.audit_log.actions import record_event
+from provisioner.engine.queueing import defer
 from provisioner.people.actions.accounts import check_password, locked_account
 from provisioner.people.refusals import NoMailGoesThere
-from provisioner.people.sweeps import send_password_mail
+
+PASSWORD_MAIL = "send_password_mail"  # noqa: S105 - the name of a task
 
 
 @transaction.atomic
@@ -59,7 +62,8 @@ def password_mail_ask(*, address: str) -> None:
 
 def _queue_mail(account: User) -> None:
     with transaction.atomic():
-        send_password_mail.defer(account_id=account.pk)
+        mail = app.configure_task(PASSWORD_MAIL, queue="sweeps")
+        defer(mail, account_id=account.pk)
         record_event(
             account,
             kind="password_mail_asked",
