@@ -78,7 +78,7 @@ def test_pages_keep_the_filters(
         workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, open findings; how many there are, which are on the page,
     # these with what names them, policies, the filter's choices
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(9):
         page = as_admin.get(f"{ADDRESS}?q=w-").text
     assert "Page 1 of 2" in page
     assert "?q=w-&amp;page=2" in page
