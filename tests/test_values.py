@@ -329,6 +329,7 @@ OURS = {
     "resolution",
     "LeasePolicy": "purpose",
     "LockWait": "command table",
+    "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",

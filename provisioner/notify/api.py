@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -16,7 +18,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.api.fields import Flag, IdOrName, Text
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
@@ -24,6 +26,7 @@ from provisioner.notify.actions.subscriptions import (
     template_subscribe,
     template_unsubscribe,
 )
+from provisioner.notify.actions.ways import choose_ways
 from provisioner.notify.actions.webhooks import (
     delivery_repeat,
     webhook_create,
@@ -33,12 +36,15 @@ from provisioner.notify.actions.webhooks import (
     webhook_update,
 )
 from provisioner.notify.models import (
+    NotificationChoice,
     Subscription,
+    Topic,
     Webhook,
     WebhookDelivery,
     WebhookEvent,
     WebhookFormat,
 )
+from provisioner.notify.ways import STAY, Way, ways_by_topic
 from provisioner.notify.webhooks import webhooks_visible_to
 
 
@@ -152,6 +158,25 @@ class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
         read_only_fields = fields
 
 
+class NotificationChoiceSerializer(serializers.Serializer[Any]):
+    topic = serializers.ChoiceField(choices=Topic.choices)
+    mail = serializers.BooleanField()
+    webhook = serializers.BooleanField(
+        help_text="Your own, each for the events that it names."
+    )
+    stays = serializers.ListField(
+        child=serializers.ChoiceField(choices=[str(way) for way in Way]),
+        help_text="The ways that cannot be turned off.",
+    )
+
+
+class NotificationChangeSerializer(serializers.Serializer[Any]):
+    """What is left out stays."""
+
+    mail = Flag(required=False)
+    webhook = Flag(required=False)
+
+
 class SubscriptionViewSet(ApiViewSet):
     """Your mails about a template."""
 
@@ -199,6 +224,42 @@ class SubscriptionViewSet(ApiViewSet):
         rows = Subscription.objects.filter(user=self.user, template=self.get_object())
         said = {"subscribed": rows.exists(), "address": self.user.email}
         return Response(SubscriptionSerializer(said).data)
+
+
+class NotificationChoiceViewSet(ShortListViewSet):
+    """By which ways you are told of what."""
+
+    queryset = NotificationChoice.objects.none()
+    serializer_class = NotificationChoiceSerializer
+    lookup_field = "topic"
+    lookup_value_converter = "str"
+
+    @described("List by which ways you are told", ok=NotificationChoiceSerializer)
+    def list(self, request: Request) -> Response:
+        return self.page_of([_said(*each) for each in ways_by_topic(self.user).items()])
+
+    @described(
+        "Choose by which ways you are told of a topic",
+        "Mails about `leases` stay: they protect work. `workspaces` are mailed to "
+        "nobody who has not chosen it.",
+        body=NotificationChangeSerializer,
+        ok=NotificationChoiceSerializer,
+        refused=[403, 404, 409],
+    )
+    def partial_update(self, request: Request, topic: str) -> Response:
+        asked = self.read_body(NotificationChangeSerializer)
+        if topic not in Topic.values:
+            raise Http404
+        chosen = Topic(topic)
+        ways = ways_by_topic(self.user)[chosen]
+        ways = frozenset(way for way in Way if asked.get(way, way in ways))
+        choose_ways(by=self.user, topic=chosen, ways=ways)
+        return Response(_said(chosen, ways))
+
+
+def _said(topic: Topic, ways: Set[Way]) -> dict[str, Any]:
+    chosen = {str(way): way in ways for way in Way}
+    return {"topic": topic, **chosen, "stays": sorted(STAY.get(topic, ()))}
 
 
 class WebhookViewSet(ApiViewSet):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Set
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -11,8 +12,59 @@ from provisioner.accounts.permissions import can_administer
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
-from provisioner.notify.models import Webhook, WebhookEvent, WebhookFormat
+from provisioner.notify.models import Topic, Webhook, WebhookEvent, WebhookFormat
+from provisioner.notify.ways import STAY, Way
 from provisioner.web.forms import AskingForm
+
+
+class WaysForm(AskingForm):
+    """One line for each topic: by mail, by webhook."""
+
+    HELP: ClassVar = {
+        Topic.WORKSPACES: "A workspace that you asked for can be used, or could not be "
+        "provisioned.",
+        Topic.LEASES: "A lease ends soon, a workspace was retired or could not be, or "
+        "looks abandoned. These mails stay on: they protect your work.",
+        Topic.SNAPSHOTS: "Somebody withdrew the snapshot of one of your workspaces. "
+        "Webhooks hear of all of them.",
+        Topic.TEMPLATES: "A template that you subscribed to, or whose build had a "
+        "change of yours, failed or is good again. Webhooks hear of all templates.",
+    }
+
+    def __init__(
+        self, *args: Any, ways: Mapping[Topic, Set[Way]], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        for topic, chosen in ways.items():
+            for way in Way:
+                self.fields[f"{topic}-{way}"] = forms.BooleanField(
+                    required=False,
+                    initial=way in chosen,
+                    disabled=way in STAY.get(topic, ()),
+                    widget=forms.CheckboxInput(
+                        attrs={"aria-describedby": f"{topic}_helptext"}
+                    ),
+                )
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The topics, each with what it is about and a field for each way."""
+        return [
+            {
+                "topic": topic,
+                "help": self.HELP[topic],
+                **{str(way): self[f"{topic}-{way}"] for way in Way},
+            }
+            for topic in Topic
+        ]
+
+    @property
+    def chosen(self) -> dict[Topic, frozenset[Way]]:
+        """The ways that were chosen for each topic."""
+        return {
+            topic: frozenset(w for w in Way if self.cleaned_data[f"{topic}-{w}"])
+            for topic in Topic
+        }
 
 
 class WebhookChangeForm(AskingForm):

@@ -29,6 +29,7 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
     if not created or raw:
         return
     if instance.workspace is not None:
+        workspaces.say_provisioned(instance, instance.workspace)
         webhooks.tell_of_workspace(instance, instance.workspace)
     elif instance.template is not None and instance.kind == "snapshot_withdrawn":
         now = clocks.database_now()

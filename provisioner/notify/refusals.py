@@ -5,6 +5,12 @@ from __future__ import annotations
 from provisioner.lib.refusals import ActionRefused
 
 
+class WayStays(ActionRefused):
+    """Mails about leases, retirement and the trash stay on: they protect your work."""
+
+    code = "way_stays"
+
+
 class WebhookOff(ActionRefused):
     """{reason} Nothing is sent until that has changed."""
 

@@ -6,17 +6,28 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.notify import views
-from provisioner.notify.api import DeliveryViewSet, SubscriptionViewSet, WebhookViewSet
+from provisioner.notify.api import (
+    DeliveryViewSet,
+    NotificationChoiceViewSet,
+    SubscriptionViewSet,
+    WebhookViewSet,
+)
 from provisioner.web.navigation import Place, Section, register
 
 register(
+    Place(
+        title="Notifications",
+        section=Section.ACCOUNT,
+        url_name="my-notifications",
+        rank=35,
+    ),
     Place(
         title="Webhooks",
         section=Section.ACCOUNT,
         url_name="webhook-list",
         covers=("webhook-",),
         rank=40,
-    )
+    ),
 )
 
 urlpatterns: list[URLPattern] = [
@@ -25,6 +36,7 @@ urlpatterns: list[URLPattern] = [
         views.template_subscribe,
         name="template-subscribe",
     ),
+    path("me/notifications/", views.my_notifications, name="my-notifications"),
     path("webhooks/", views.webhook_list, name="webhook-list"),
     path("webhooks/new/", views.webhook_create, name="webhook-create"),
     path("webhooks/<int:pk>/", views.webhook_detail, name="webhook-detail"),
@@ -42,6 +54,7 @@ urlpatterns: list[URLPattern] = [
 
 api_routes = [
     Route("v1/templates", SubscriptionViewSet, "template-mails"),
+    Route("v1/notifications", NotificationChoiceViewSet, "notification"),
     Route("v1/webhooks", WebhookViewSet, "webhook"),
     Route(
         "v1/webhooks/<int:webhook_pk>/deliveries", DeliveryViewSet, "webhook-delivery"

@@ -16,16 +16,18 @@ from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify.actions import subscriptions, webhooks
 from provisioner.notify.actions.subscriptions import template_unsubscribe
+from provisioner.notify.actions.ways import choose_ways
 from provisioner.notify.actions.webhooks import (
     delivery_repeat,
     webhook_renew_secret,
     webhook_update,
 )
 from provisioner.notify.chat import REFUSALS
-from provisioner.notify.forms import WebhookChangeForm, WebhookCreateForm
+from provisioner.notify.forms import WaysForm, WebhookChangeForm, WebhookCreateForm
 from provisioner.notify.lists.deliveries import deliveries_of
 from provisioner.notify.lists.webhooks import WEBHOOKS
 from provisioner.notify.models import Webhook, WebhookFormat
+from provisioner.notify.ways import ways_by_topic
 from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
@@ -43,6 +45,20 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
         subscriptions.template_subscribe(by=request.user, template=template)
         messages.success(request, f"You get a mail when {template.name} fails.")
     return redirect("template-detail", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def my_notifications(request: WebRequest) -> HttpResponse:
+    """Choose of what one is told, and by which way."""
+    person = request.user
+    form = WaysForm(posted(request), ways=ways_by_topic(person))
+    if form.is_valid():
+        for topic, ways in form.chosen.items():
+            choose_ways(by=person, topic=topic, ways=ways)
+        messages.success(request, "Saved.")
+        return redirect("my-notifications")
+    context = {"form": form, "webhooks": person.webhooks.count()}
+    return render(request, "notify/ways.html", context, status=form.http_code)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -27,6 +27,7 @@ from provisioner.notify.models import (
     WebhookEvent,
     WebhookFormat,
 )
+from provisioner.notify.ways import Way, ways_for
 from provisioner.workspaces.models import Workspace
 
 QUEUE = "sweeps"
@@ -49,11 +50,8 @@ def tell_of_workspace(event: Event, workspace: Workspace) -> None:
     told = OF_WORKSPACES.get(event.kind)
     if told is None or workspace.is_pooled:
         return
-    hooks = list(
-        listening(told)
-        .filter(template__isnull=True)
-        .filter(Q(owner=workspace.owner_id) | Q(is_for_all=True, owner__is_staff=True))
-    )
+    whose = Q(owner=workspace.owner_id) | Q(is_for_all=True, owner__is_staff=True)
+    hooks = listening(told, whose, template__isnull=True)
     if hooks:
         said = {"message": event.message, "workspace": _workspace(workspace)}
         _write(hooks, told, at=event.at.isoformat(), said=said)
@@ -78,11 +76,7 @@ def tell_of_build(event: Event, build: Operation) -> None:
     if outcome == templates.Outcome.GOOD and failed_before:
         told.append(WebhookEvent.TEMPLATE_RECOVERED)
     for kind in told:
-        hooks = list(
-            listening(kind).filter(
-                Q(template__isnull=True) | Q(template=build.subject.template)
-            )
-        )
+        hooks = listening(kind, _concern(build.subject.template))
         if hooks:
             said = {"message": event.message, "template": _template(template)}
             said |= {"build": _build(build, outcome)}
@@ -92,8 +86,7 @@ def tell_of_build(event: Event, build: Operation) -> None:
 def tell_of_withdrawal(event: Event, template: Template) -> None:
     """Write the messages about a snapshot that nobody gets any more."""
     kind = WebhookEvent.SNAPSHOT_WITHDRAWN
-    concerned = Q(template__isnull=True) | Q(template=template)
-    hooks = list(listening(kind).filter(concerned))
+    hooks = listening(kind, _concern(template))
     if hooks:
         snapshot = Snapshot.objects.get(pk=event.data["snapshot"])
         said = {"message": event.message, "template": _template(template)}
@@ -123,11 +116,28 @@ def _split(text: F | Func, at: str, part: int) -> Func:
     return Func(*arguments, function="split_part", output_field=CharField())
 
 
-def listening(event: WebhookEvent) -> QuerySet[Webhook]:
-    """Return the webhooks that are told of such an event, whomever it is about."""
-    return Webhook.objects.filter(
-        events__contains=[event.value], is_enabled=True, owner__is_active=True
-    )
+def listening(event: WebhookEvent, *concerned: Q, **criteria: Any) -> list[Webhook]:
+    """Return the webhooks that are told of such an event, of those that it concerns.
+
+    An owner may want to hear of it by no webhook; those about everybody's workspaces
+    are not the owner's alone.
+    """
+    hooks = Webhook.objects.filter(
+        *concerned,
+        events__contains=[event.value],
+        is_enabled=True,
+        owner__is_active=True,
+        **criteria,
+    ).prefetch_related("owner__notification_choices")
+    return [
+        hook
+        for hook in hooks
+        if hook.is_for_all or Way.WEBHOOK in ways_for(hook.owner, event)
+    ]
+
+
+def _concern(template: Template) -> Q:
+    return Q(template__isnull=True) | Q(template=template)
 
 
 def _has_new_suspects(build: Operation) -> bool:

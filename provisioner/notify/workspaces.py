@@ -12,14 +12,18 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from provisioner.audit_log.models import Event
 from provisioner.engine.models import Operation
 from provisioner.notify import templates
 from provisioner.notify.models import Notification
+from provisioner.notify.ways import Way, ways_for
 from provisioner.workspaces.models import LEASED, Workspace
 
 SUPERSEDED = "A later mail about the same deadline was due."
 
 STILL_TRUE_IN = {
+    Notification.Kind.WORKSPACE_READY: (Workspace.State.READY,),
+    Notification.Kind.WORKSPACE_FAILED: (Workspace.State.FAILED,),
     Notification.Kind.LEASE_ENDS: LEASED,
     Notification.Kind.TRASHED: (Workspace.State.TRASHED,),
     Notification.Kind.RETIRE_FAILED: (Workspace.State.READY, Workspace.State.FAILED),
@@ -27,6 +31,12 @@ STILL_TRUE_IN = {
     Notification.Kind.SNAPSHOT_WITHDRAWN: LEASED,
 }
 """The states of a workspace in which a mail can be true."""
+
+OF_PROVISIONING = {
+    "workspace_ready": Notification.Kind.WORKSPACE_READY,
+    "workspace_claimed": Notification.Kind.WORKSPACE_READY,
+    "workspace_failed": Notification.Kind.WORKSPACE_FAILED,
+}
 
 
 def say(
@@ -61,6 +71,16 @@ def say(
             retry_at=None,
         )
     return notice
+
+
+def say_provisioned(event: Event, workspace: Workspace) -> None:
+    """Tell an owner who wants it that a workspace is ready, or that it failed."""
+    kind = OF_PROVISIONING.get(event.kind)
+    owner = workspace.owner
+    if kind is None or workspace.is_pooled or owner.is_service:
+        return
+    if Way.MAIL in ways_for(owner, kind):
+        say(workspace, kind, due_at=event.at, deadline_at=event.at)
 
 
 def say_withdrawn(snapshot_id: int, *, now: dt.datetime) -> None:

@@ -174,6 +174,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "token": {"prefix": "0123456789"},
         "my": {"pk": 1},
         "bisection": {"pk": bisection.pk},
+        "notification": {"topic": "templates"},
         "webhook": {"pk": webhook.pk, "delivery_pk": delivery.pk},
         "webhook-delivery": {"webhook_pk": webhook.pk, "pk": delivery.pk},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.notify.models.choices import NotificationChoice, Topic
 from provisioner.notify.models.mails import Notification
 from provisioner.notify.models.subscriptions import Subscription
 from provisioner.notify.models.webhooks import (
@@ -14,7 +15,9 @@ from provisioner.notify.models.webhooks import (
 
 __all__ = [
     "Notification",
+    "NotificationChoice",
     "Subscription",
+    "Topic",
     "Webhook",
     "WebhookDelivery",
     "WebhookEvent",

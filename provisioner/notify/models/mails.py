@@ -28,6 +28,8 @@ class Notification(models.Model):
     """
 
     class Kind(models.TextChoices):
+        WORKSPACE_READY = "workspace_ready", "Ready"
+        WORKSPACE_FAILED = "workspace_failed", "Could not be provisioned"
         LEASE_ENDS = "lease_ends", "Lease ends soon"
         TRASHED = "trashed", "Moved to the trash"
         RETIRE_FAILED = "retire_failed", "Could not be retired"

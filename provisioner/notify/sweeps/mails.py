@@ -33,6 +33,7 @@ from provisioner.notify import templates as news
 from provisioner.notify import workspaces as notices
 from provisioner.notify.mails import Mail, address_of, mail_of
 from provisioner.notify.models import Notification
+from provisioner.notify.ways import why_no_mail_about
 from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 
@@ -214,6 +215,8 @@ def _why_not_deliverable(notice: Notification) -> str:
     if not mails_are_sent():
         return NO_MAILS
     owner = notice.workspace.owner if notice.workspace else notice.recipient
+    if owner is not None and (unwanted := why_no_mail_about(owner, notice.kind)):
+        return unwanted
     if notice.template is not None and owner is not None and not owner.is_active:
         return f"The account {owner.username} is closed."
     address = address_of(notice)

@@ -11,6 +11,7 @@ from provisioner.accounts.mails import NO_MAILS, mails_are_sent, why_no_mail_to
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.notify.models import Subscription
+from provisioner.notify.ways import why_no_mail_about
 
 register = library.Library()
 
@@ -23,11 +24,15 @@ def subscribed(context: Context, template: Template) -> bool:
 
 
 @register.simple_tag
-def why_no_mail(person: User | None = None) -> str:
-    """Return why no mail comes: to a person, or, without one, to anybody; or ""."""
+def why_no_mail(person: User | None = None, event: str = "") -> str:
+    """Return why no mail comes: to a person, or, without one, to anybody; or "".
+
+    With an event, a kind of mail, also whether the person wants none about it.
+    """
     if person is None:
         return "" if mails_are_sent() else NO_MAILS
-    return why_no_mail_to(person)
+    unwanted = why_no_mail_about(person, event) if event else ""
+    return why_no_mail_to(person) or unwanted
 
 
 @register.simple_tag
