@@ -196,6 +196,7 @@ API: dict[str, dict[str, Verb]] = {
     "template-refresh": {"post": ADMINISTER},
     "template-sanity-check": {"get": VISIT, "post": ADMINISTER},
     "template-sanity-preview": {"post": ADMINISTER},
+    "template-pin": {"put": VISIT, "delete": VISIT},
     "template-mails-subscription": {"get": VISIT, "put": VISIT, "delete": VISIT},
     "notification-list": {"get": VISIT},
     "notification-detail": {"patch": VISIT},

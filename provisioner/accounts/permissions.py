@@ -127,7 +127,7 @@ def may(user: User | AnonymousUser, verb: Verb, roles: set[Role] | None = None) 
 
 
 def can_be_told(user: User) -> bool:
-    """Say whether mails and webhooks are for who asks: for no scoped token."""
+    """Say whether mails, webhooks and pins are for who asks: for no scoped token."""
     return may(user, Verb.VISIT) and user.scope is None
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
+from provisioner.catalog.models import (
+    PinnedTemplate,
+    Snapshot,
+    SnapshotQuerySet,
+    Template,
+)
 from provisioner.engine.models import Operation
 from provisioner.gateways.perforce.specs import parse_client_spec
 
@@ -59,6 +64,11 @@ def templates_to_choose_from(user: User) -> QuerySet[Template]:
     """Return the same templates as `templates_visible_to`, with nothing else read."""
     templates = Template.objects.filter(in_scope(user, by="pk"))
     return templates.select_related("site__perforce_server")
+
+
+def is_pinned_by(user: User) -> Exists:
+    """Return the expression whether a person has pinned a template."""
+    return Exists(PinnedTemplate.objects.filter(person=user, template=OuterRef("pk")))
 
 
 def templates_ever(user: User) -> QuerySet[Template]:

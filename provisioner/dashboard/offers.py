@@ -15,10 +15,11 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import Freshness, freshness_of_all
-from provisioner.catalog.models import PinnedTemplate, Template
+from provisioner.catalog.models import Template
 from provisioner.catalog.queries import (
     available_snapshots,
     is_archived,
+    is_pinned_by,
     templates_offered_to,
     templates_to_choose_from,
 )
@@ -109,7 +110,7 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
         matching = [choice for choice in choices if choice.pk in found]
     pinned = [choice for choice in matching if choice.is_pinned]
     shown = matching[: max(SHOWN, len(pinned))]
-    offered = templates_offered_to(user).annotate(is_pinned=_is_pinned(user))
+    offered = templates_offered_to(user).annotate(is_pinned=is_pinned_by(user))
     templates = offered.in_bulk([choice.pk for choice in shown])
     return Offers(
         text=text,
@@ -128,7 +129,7 @@ def _choices(user: User) -> list[Choice]:
     uses = uses_of_templates(user, since=timezone.now() - USED_LATELY)
     snapshots = available_snapshots().filter(template=OuterRef("pk"))
     rows = is_archived(templates_to_choose_from(user), "").values_list(
-        "pk", "name", _is_pinned(user), Exists(snapshots)
+        "pk", "name", is_pinned_by(user), Exists(snapshots)
     )
     choices = [
         Choice(
@@ -141,10 +142,6 @@ def _choices(user: User) -> list[Choice]:
         for pk, name, is_pinned, has_snapshots in rows
     ]
     return sorted(choices, key=lambda choice: choice.place)
-
-
-def _is_pinned(user: User) -> Exists:
-    return Exists(PinnedTemplate.objects.filter(person=user, template=OuterRef("pk")))
 
 
 def _groups(

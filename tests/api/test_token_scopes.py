@@ -13,6 +13,7 @@ from provisioner.accounts.models import ApiToken, TokenUse, User
 from provisioner.accounts.refusals import OutOfScope
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.models import Bisection
+from provisioner.catalog.actions.pinning import template_pin, template_unpin
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
@@ -313,13 +314,18 @@ def test_the_mails_that_its_person_gets_are_not_for_it(
     assert Subscription.objects.get().user == alice
 
 
-def test_mails_are_not_for_it_whoever_calls(alice: User, template: Template) -> None:
+def test_mails_and_pins_are_not_for_it_whoever_calls(
+    alice: User, template: Template
+) -> None:
     alice.token, _ = token_create(by=alice, max_workspaces=1)
 
     with pytest.raises(NotAllowed):
         template_subscribe(by=alice, template=template)
     with pytest.raises(NotAllowed):
         template_unsubscribe(by=alice, template=template)
+    for change in (template_pin, template_unpin):
+        with pytest.raises(NotAllowed):
+            change(by=alice, template=template)
 
 
 def test_it_revokes_itself_and_no_other(alice: User) -> None:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import PinnedTemplate, Snapshot, Template
 from provisioner.engine.models import Operation
 from tests.support.factories import SiteFactory, SnapshotFactory, TemplateFactory
 
@@ -208,6 +208,23 @@ def test_a_developer_builds_no_template(
 
 def test_a_template_that_is_not_there_is_not_built(api_as_admin: APIClient) -> None:
     assert api_as_admin.post(f"{TEMPLATES}/999999/build").status_code == 404
+
+
+def test_a_template_is_pinned_for_oneself(
+    api_as_alice: APIClient,
+    api_as_admin: APIClient,
+    api_as_nobody: APIClient,
+    template: Template,
+) -> None:
+    where = f"{TEMPLATES}/{template.pk}/pin"
+    assert api_as_nobody.put(where).status_code == 401
+    for _ in range(2):  # already done
+        assert api_as_alice.put(where).json()["pinned"] is True
+    assert api_as_alice.get(TEMPLATES).json()["results"][0]["pinned"] is True
+    assert api_as_admin.get(TEMPLATES).json()["results"][0]["pinned"] is False
+    for _ in range(2):
+        assert api_as_alice.delete(where).json()["pinned"] is False
+    assert not PinnedTemplate.objects.exists()
 
 
 def test_the_list_costs_the_same_for_one_as_for_many(api_as_alice: APIClient) -> None:

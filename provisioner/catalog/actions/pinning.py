@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import PinnedTemplate, Template
 from provisioner.lib.refusals import InvalidRequest
@@ -12,8 +13,9 @@ MOST_PINNED = 24
 def template_pin(*, by: User, template: Template) -> None:
     """Keep a template at the top of a person's home page. Safe to repeat.
 
-    Raises: InvalidRequest (enough are pinned).
+    Raises: NotAllowed (a scoped token), InvalidRequest (enough are pinned).
     """
+    permissions.require(permissions.can_be_told(by))
     others = PinnedTemplate.objects.filter(person=by).exclude(template=template)
     if others.count() >= MOST_PINNED:
         raise InvalidRequest(
@@ -23,5 +25,9 @@ def template_pin(*, by: User, template: Template) -> None:
 
 
 def template_unpin(*, by: User, template: Template) -> None:
-    """List a template by its use again. Safe to repeat."""
+    """List a template by its use again. Safe to repeat.
+
+    Raises: NotAllowed (a scoped token).
+    """
+    permissions.require(permissions.can_be_told(by))
     PinnedTemplate.objects.filter(person=by, template=template).delete()

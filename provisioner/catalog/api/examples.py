@@ -16,6 +16,7 @@ _TEMPLATE: dict[str, Any] = {
     "name": "main",
     "title": "Main line",
     "owner": "alice",
+    "pinned": True,
     "site": "munich",
     "archived_at": None,
     "archived_by": None,

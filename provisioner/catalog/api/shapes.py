@@ -145,6 +145,9 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         default=None,
         help_text="While it is archived, nobody gets a new workspace; null: it is not.",
     )
+    pinned = serializers.BooleanField(
+        source="is_pinned", help_text="By you, to the top of your home page."
+    )
     site = serializers.CharField(source="site.name")
     snapshot = serializers.SerializerMethodField(
         help_text="What a new workspace is cloned from; null before the first build, "
@@ -163,6 +166,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "name",
             "title",
             "owner",
+            "pinned",
             "site",
             "archived_at",
             "archived_by",

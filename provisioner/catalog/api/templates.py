@@ -20,6 +20,7 @@ from provisioner.catalog.actions.lifecycle import (
     template_rename,
     template_unarchive,
 )
+from provisioner.catalog.actions.pinning import template_pin, template_unpin
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.actions.snapshots import template_roll_back
 from provisioner.catalog.actions.templates import (
@@ -42,7 +43,11 @@ from provisioner.catalog.api.shapes import (
 )
 from provisioner.catalog.dependents import goes_with, needed_by
 from provisioner.catalog.models import Template, TemplateOperation
-from provisioner.catalog.queries import is_archived, templates_visible_to
+from provisioner.catalog.queries import (
+    is_archived,
+    is_pinned_by,
+    templates_visible_to,
+)
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.refusals import InvalidRequest
@@ -57,7 +62,8 @@ class TemplateViewSet(ApiViewSet):
 
     def get_queryset(self) -> QuerySet[Template]:
         templates = templates_visible_to(self.user)
-        return templates.select_related("owner", "archived_by")
+        with_pins = templates.annotate(is_pinned=is_pinned_by(self.user))
+        return with_pins.select_related("owner", "archived_by")
 
     @described(
         "List templates",
@@ -124,6 +130,29 @@ class TemplateViewSet(ApiViewSet):
             status=202,
             headers={"Location": where},
         )
+
+    @described(
+        "Pin a template",
+        "For you: it is at the top of your home page.",
+        ok=TemplateSerializer,
+        refused=[400, 403, 404],
+        operation_id="templates_pin",
+    )
+    @action(methods=["put"], detail=True)
+    def pin(self, request: Request, pk: int) -> Response:
+        template_pin(by=self.user, template=self.get_object())
+        return self.retrieve(request, pk)
+
+    @described(
+        "Unpin a template",
+        ok=TemplateSerializer,
+        refused=[403, 404],
+        operation_id="templates_unpin",
+    )
+    @pin.mapping.delete  # type: ignore[untyped-decorator]  # of REST framework
+    def unpin(self, request: Request, pk: int) -> Response:
+        template_unpin(by=self.user, template=self.get_object())
+        return self.retrieve(request, pk)
 
     @described(
         "Stop the build under way",
