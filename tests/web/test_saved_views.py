@@ -51,6 +51,11 @@ def test_columns_are_chosen_by_each_person_and_kept(
     assert hidden(as_admin.get(ALL).text) == ["hides-4", "hides-6"]
     assert 'name="shown" value="owner">' in as_admin.get(ALL).text
     assert hidden(as_alice.get("/operations/").text) == []
+    [row] = table(as_admin, f"{ALL}?as=csv")
+    assert {"owner", "site"} & set(row) == set()
+    assert {"name", "template", "change", "path"} <= set(row)
+    as_admin.post(COLUMNS, of_list(shown=[n for n in NAMES if n != "template"]))
+    assert not {"template", "change"} & set(table(as_admin, f"{ALL}?as=csv")[0])
     as_admin.post(COLUMNS, of_list(shown=NAMES))
     assert hidden(as_admin.get(ALL).text) == []
 

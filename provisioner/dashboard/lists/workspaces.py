@@ -149,7 +149,7 @@ COLUMNS = (
     Column("state", "State", "workspace.state", "state"),
     Column("owner", "Owner", "workspace.owner.username", "owner__username"),
     Column("template", "Snapshot", "workspace.template.name", "template__name"),
-    Column("change", "", "workspace.snapshot.change"),
+    Column("change", "", "workspace.snapshot.change", goes_with="template"),
     Column("site", "Site", "workspace.site.name", "site__name"),
     Column("purpose", "", "workspace.purpose"),
     Column("path", "", lambda row: str(row.workspace.path)),
@@ -158,9 +158,9 @@ COLUMNS = (
         begins_descending=True,
     ),
     Column("expires_at", "Lease ends", "lease.ends_at", "expires_at", has_gaps=True),
-    Column("kept_because", "", "lease.kept_because"),
+    Column("kept_because", "", "lease.kept_because", goes_with="expires_at"),
     Column("unique_bytes", "", "workspace.unique_bytes"),
-    Column("status_message", "", "workspace.status_message"),
+    Column("status_message", "", "workspace.status_message", goes_with="state"),
 )
 _all_matching = searched(
     workspaces_visible_to, "name", "owner__username", owner="owner__username"

@@ -42,7 +42,8 @@ class Column:
     Without a label it is in the CSV only. `cell` is the path of an attribute, or a
     function of the dressed row; with None the column is on the page only. `order` is
     the field to sort by; empty means that the column cannot be sorted. With `has_gaps`,
-    rows without a value come last in both directions.
+    rows without a value come last in both directions. `goes_with` names the column of
+    the page whose cell shows it, too: who hides that one has neither in the CSV.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Column:
     is_unbroken: bool = False
     begins_descending: bool = False
     is_label_spoken: bool = False
+    goes_with: str = ""
 
     def in_direction(self, *, is_descending: bool) -> OrderBy:
         by = F(self.order)
@@ -374,8 +376,16 @@ class Look(Generic[Row]):
                 yield down, f"{column.label}, descending", down == self.sort
 
     def as_csv(self) -> Iterator[str]:
-        """Yield all matching rows, from every page, as lines of CSV."""
-        columns = [column for column in self.listing.columns if column.cell]
+        """Yield all matching rows, from every page, as lines of CSV.
+
+        With the columns that are shown, and those that the page has no place for.
+        """
+        hidden = self.views.hidden
+        columns = [
+            column
+            for column in self.listing.columns
+            if column.cell and not hidden & {column.name, column.goes_with}
+        ]
         return csv_lines(
             [column.name for column in columns],
             (
