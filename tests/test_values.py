@@ -420,6 +420,7 @@ TYPED = {
         "quiet_seconds": "a span: lib/spans.py",
         "every_seconds": "a span: lib/spans.py",
     },
+    "PauseForm": {"reason": "Governor.paused_reason"},
     "RefreshPauseForm": {"server": CHOSEN, "do": CHOSEN},
     "ReasonForm": {"reason": "Governor.paused_reason"},
     "OptionalReasonForm": {"reason": "Snapshot.withdraw_reason"},
@@ -466,6 +467,7 @@ TYPED = {
             (
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
                 *("since", "until", "role", "team", "gone", "archived", "ends"),
+                *("behind", "issue"),
             ),
             ASKED,
         ),

@@ -22,7 +22,7 @@ from provisioner.engine.models import Operation
 from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.sites.models import PerforceServer
 from provisioner.web.lists.acts import Act
-from provisioner.web.lists.listing import Column, Listing, searched
+from provisioner.web.lists.listing import Chip, Column, Listing, searched
 
 
 class ManagersAct(Act[Template]):
@@ -149,12 +149,20 @@ _READS = (
     *("name", "title", "description", "state", "wanted_quality", "archived_at"),
     *("site__name", "site__perforce_server__name"),
 )
-_SEARCHED = searched(templates_visible_to, "name", "title", "description")
+_SEARCHED = searched(
+    *(templates_visible_to, "name", "title", "description"),
+    owner="owner__username",
+)
+_FAILED = Chip(label="Failed build", query={"state": Template.State.FAILED})
+_BEHIND = Chip(label="Behind", query={"behind": "1"})
 
 
-def _matching(user: User, *, archived: str = "", **criteria: Any) -> QuerySet[Template]:
+def _matching(
+    user: User, *, archived: str = "", behind: str = "", **criteria: Any
+) -> QuerySet[Template]:
     """Return a person's templates that match; those archived only where asked for."""
-    return is_archived(_SEARCHED(user, **criteria), archived)
+    found = is_archived(_SEARCHED(user, **criteria), archived)
+    return found.filter(pk__in=freshness.behind_templates()) if behind else found
 
 
 TEMPLATES = Listing[Template](
@@ -181,6 +189,12 @@ TEMPLATES = Listing[Template](
     reads=_READS,
     dress=_shown,
     acts=(Build, PauseRefresh, ResumeRefresh),
+    chips=(
+        _FAILED,
+        _BEHIND,
+        Chip(label="Archived", query={"archived": "only"}),
+        Chip(label="Mine", query={"owner": "{me}"}),
+    ),
     page_size=30,
     quiet_below=7,
 )
@@ -202,5 +216,6 @@ REFRESHES = Listing[Template](
     reads=_READS,
     dress=_shown,
     acts=(PauseRefresh, ResumeRefresh),
+    chips=(_FAILED, _BEHIND),
     quiet_below=7,
 )

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import (
     BigIntegerField,
     Count,
+    F,
     IntegerField,
     OuterRef,
     Q,
@@ -57,12 +58,27 @@ def standing_of(user: User) -> Standing:
     return Standing.MACHINE if user.is_service else Standing.DEVELOPER
 
 
+class Issue(TextChoices):
+    """What administrators may have to do about an account."""
+
+    OVER_QUOTA = "over_quota", "More than its quota"
+    NO_MAIL = "no_mail", "No mail address"
+
+
+_ISSUE: dict[str, Q] = {
+    Issue.OVER_QUOTA: Q(workspaces_number__gt=F("max_workspaces"))
+    | Q(unique_bytes__gt=F("max_unique_bytes")),
+    Issue.NO_MAIL: Q(email=""),
+}
+
+
 def people_matching(
     user: User,
     *,
     text: str = "",
     role: str = "",
     team: Team | None = None,
+    issue: str = "",
     gone: str = "",
 ) -> QuerySet[User]:
     """Return accounts with `workspaces_number` and `unique_bytes`, as quotas count.
@@ -78,7 +94,8 @@ def people_matching(
         people = people.filter(_STANDING[role])
     if team is not None:
         people = people.filter(team=team)
-    return people.select_related("team").annotate(**_held_by())
+    people = people.select_related("team").annotate(**_held_by())
+    return people.filter(_ISSUE[issue]) if issue else people
 
 
 def teams_matching(user: User, *, text: str = "") -> QuerySet[Team]:

@@ -47,7 +47,7 @@ def test_a_template_that_is_not_behind_says_so(
     assert "Not known yet" in as_carol.get(address_of(snapshot)).text
     known_to_be_behind(snapshot)
     assert "No change under its view" in as_carol.get(address_of(snapshot)).text
-    assert "behind" not in as_carol.get("/templates/").text
+    assert "changes behind" not in as_carol.get("/templates/").text
 
 
 def test_only_administrators_are_led_to_the_form(

@@ -14,7 +14,9 @@ from provisioner.accounts.models import User
 from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.web.models import SavedView
 from provisioner.workspaces.models import Workspace
+from tests.support.behind import known_to_be_behind
 from tests.support.browsers import table
+from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
 
 ALL = "/workspaces/"
 COLUMNS, SAVE = "/me/lists/columns/", "/me/views/save/"
@@ -140,20 +142,62 @@ def test_no_other_site_is_led_to(as_admin: Client, there: str) -> None:
     assert answer["Location"].startswith("/?view=")
 
 
+def by_chips(browser: Client, address: str) -> dict[str, list[str]]:
+    """Return what the quick filters of a list find, by their words."""
+    chips = re.findall(
+        r'<a class="chip" href="(\?[^"]*)"[^>]*>([^<]*)', browser.get(address).text
+    )
+    return {
+        label: [row["name"] for row in table(browser, f"{address}{url}&as=csv")]
+        for url, label in chips
+    }
+
+
+def test_quick_filters_of_templates(as_admin: Client, as_alice: Client) -> None:
+    behind, fresh = SnapshotFactory.create(), SnapshotFactory.create()
+    failed, archived = TemplateFactory.create(), TemplateFactory.create()
+    known_to_be_behind(behind, "carol", "carol")
+    known_to_be_behind(fresh)
+    failed.state, failed.status_code, failed.status_message = "failed", "x", "X."
+    failed.save()
+    archived.archived_at, archived.archived_by = timezone.now(), archived.owner
+    archived.save()
+    fresh.template.owner = User.objects.get(username="alice")
+    fresh.template.save()
+
+    found = {
+        "Failed build": [failed.name],
+        "Behind": [behind.template.name],
+        "Archived": [archived.name],
+        "Mine": [fresh.template.name],
+    }
+    assert by_chips(as_alice, "/templates/") == found
+    assert by_chips(as_admin, "/templates/") == {**found, "Mine": []}
+
+
+def test_quick_filters_of_people(
+    as_admin: Client, alice: User, carol: User, ready: Workspace
+) -> None:
+    User.objects.exclude(username="carol").update(email="a@example.com")
+    User.objects.filter(pk=carol.pk).update(email="", max_workspaces=0)
+    User.objects.filter(pk=alice.pk).update(max_workspaces=0)
+    UserFactory.create(username="gone", is_active=False, email="")
+
+    assert by_chips(as_admin, "/people/") == {
+        "Administrators": ["admin", ready.template.owner.username],
+        "Over quota": ["alice"],
+        "No mail address": ["carol"],
+        "Closed": ["gone"],
+    }
+
+
 def test_quick_filters_are_one_click(as_admin: Client, ready: Workspace) -> None:
     soon = timezone.now() + dt.timedelta(days=3)
     Workspace.objects.filter(pk=ready.pk).update(expires_at=soon)
     page = as_admin.get(ALL).text
 
-    chips = dict(re.findall(r'<a class="chip" href="([^"]*)"[^>]*>([^<]*)', page))
-    assert list(chips.values()) == ["Failed", "Ends this week", "Abandoned", "Mine"]
-    assert 'class="chip" href="/abandoned/">' in page, "not what is shown"
-    found = {
-        label: [row["name"] for row in table(as_admin, f"{ALL}{url}&as=csv")]
-        for url, label in chips.items()
-        if url.startswith("?")
-    }
-    assert found == {
+    assert 'class="chip" href="/abandoned/">Abandoned<' in page, "not what is shown"
+    assert by_chips(as_admin, ALL) == {
         "Failed": [],
         "Ends this week": [ready.name],
         "Mine": [],

@@ -141,7 +141,7 @@ class TemplateViewSet(ApiViewSet):
     @action(methods=["put"], detail=True)
     def pin(self, request: Request, pk: int) -> Response:
         template_pin(by=self.user, template=self.get_object())
-        return self.retrieve(request, pk)
+        return Response(self.get_serializer(self.get_object()).data)
 
     @described(
         "Unpin a template",
@@ -152,7 +152,7 @@ class TemplateViewSet(ApiViewSet):
     @pin.mapping.delete  # type: ignore[untyped-decorator]  # of REST framework
     def unpin(self, request: Request, pk: int) -> Response:
         template_unpin(by=self.user, template=self.get_object())
-        return self.retrieve(request, pk)
+        return Response(self.get_serializer(self.get_object()).data)
 
     @described(
         "Stop the build under way",

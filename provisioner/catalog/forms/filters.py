@@ -19,6 +19,10 @@ class TemplateFilterForm(FilterForm):
             *(c for c in Template.State.choices if c[0] != Template.State.DELETED),
         ],
     )
+    behind = forms.ChoiceField(
+        required=False, choices=[("", "Behind or not"), ("1", "Behind")]
+    )
+    owner = forms.CharField(required=False, max_length=150)
     archived = forms.ChoiceField(
         required=False,
         choices=[("", "Not archived"), ("only", "Archived"), ("all", "All")],

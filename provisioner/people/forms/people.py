@@ -12,7 +12,7 @@ from provisioner.accounts.models import Quota, Team
 from provisioner.accounts.zones import zones_to_choose
 from provisioner.lib.sizes import exact_size_text, size_text
 from provisioner.people.actions.accounts import MOST_BYTES, MOST_WORKSPACES
-from provisioner.people.queries import Standing
+from provisioner.people.queries import Issue, Standing
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, SizeField
 
@@ -45,6 +45,9 @@ class PeopleFilterForm(FilterForm):
     )
     team = forms.ModelChoiceField(
         required=False, queryset=Team.objects.all(), empty_label="All teams"
+    )
+    issue = forms.ChoiceField(
+        required=False, choices=[("", "Any"), *Issue.choices], label="With"
     )
     gone = forms.ChoiceField(
         required=False,

@@ -14,13 +14,15 @@ from provisioner.people.forms.people import (
     TeamChangeForm,
 )
 from provisioner.people.queries import (
+    Issue,
+    Standing,
     people_matching,
     standing_of,
     teams_matching,
     teams_with_use,
 )
 from provisioner.web.lists.acts import Act
-from provisioner.web.lists.listing import Column, Listing
+from provisioner.web.lists.listing import Chip, Column, Listing
 
 
 class PutIntoTeam(Act[User]):
@@ -111,6 +113,12 @@ PEOPLE = Listing[User](
         *("is_staff", "is_service", "max_workspaces", "max_unique_bytes"),
     ),
     acts=(PutIntoTeam, SetQuota, SetRole),
+    chips=(
+        Chip(label="Administrators", query={"role": Standing.ADMINISTRATOR}),
+        Chip(label="Over quota", query={"issue": Issue.OVER_QUOTA}),
+        Chip(label="No mail address", query={"issue": Issue.NO_MAIL}),
+        Chip(label="Closed", query={"gone": "1"}),
+    ),
 )
 
 TEAMS = Listing[Team](
