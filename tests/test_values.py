@@ -380,7 +380,10 @@ TYPED = {
     "TemplateDefinitionForm": {"volume_size_bytes": "a number: lib/sizes.py"},
     "TemplateBuildForm": {"paths": "arguments of p4: templates._checked_paths"},
     "ZoneForm": {"time_zone": "User.time_zone"},
-    "QuotaForm": {"max_unique_bytes": "a number: lib/sizes.py"},
+    "QuotaForm": {
+        **dict.fromkeys(("workspaces", "space"), CHOSEN),
+        "max_unique_bytes": "a number: lib/sizes.py",
+    },
     "AccountForm": {
         **dict.fromkeys(("team", "standing"), CHOSEN),
         **{"email": "User.email", "p4_user": "User.p4_user"},
@@ -396,10 +399,6 @@ TYPED = {
     "ViewForm": {"name": "SavedView.name"},
     "TeamChangeForm": {"team": CHOSEN},
     "RoleChangeForm": {"standing": CHOSEN},
-    "QuotaChangeForm": {
-        **dict.fromkeys(("workspaces", "space"), CHOSEN),
-        "max_unique_bytes": "a number: lib/sizes.py",
-    },
     "TeamForm": {"name": "Team.name"},
     "BisectionCreateForm": {"command": "Bisection.command"},
     "TransferForm": {"snapshot": CHOSEN, "name": "Workspace.name"},
@@ -716,14 +715,15 @@ def test_pages_of_accounts_refuse(name: str, nasty: str, pages: Client) -> None:
     page = f"/admin/accounts/user/{account.pk}/change/"
     joined = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
     pages.post(page, {**named, **joined})
-    pages.post(f"/people/{account.pk}/edit/", {**named, "standing": "developer"})
+    usual = {"standing": "developer", "workspaces": "none", "space": "none"}
+    pages.post(f"/people/{account.pk}/edit/", {**named, **usual})
     before = (account.username, account.email, account.p4_user)
     account.refresh_from_db()
     assert (account.username, account.p4_user) == (before[0], before[2])
     assert account.email in (before[1], "a@b.example")
     number = User.objects.count()
     made = {**sent, "username": "erin", name.split(".")[1]: nasty}
-    pages.post("/people/new/", {**made, "standing": "developer"})
+    pages.post("/people/new/", {**made, **usual})
     assert User.objects.count() == number
 
 

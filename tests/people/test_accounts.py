@@ -24,7 +24,9 @@ FORM = {
     "p4_user": "erin.p4",
     "uid": "20042",
     "gid": "20000",
+    "workspaces": "limit",
     "max_workspaces": "4",
+    "space": "none",
 }
 NEW = "another long pass phrase"
 
@@ -88,7 +90,7 @@ def test_without_a_password_nobody_signs_in_yet(as_admin: Client) -> None:
 def test_uid_mail_and_perforce_user_are_changed(as_admin: Client, alice: User) -> None:
     edit = f"/people/{alice.pk}/edit/"
     assert f'value="{alice.uid}"' in as_admin.get(edit).text
-    sent = {"standing": "developer", "email": "a@example.com", "p4_user": "al"}
+    sent = {**FORM, "email": "a@example.com", "p4_user": "al"}
     as_admin.post(edit, {**sent, "uid": 31, "gid": 32})
     alice.refresh_from_db()
     assert (alice.uid, alice.gid, alice.p4_user) == (31, 32, "al")

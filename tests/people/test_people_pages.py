@@ -18,6 +18,7 @@ from tests.support.browsers import post, table
 from tests.support.factories import UserFactory
 
 PEOPLE = "/people/"
+NO_LIMIT = {"workspaces": "none", "space": "none"}
 
 
 @pytest.fixture
@@ -99,7 +100,8 @@ def test_team_quota_and_role_are_given_with_an_event(
     assert '<option value="developer" selected>' in as_admin.get(edit).text
 
     same = {"uid": alice.uid, "gid": alice.gid, "email": alice.email}
-    sent = {**same, "standing": "administrator", "team": audio.pk, "max_workspaces": 4}
+    sent = {**same, "standing": "administrator", "team": audio.pk}
+    sent |= {"workspaces": "limit", "max_workspaces": 4, "space": "limit"}
     answer = as_admin.post(edit, {**sent, "max_unique_bytes": "2 GiB"})
 
     assert answer.status_code == 302
@@ -113,7 +115,11 @@ def test_team_quota_and_role_are_given_with_an_event(
         "is_staff": {"before": False, "after": True},
         "is_superuser": {"before": False, "after": True},
     }
-    as_admin.post(edit, {"standing": "machine", "team": "", "max_workspaces": ""})
+    page = as_admin.get(edit).text
+    assert page.count('<option value="limit" selected>') == 2
+    # What the form showed may stay beside "No limit".
+    sent = {"standing": "machine", "team": "", **NO_LIMIT, "max_workspaces": 4}
+    as_admin.post(edit, sent)
     alice.refresh_from_db()
     assert (alice.is_staff, alice.is_superuser, alice.is_service) == (0, 0, 1)
     assert (alice.team, alice.max_workspaces, alice.max_unique_bytes) == (None,) * 3
@@ -124,18 +130,23 @@ def test_team_quota_and_role_are_given_with_an_event(
     [
         ({"standing": "developer"}, 409),
         ({"standing": "king"}, 422),
-        ({"standing": "administrator", "max_workspaces": -1}, 422),
-        ({"standing": "administrator", "max_workspaces": 2**40}, 409),
-        ({"standing": "administrator", "max_unique_bytes": "much"}, 422),
-        ({"standing": "administrator", "max_unique_bytes": "9" * 30}, 409),
-        ({"standing": "administrator", "team": 999}, 422),
+        ({"workspaces": "", "space": "none"}, 422),
+        ({"workspaces": "none", "space": ""}, 422),
+        ({"workspaces": "limit"}, 422),
+        ({"workspaces": "none", "max_workspaces": 3}, 422),
+        ({"workspaces": "limit", "max_workspaces": -1}, 422),
+        ({"workspaces": "limit", "max_workspaces": 2**40}, 422),
+        ({"space": "limit", "max_unique_bytes": "much"}, 422),
+        ({"space": "limit", "max_unique_bytes": "9" * 30}, 422),
+        ({"team": 999}, 422),
     ],
 )
 def test_what_cannot_be_is_refused(
     sent: dict[str, object], status: int, as_admin: Client, admin: User
 ) -> None:
     """Nobody takes their own role away: an administrator always remains."""
-    answer = as_admin.post(f"{PEOPLE}{admin.pk}/edit/", sent)
+    usual = {"standing": "administrator", **NO_LIMIT}
+    answer = as_admin.post(f"{PEOPLE}{admin.pk}/edit/", {**usual, **sent})
     assert answer.status_code == status
     admin.refresh_from_db()
     assert admin.is_administrator
@@ -239,16 +250,21 @@ def test_many_get_a_role_but_nobody_their_own(
 
 
 def test_teams_are_made_and_changed(as_admin: Client, rendering: Team) -> None:
-    taken = as_admin.post("/teams/new/", {"name": " Rendering "})
+    unsaid = as_admin.post("/teams/new/", {"name": "Audio"})
+    assert unsaid.status_code == 422
+    assert unsaid.text.count("This field is required.") == 2
+    taken = as_admin.post("/teams/new/", {"name": " Rendering ", **NO_LIMIT})
     assert taken.status_code == 409
     assert "There is a team “Rendering” already" in taken.text
-    made = as_admin.post("/teams/new/", {"name": "Audio", "max_unique_bytes": "1 TiB"})
+    sent = {"name": "Audio", **NO_LIMIT, "space": "limit", "max_unique_bytes": "1 TiB"}
+    made = as_admin.post("/teams/new/", sent)
     assert made.status_code == 302
     assert Team.objects.get(name="Audio").max_unique_bytes == 2**40
 
     edit = f"/teams/{rendering.pk}/edit/"
     assert 'value="Rendering"' in as_admin.get(edit).text
-    as_admin.post(edit, {"name": "Rendering", "max_workspaces": 20})
+    limit = {"workspaces": "limit", "max_workspaces": 20}
+    as_admin.post(edit, {"name": "Rendering", **NO_LIMIT, **limit})
     assert changes(rendering) == [{"max_workspaces": {"before": 10, "after": 20}}]
 
 

@@ -63,27 +63,65 @@ class OptionalSizeField(SizeField):
         return super().clean(value) if (value or "").strip() else None
 
 
+class Bound(TextChoices):
+    """What becomes of one bound of a quota."""
+
+    SAME = "same", "Leave as it is"
+    LIMIT = "limit", "Limit to"
+    NONE = "none", "No limit"
+
+
+_BOUNDS = [("", "Choose…"), *((b, b.label) for b in (Bound.LIMIT, Bound.NONE))]
+
+
 class QuotaForm(AskingForm):
+    """A quota. Nothing is without a limit unless somebody says so."""
+
+    workspaces = forms.ChoiceField(label="Workspaces at a time", choices=_BOUNDS)
     max_workspaces = forms.IntegerField(
         required=False,
         min_value=0,
-        label="Workspaces at a time",
-        help_text="Empty: as many as there is room for.",
+        max_value=MOST_WORKSPACES,
+        label="Number of workspaces",
     )
+    space = forms.ChoiceField(label="Space of their own", choices=_BOUNDS)
     max_unique_bytes = OptionalSizeField(
         required=False,
         max_length=40,
-        label="Space of their own",
-        help_text="What workspaces do not share with their templates, such as 200 GiB. "
-        "Empty: as much as there is.",
+        label="Size",
+        help_text="What workspaces do not share with their templates, such as 200 GiB.",
     )
+    BOUNDS: ClassVar = {"workspaces": "max_workspaces", "space": "max_unique_bytes"}
+
+    def clean(self) -> dict[str, Any]:
+        """Return what was entered; of the quota the bounds that change."""
+        found: dict[str, Any] = super().clean() or self.cleaned_data
+        for choice, name in self.BOUNDS.items():
+            bound, value = found.pop(choice, ""), found.pop(name, None)
+            if bound == Bound.LIMIT and value is None and name not in self.errors:
+                self.add_error(name, "Say how much.")
+            elif name == "max_unique_bytes" and (value or 0) > MOST_BYTES:
+                self.add_error(name, "That is more than any file system has.")
+            elif bound != Bound.LIMIT and value is not None and self._is_typed(name):
+                self.add_error(choice, "Choose “Limit to” if this is the limit.")
+            elif bound == Bound.LIMIT:
+                found[name] = value
+            elif bound == Bound.NONE:
+                found[name] = None
+        return found
+
+    def _is_typed(self, name: str) -> bool:
+        """Return whether a field was changed from what the form showed."""
+        return name in self.changed_data
 
     @staticmethod
     def initial_of(quota: Quota) -> dict[str, Any]:
         """Return a quota as people write it."""
-        taken = quota.max_unique_bytes
+        number, taken = quota.max_workspaces, quota.max_unique_bytes
         return {
-            "max_workspaces": quota.max_workspaces,
+            "workspaces": Bound.NONE if number is None else Bound.LIMIT,
+            "max_workspaces": number,
+            "space": Bound.NONE if taken is None else Bound.LIMIT,
             "max_unique_bytes": "" if taken is None else exact_size_text(taken),
         }
 
@@ -129,51 +167,19 @@ class RoleChangeForm(AskingForm):
     )
 
 
-class Bound(TextChoices):
-    """What becomes of one bound of a quota."""
-
-    SAME = "same", "Leave as it is"
-    LIMIT = "limit", "Limit to"
-    NONE = "none", "No limit"
-
-
-class QuotaChangeForm(AskingForm):
-    """What changes in the quotas of many accounts. Nothing is without a limit unless
-    somebody says so."""
+class QuotaChangeForm(QuotaForm):
+    """What changes in the quotas of many accounts."""
 
     workspaces = forms.ChoiceField(
         label="Workspaces at a time", choices=Bound.choices, initial=Bound.SAME
     )
-    max_workspaces = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=MOST_WORKSPACES,
-        label="Number of workspaces",
-    )
     space = forms.ChoiceField(
         label="Space of their own", choices=Bound.choices, initial=Bound.SAME
     )
-    max_unique_bytes = OptionalSizeField(
-        required=False,
-        max_length=40,
-        label="Size",
-        help_text="What workspaces do not share with their templates, such as 200 GiB.",
-    )
-    BOUNDS: ClassVar = {"workspaces": "max_workspaces", "space": "max_unique_bytes"}
 
     def clean(self) -> dict[str, Any]:
         """Return what changes: max_workspaces, max_unique_bytes, or both."""
-        changes: dict[str, Any] = {}
-        for choice, name in self.BOUNDS.items():
-            bound, value = self.cleaned_data.get(choice), self.cleaned_data.get(name)
-            if bound == Bound.LIMIT and value is None and name not in self.errors:
-                self.add_error(name, "Say how much.")
-            elif name == "max_unique_bytes" and (value or 0) > MOST_BYTES:
-                self.add_error(name, "That is more than any file system has.")
-            elif bound != Bound.LIMIT and value is not None:
-                self.add_error(choice, "Choose “Limit to” if this is the limit.")
-            elif bound != Bound.SAME:
-                changes[name] = value
+        changes = super().clean()
         if not changes and not self.errors:
             raise forms.ValidationError("Choose what changes.")
         return changes
@@ -201,7 +207,8 @@ class AccountForm(TeamChoiceForm, QuotaForm):
 
     field_order = (
         *("username", "password", "standing", "team", "email"),
-        *("p4_user", "uid", "gid", "max_workspaces", "max_unique_bytes"),
+        *("p4_user", "uid", "gid"),
+        *("workspaces", "max_workspaces", "space", "max_unique_bytes"),
     )
 
 
@@ -245,4 +252,4 @@ class GivenPasswordForm(AskingForm):
 class TeamForm(QuotaForm):
     name = forms.CharField(max_length=100)
 
-    field_order = ("name", "max_workspaces", "max_unique_bytes")
+    field_order = ("name", *QuotaForm.base_fields)
