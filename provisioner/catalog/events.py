@@ -9,3 +9,6 @@ before_building = Signal()
 
 asks_usual_seconds = Signal()
 """How long workspaces take to be ready (templates): receivers return seconds by id."""
+
+asks_obstacles = Signal()
+"""What stands against workspaces (by, templates): receivers return obstacles by id."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,6 +17,7 @@ from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.forms.filters import TemplateFilterForm
 from provisioner.catalog.freshness import Freshness
 from provisioner.catalog.models import Template
+from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.queries import is_archived, templates_visible_to
 from provisioner.engine.models import Operation
 from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
@@ -99,10 +100,15 @@ class ShownTemplate:
     freshness_by_id: dict[int, Freshness]
     usual_seconds: dict[int, float]
     policies: dict[int, refresh_policy.Policy]
+    obstacles: dict[int, Obstacle] = field(default_factory=dict)
 
     @property
     def freshness(self) -> Freshness | None:
         return self.freshness_by_id.get(self.template.pk)
+
+    @property
+    def obstacle(self) -> Obstacle | None:
+        return self.obstacles.get(self.template.pk)
 
     @property
     def policy(self) -> refresh_policy.Policy:
@@ -130,6 +136,12 @@ def _shown(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
         )
         for template in templates
     ]
+
+
+def _offered(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
+    """Return templates as those who ask for a workspace see them."""
+    obstacles = known_obstacles(user, templates)
+    return [replace(each, obstacles=obstacles) for each in _shown(user, templates)]
 
 
 def _behind(shown: ShownTemplate) -> int | None:
@@ -187,7 +199,7 @@ TEMPLATES = Listing[Template](
     usual="name",
     form=TemplateFilterForm,
     reads=_READS,
-    dress=_shown,
+    dress=_offered,
     acts=(Build, PauseRefresh, ResumeRefresh),
     chips=(
         _FAILED,

@@ -16,7 +16,12 @@ from provisioner.catalog.freshness import (
     policy_in,
 )
 from provisioner.catalog.models import Snapshot, Template, TemplateOperation
-from provisioner.catalog.queries import snapshot_before, templates_ever
+from provisioner.catalog.obstacles import Obstacle, known_obstacles
+from provisioner.catalog.queries import (
+    snapshot_before,
+    templates_ever,
+    templates_offered_to,
+)
 from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
@@ -156,6 +161,12 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         roll_back_to=_roll_back_to(template, builds),
         watch_error="" if watch is None else watch.last_error,
     )
+
+
+def obstacle_to(by: User, template: Template) -> Obstacle | None:
+    """Return what stands against a workspace of one template."""
+    offered = list(templates_offered_to(by).filter(pk=template.pk))
+    return known_obstacles(by, offered).get(template.pk)
 
 
 def _roll_back_to(template: Template, builds: list[Operation]) -> Snapshot | None:

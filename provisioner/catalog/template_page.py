@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template, TemplateOperation
+from provisioner.catalog.obstacles import Obstacle
 from provisioner.catalog.overviews import TemplateOverview
 from provisioner.engine.models import Operation
 from provisioner.web.notices import Action, Level, Notice
@@ -29,6 +30,7 @@ class TemplatePage:
 
     overview: TemplateOverview
     user: User
+    obstacle: Obstacle | None
 
     @property
     def template(self) -> Template:
@@ -44,6 +46,7 @@ class TemplatePage:
         """What has to be said first, the most important first."""
         return [
             *self._archived(),
+            *self._obstacle(),
             *self._failed(),
             *self._held(),
             *self._no_default(),
@@ -105,12 +108,19 @@ class TemplatePage:
             return
         if self.template.is_archived:
             return
+        against = self.obstacle
         yield Action(
-            label="Get a workspace", url=self._url("workspace-create"), look="primary"
+            label=against.button if against else "Get a workspace",
+            url=self._url("workspace-create"),
+            look="" if against else "primary",
         )
         yield Action(
             label="Find a bad change", url=self._url("bisection-create"), look="link"
         )
+
+    def _obstacle(self) -> Iterator[Notice]:
+        if self.obstacle is not None:
+            yield Notice(level=Level.WARNING, texts=(self.obstacle.sentence,))
 
     def _for_managers(self) -> Iterator[Action]:
         last = self.overview.last

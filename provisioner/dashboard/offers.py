@@ -16,6 +16,7 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import Freshness, freshness_of_all
 from provisioner.catalog.models import Template
+from provisioner.catalog.obstacles import Obstacle
 from provisioner.catalog.queries import (
     available_snapshots,
     is_archived,
@@ -25,7 +26,7 @@ from provisioner.catalog.queries import (
 )
 from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
-from provisioner.workspace_requests.obstacles import Obstacle, obstacles_to
+from provisioner.workspace_requests.obstacles import obstacles_to
 from provisioner.workspaces.queries import Uses, uses_of_templates
 from provisioner.workspaces.ready_times import usual_seconds
 

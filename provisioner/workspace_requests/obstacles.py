@@ -7,12 +7,12 @@ Perforce servers, and whether the site works.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.obstacles import Obstacle
 from provisioner.engine.waits import Wait, waits_of_new
 from provisioner.engine.workers import alive_workers
 from provisioner.lib.limits import Limit, LimitReached, refusal_of
@@ -21,15 +21,6 @@ from provisioner.limits.admission import limits_of_token
 from provisioner.limits.prospects import refusals_of
 from provisioner.sites.availability import why_down
 from provisioner.workspace_requests.claim import lying_ready
-
-
-@dataclass(frozen=True, kw_only=True)
-class Obstacle:
-    """Why a request is refused, or has to wait; `button` says it in a few words."""
-
-    sentence: str
-    button: str
-    refuses: bool = False
 
 
 def obstacles_to(

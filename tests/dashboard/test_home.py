@@ -165,7 +165,10 @@ def test_a_paused_server_is_said_before_the_click(
     perforce_server_pause(by=admin, server=server, reason="A checkpoint.")
 
     assert button_of(as_alice, served.template) == "Request: server is paused"
-    assert "is paused: A checkpoint." in as_alice.get("/").text
+    for address in ("/", "/templates/", f"/templates/{served.template_id}/"):
+        page = as_alice.get(address).text
+        assert "is paused: A checkpoint." in page
+        assert "Request: server is paused" in page
 
 
 def test_a_full_quota_is_said_in_the_words_of_its_refusal(
@@ -177,7 +180,10 @@ def test_a_full_quota_is_said_in_the_words_of_its_refusal(
     assert button_of(as_alice, served.template) == "Quota is full disabled"
     refused = as_alice.post(f"/templates/{served.template_id}/get/")
     sentence = "You have 0 of the 0 workspaces that you may have."
-    assert sentence in as_alice.get("/").text
+    for address in ("/", "/templates/", f"/templates/{served.template_id}/"):
+        page = as_alice.get(address).text
+        assert sentence in page
+        assert "Quota is full" in page
     assert sentence in refused.text
 
 

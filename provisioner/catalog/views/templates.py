@@ -24,7 +24,7 @@ from provisioner.catalog.forms.templates import (
     TemplateDefinitionForm,
 )
 from provisioner.catalog.lists import TEMPLATES
-from provisioner.catalog.overviews import find_template_overview
+from provisioner.catalog.overviews import find_template_overview, obstacle_to
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.catalog.template_page import TemplatePage
 from provisioner.lib.refusals import ActionRefused
@@ -52,7 +52,11 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
             overview.announcement
         )
         return render(request, "catalog/_progress.html", context)
-    context["page"] = TemplatePage(overview=overview, user=request.user)
+    context["page"] = TemplatePage(
+        overview=overview,
+        user=request.user,
+        obstacle=obstacle_to(request.user, overview.template),
+    )
     context["durations"] = durations_of(request.user, overview.template)
     if not request.htmx:
         return render(request, "catalog/detail.html", context)

@@ -71,6 +71,7 @@ class Bound(TextChoices):
     NONE = "none", "No limit"
 
 
+_OF_THEIR_OWN = "What workspaces do not share with their templates."
 _BOUNDS = [("", "Choose…"), *((b, b.label) for b in (Bound.LIMIT, Bound.NONE))]
 
 
@@ -84,12 +85,14 @@ class QuotaForm(AskingForm):
         max_value=MOST_WORKSPACES,
         label="Number of workspaces",
     )
-    space = forms.ChoiceField(label="Space of their own", choices=_BOUNDS)
+    space = forms.ChoiceField(
+        label="Space of their own", choices=_BOUNDS, help_text=_OF_THEIR_OWN
+    )
     max_unique_bytes = OptionalSizeField(
         required=False,
         max_length=40,
         label="Size",
-        help_text="What workspaces do not share with their templates, such as 200 GiB.",
+        help_text="Such as 200 GiB.",
     )
     BOUNDS: ClassVar = {"workspaces": "max_workspaces", "space": "max_unique_bytes"}
 
@@ -174,7 +177,10 @@ class QuotaChangeForm(QuotaForm):
         label="Workspaces at a time", choices=Bound.choices, initial=Bound.SAME
     )
     space = forms.ChoiceField(
-        label="Space of their own", choices=Bound.choices, initial=Bound.SAME
+        label="Space of their own",
+        choices=Bound.choices,
+        initial=Bound.SAME,
+        help_text=_OF_THEIR_OWN,
     )
 
     def clean(self) -> dict[str, Any]:
