@@ -30,17 +30,44 @@ class Mount:
     options: tuple[str, ...]
 
 
-def _mounts() -> list[Mount]:
-    """Return the mounts that this process sees, in order of mounting.
+def find_mount(path: Path) -> Mount | None:
+    """Return the mount that holds `path`, None if the path does not exist."""
+    try:
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        begins = _mount_id(opened) + b" "
+        found = [line for line in _mountinfo() if line.startswith(begins)]
+    finally:
+        os.close(opened)
+    # None of one that was unmounted just now, too.
+    return _mount(found[0]) if found else None
+
+
+def _mount_id(opened: int) -> bytes:
+    """Return the mount of an opened path, as /proc/self/mountinfo numbers it.
+
+    Source: proc_pid_fdinfo(5).
+    """
+    with open(f"/proc/self/fdinfo/{opened}", "rb") as lines:
+        fields = dict(line.split(b":", 1) for line in lines)
+    return fields[b"mnt_id"].strip()
+
+
+def _mountinfo() -> list[bytes]:
+    """Return a line per mount that this process sees.
+
+    A host may have a thousand, one per workspace: read in full only what is wanted.
 
     Source: proc_pid_mountinfo(5).
     """
     with open("/proc/self/mountinfo", "rb") as lines:
-        return [_mount(os.fsdecode(line)) for line in lines]
+        return lines.readlines()
 
 
-def _mount(line: str) -> Mount:
-    before, after = line.rstrip("\n").split(" - ", 1)
+def _mount(line: bytes) -> Mount:
+    before, after = os.fsdecode(line).rstrip("\n").split(" - ", 1)
     _, _, _, root, mount_point, options, *_ = before.split(" ")
     fs_type, source, super_options = after.split(" ")
     return Mount(
@@ -59,21 +86,14 @@ def _unescaped(text: str) -> str:
     )
 
 
-def find_mount(path: Path) -> Mount | None:
-    """Return the mount that holds `path`, None if the path does not exist."""
-    try:
-        resolved = path.resolve(strict=True)
-    except OSError:
-        return None
-    holding = [m for m in _mounts() if resolved.is_relative_to(m.mount_point)]
-    # Of several mounts at one place, the last one is visible.
-    return max(enumerate(holding), key=lambda n: (len(n[1].mount_point.parts), n[0]))[1]
-
-
 def has_mounts_below(path: str) -> bool:
     """Return whether something is mounted strictly below a directory."""
     root = Path(path).resolve()
-    return any(root in mount.mount_point.parents for mount in _mounts())
+    # As the kernel escapes what has blanks, newlines or backslashes in it.
+    escaped = re.sub(rb"[ \t\n\\]", lambda m: b"\\%03o" % ord(m[0]), os.fsencode(root))
+    below = escaped.rstrip(b"/") + b"/"
+    points = (line.split(b" ", 5)[4] for line in _mountinfo())
+    return any(point.startswith(below) and point != below for point in points)
 
 
 def is_whole_filesystem(path: str) -> bool:

@@ -86,6 +86,17 @@ def test_mounts_are_seen_below_any_name(tmp_path: Path) -> None:
     assert not has_mounts_below(str(clone))
 
 
+@needs_root
+def test_a_mount_below_a_later_one_is_hidden(tmp_path: Path) -> None:
+    clone, other = tmp_path / "clone", tmp_path / "other"
+    (clone / "inside").mkdir(parents=True)
+    (other / "inside").mkdir(parents=True)
+    with bind_mounted(other, clone / "inside"), bind_mounted(other, clone):
+        found = find_mount(clone / "inside")
+        assert found is not None
+        assert found.mount_point == clone
+
+
 def test_waits_until_a_directory_is_visible(tmp_path: Path) -> None:
     appears = threading.Timer(0.05, (tmp_path / "ws").mkdir)
     appears.start()
