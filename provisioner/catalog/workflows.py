@@ -32,7 +32,6 @@ from provisioner.engine.workflow import (
     Workflow,
     register,
 )
-from provisioner.sites.models import Site
 
 log = structlog.get_logger(__name__)
 
@@ -193,8 +192,7 @@ def _visible_to(user: User) -> Q:
 subjects.register(
     SubjectKind(
         field="template",
-        related=(),
-        sites=lambda: Site.objects.select_related("perforce_server"),
+        rows=lambda: Template.objects.select_related("site__perforce_server"),
         visible=_visible_to,
         fail_lost=_fail_lost,
         crumbs="catalog/_crumbs.html",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
@@ -43,27 +43,20 @@ class Site(Protocol):
 class SubjectKind:
     """Rows that operations can be about.
 
-    `field` is the name of their model in lower case, `related` what steps want to
-    have with them, `sites` how to load their sites. `visible` is the condition for
-    operations about rows that a person may see. `fail_lost` says so on each row that
+    `field` is the name of their model in lower case, `rows` how steps load one, with
+    its site and what else they want of it. `visible` is the condition for operations
+    about rows that a person may see. `fail_lost` says so on each row that
     is moving although no operation moves it. `crumbs` is the template of the links
     that lead to one. `error_patterns` are the patterns by which the logs about a row
     are searched for errors, before the usual ones.
     """
 
     field: str
-    related: tuple[str, ...]
-    sites: Callable[[], QuerySet[Any]]
+    rows: Callable[[], QuerySet[Any]]
     visible: Callable[[User], Q]
     fail_lost: Callable[[], None]
     crumbs: str
     error_patterns: Callable[[Any], tuple[str, ...]] = lambda row: ()
-
-    def to_load(self, *, by: str) -> tuple[list[str], Prefetch[str]]:
-        """Return what to select and what to prefetch where `by` leads to operations."""
-        path = f"{by}subject__{self.field}"
-        select = [path, *(f"{path}__{name}" for name in self.related)]
-        return select, Prefetch(f"{path}__site", self.sites())
 
 
 _kinds: dict[str, SubjectKind] = {}
@@ -72,6 +65,13 @@ _kinds: dict[str, SubjectKind] = {}
 def register(kind: SubjectKind) -> None:
     """Let operations be about rows of a kind."""
     _kinds[kind.field] = kind
+
+
+def load_row(operation: Operation) -> None:
+    """Load what an operation is about, whose subject is at hand, for its steps."""
+    subject = operation.subject
+    rows = Prefetch(subject.kind, _kinds[subject.kind].rows())
+    prefetch_related_objects([subject], rows)
 
 
 def paths(*, by: str) -> list[str]:

@@ -131,15 +131,15 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
 def _step_of(job: Job, *, step_id: int) -> Step | None:
     """Return the step that this job is at: the first it was queued for, or a later.
 
-    Its site comes by a query of its own: the database would plan one join of all these
-    tables for longer than it takes to answer both.
+    What it is about comes by a query of its own: the database would plan one join with
+    every kind of subject for longer than it takes to answer both.
     """
-    steps = Step.objects.select_related("operation__requested_by")
-    for kind in subjects.kinds():
-        select, sites = kind.to_load(by="operation__")
-        steps = steps.select_related(*select).prefetch_related(sites)
+    steps = Step.objects.select_related("operation__requested_by", "operation__subject")
     at = steps.filter(job_id=job.id, state__in=IN_FLIGHT).first()
-    return at or steps.filter(pk=step_id).first()
+    step = at or steps.filter(pk=step_id).first()
+    if step is not None:
+        subjects.load_row(step.operation)
+    return step
 
 
 def _begin(context: JobContext, step: Step) -> bool:

@@ -22,7 +22,6 @@ from provisioner.engine.workflow import (
     register,
 )
 from provisioner.lib import clocks
-from provisioner.sites.models import Site
 from provisioner.workspaces.events import workspace_restored
 from provisioner.workspaces.models import MOVING, Unsaved, Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import (
@@ -323,8 +322,9 @@ def _fail_lost() -> None:
 subjects.register(
     SubjectKind(
         field="workspace",
-        related=("snapshot", "template"),
-        sites=lambda: Site.objects.select_related("perforce_server"),
+        rows=lambda: Workspace.objects.select_related(
+            "snapshot", "template", "site__perforce_server"
+        ),
         visible=operations_of_workspaces_visible_to,
         fail_lost=_fail_lost,
         crumbs="workspaces/_crumbs.html",

@@ -8,7 +8,6 @@ from provisioner.engine.queues import STORAGE
 from provisioner.engine.subjects import SubjectKind
 from provisioner.engine.watchdog import LOST
 from provisioner.engine.workflow import Failure, StepSpec, Workflow, register
-from provisioner.sites.models import Site
 from tests.example_feature.models import Errand, ErrandOperation
 from tests.example_feature.queries import operations_visible_to
 from tests.example_feature.steps import ensure_back, ensure_gone
@@ -42,8 +41,7 @@ def _fail_lost() -> None:
 subjects.register(
     SubjectKind(
         field="errand",
-        related=(),
-        sites=lambda: Site.objects.select_related("perforce_server"),
+        rows=lambda: Errand.objects.select_related("site__perforce_server"),
         visible=operations_visible_to,
         fail_lost=_fail_lost,
         crumbs="example_feature/_crumbs.html",
