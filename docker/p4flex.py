@@ -385,12 +385,14 @@ def delete_clone(
         **site_meant(options),
     }
     found = yard.the_one("workspaces", word="clone", query=wanted)
-    unsaved = "rescue" if "r" in options else "discard" if "f" in options else "refuse"
+    unsubmitted = (
+        "rescue" if "r" in options else "discard" if "f" in options else "refuse"
+    )
     path = f"workspaces/{int(found['id'])}"
     tell("REJECT", f"No answer yet. Whether it goes is here: {yard.page(path)}/")
-    gone = yard.ask("DELETE", path, query={"unsaved": unsaved})
+    gone = yard.ask("DELETE", path, query={"unsubmitted": unsubmitted})
     said = f"{gone['name']} is being given back: {yard.page(path)}/"
-    if unsaved == "refuse":
+    if unsubmitted == "refuse":
         said += "\nWork that is not submitted stops that, and is listed there."
     return said
 

@@ -448,7 +448,7 @@ TYPED = {
     "WebhookChangeForm": {"url": "Webhook.url", "events": CHOSEN},
     "WebhookCreateForm": {"template": CHOSEN, "format": CHOSEN},
     "ShareForm": {"kind": CHOSEN, "name": ASKED},
-    "UnsavedForm": {"unsaved": CHOSEN},
+    "UnsubmittedForm": {"unsubmitted": CHOSEN},
     "LogForm": {"q": "plain text: engine/logs/search.py", "wrap": CHOSEN},
     "NewPasswordForm": dict.fromkeys(
         ("old_password", "new_password1", "new_password2"), ASKED

@@ -37,7 +37,7 @@ from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.limits.admission import check_admission
 from provisioner.workspaces.actions.making import insert_workspace, snapshot_to_clone
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.queries import GONE
 from provisioner.workspaces.requests import one_request_at_a_time
 
@@ -241,7 +241,7 @@ def _put_away(trial: Trial) -> None:
     workspace_retire(
         by=owner if owner.is_active else system_user(),
         workspace=workspace,
-        unsaved=Unsaved.DISCARD,
+        unsubmitted=Unsubmitted.DISCARD,
         purge=True,
         reason="Its trial is over.",
     )

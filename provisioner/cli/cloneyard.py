@@ -867,7 +867,7 @@ def run_extend(args: argparse.Namespace) -> None:
 def run_retire(args: argparse.Namespace) -> None:
     server = server_of(args)
     workspace = server.find(args.workspace)
-    query = {"unsaved": args.unsaved}
+    query = {"unsubmitted": args.unsubmitted}
     workspace = server.change(
         workspace, "DELETE", done="workspace_retired", query=query
     )
@@ -1679,18 +1679,18 @@ def make_parser() -> Parser:
         "span", nargs="?", type=span, help="from now, as 8h; else as usual"
     )
     retire = add("retire", run_retire, "take a workspace back", one, asking)
-    unsaved = retire.add_mutually_exclusive_group()
-    unsaved.add_argument(
+    unsubmitted = retire.add_mutually_exclusive_group()
+    unsubmitted.add_argument(
         "--rescue",
-        dest="unsaved",
+        dest="unsubmitted",
         action="store_const",
         const="rescue",
         default="refuse",
         help="shelve or archive what is not submitted",
     )
-    unsaved.add_argument(
+    unsubmitted.add_argument(
         "--discard",
-        dest="unsaved",
+        dest="unsubmitted",
         action="store_const",
         const="discard",
         help="throw away what is not submitted",

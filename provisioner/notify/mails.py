@@ -75,7 +75,7 @@ def _about_workspace(
     # A retirement that was tried again goes on with what the first had settled.
     retiring = operations_since_whole(workspace)
     began_at = retiring.values("created_at")[:1]
-    discards = workspace.events.filter(kind="unsaved_work_discarded", at__gte=began_at)
+    discards = workspace.events.filter(kind="work_discarded", at__gte=began_at)
     return {
         "workspace": workspace,
         "deadline": deadline,

@@ -32,7 +32,7 @@ from provisioner.pools.models import Pool
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.making import insert_workspace
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
 from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import last_operation, seconds_it_took
 
@@ -156,7 +156,7 @@ def _retire(member: Workspace, *, why: str, now: dt.datetime) -> bool:
             workspace_retire(
                 by=system_user(),
                 workspace=member,
-                unsaved=Unsaved.RESCUE,
+                unsubmitted=Unsubmitted.RESCUE,
                 purge=True,
                 reason=why,
             )

@@ -27,7 +27,7 @@ from provisioner.workspaces.actions.making import (
     snapshot_to_clone,
 )
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import default_to_move_to, snapshots_to_move_to
 from provisioner.workspaces.refusals import BeingTransferred, WorkspaceNotReady
@@ -171,7 +171,7 @@ def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:
     return workspace_retire(
         by=by,
         workspace=workspace,
-        unsaved=Unsaved.DISCARD,
+        unsubmitted=Unsubmitted.DISCARD,
         purge=True,
         reason="Asked not to transfer work after all: the copies go.",
     )

@@ -15,7 +15,7 @@ from provisioner.engine.workflow import (
 )
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.steps import contents, plan, proof
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.workflows import PROVISION, has_failed
@@ -133,7 +133,7 @@ def _put_source_away(operation: Operation) -> None:
             by=operation.requested_by,
             about=source,
             parameters={
-                "unsaved": Unsaved.RESCUE,
+                "unsubmitted": Unsubmitted.RESCUE,
                 "purge": False,
                 "was": Workspace.State.READY,
             },

@@ -14,15 +14,15 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.queries import GONE
 
 _WHAT_IT_DOES = {
-    Unsaved.RESCUE: "Opened files are shelved in your name. Everything else goes into "
-    "an archive with a list and checksums.",
-    Unsaved.DISCARD: "Opened files are reverted and shelves deleted. The audit log "
+    Unsubmitted.RESCUE: "Opened files are shelved in your name. Everything else "
+    "goes into an archive with a list and checksums.",
+    Unsubmitted.DISCARD: "Opened files are reverted and shelves deleted. The audit log "
     "keeps who chose this, and what was lost.",
-    Unsaved.REFUSE: "If something is left, nothing is touched and you get the list.",
+    Unsubmitted.REFUSE: "If there is any, nothing is touched and you get the list.",
 }
 
 
@@ -39,12 +39,12 @@ class WorkspaceRetireForm(AskingForm):
         if not has_unsubmitted:
             return
         choices = [
-            (Unsaved.REFUSE, "Retire only if nothing is left"),
-            (Unsaved.DISCARD, "Discard what is listed here"),
+            (Unsubmitted.REFUSE, "Retire only if nothing is left"),
+            (Unsubmitted.DISCARD, "Discard what is listed here"),
         ]
         if can_be_rescued:
-            choices.insert(0, (Unsaved.RESCUE, "Rescue what is listed here"))
-        self.fields["unsaved"] = forms.ChoiceField(
+            choices.insert(0, (Unsubmitted.RESCUE, "Rescue what is listed here"))
+        self.fields["unsubmitted"] = forms.ChoiceField(
             label="What happens to it",
             choices=choices,
             initial=choices[0][0],
@@ -54,12 +54,12 @@ class WorkspaceRetireForm(AskingForm):
 
     def options(self) -> Iterator[tuple[BoundWidget, str, bool]]:
         """Yield each choice with what it does, and whether work is lost by it."""
-        for widget in self["unsaved"]:
+        for widget in self["unsubmitted"]:
             value = widget.data["value"]
-            yield widget, _WHAT_IT_DOES[value], value == Unsaved.DISCARD
+            yield widget, _WHAT_IT_DOES[value], value == Unsubmitted.DISCARD
 
     def choice(self) -> str:
-        return self.cleaned_data.get("unsaved") or Unsaved.REFUSE
+        return self.cleaned_data.get("unsubmitted") or Unsubmitted.REFUSE
 
 
 class ShareForm(AskingForm):

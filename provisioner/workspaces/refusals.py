@@ -76,9 +76,9 @@ class NothingToRetry(ActionRefused):
     code = "nothing_to_retry"
 
 
-class UnsavedWork(StepRefused):
+class UnsubmittedWorkFound(StepRefused):
     """Retiring now would lose work; `findings` lists it by kind."""
 
     def __init__(self, sentence: str, *, findings: dict[str, object]) -> None:
-        super().__init__(sentence, code="unsaved_work")
+        super().__init__(sentence, code="unsubmitted_work")
         self.findings = findings

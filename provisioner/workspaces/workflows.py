@@ -23,7 +23,12 @@ from provisioner.engine.workflow import (
 )
 from provisioner.lib import clocks
 from provisioner.workspaces.events import workspace_restored
-from provisioner.workspaces.models import MOVING, Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    MOVING,
+    Unsubmitted,
+    Workspace,
+    WorkspaceOperation,
+)
 from provisioner.workspaces.queries import (
     operations_of_workspaces_visible_to,
     trash_seconds_of,
@@ -107,23 +112,23 @@ def _holds_work(operation: Operation) -> bool:
     return operation.subject.workspace.holds_work
 
 
-def _stops_at_unsaved_work(operation: Operation) -> bool:
-    unsaved = operation.parameters.get("unsaved", Unsaved.REFUSE)
-    return _holds_work(operation) and unsaved == Unsaved.REFUSE
+def _stops_at_unsubmitted_work(operation: Operation) -> bool:
+    unsubmitted = operation.parameters.get("unsubmitted", Unsubmitted.REFUSE)
+    return _holds_work(operation) and unsubmitted == Unsubmitted.REFUSE
 
 
 RETIRE = (
     StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
     StepSpec(
-        "unsaved",
-        "Look for unsaved work",
-        retire.ensure_nothing_unsaved,
+        "unsubmitted",
+        "Look for unsubmitted work",
+        retire.ensure_nothing_unsubmitted,
         HOST,
         ("quiet",),
-        applies=_stops_at_unsaved_work,
+        applies=_stops_at_unsubmitted_work,
         perforce=SHORT,
     ),
-    StepSpec("freeze", "Freeze it", retire.ensure_frozen, STORAGE, ("unsaved",)),
+    StepSpec("freeze", "Freeze it", retire.ensure_frozen, STORAGE, ("unsubmitted",)),
     StepSpec(
         "work",
         "Settle what is not submitted",

@@ -333,7 +333,7 @@ def test_volume_and_client_go_and_the_name_is_free(
     with pytest.raises(TemplateNeeded):
         template_delete(by=admin, template=template)
     browser = browser_of(admin)
-    browser.post(f"/workspaces/{retired.pk}/retire/", {"unsaved": "discard"})
+    browser.post(f"/workspaces/{retired.pk}/retire/", {"unsubmitted": "discard"})
     run_jobs()
     browser.post(f"/workspaces/{retired.pk}/purge/")
     run_jobs()

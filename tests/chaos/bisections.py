@@ -190,7 +190,7 @@ class BisectionTrial:
                 states = [f"{one.name}: {one.state}" for one in left]
                 return [Fault(kind="stuck", what=f"clones of a bisection: {states}")]
             for clone in (c for c in left if c.state == Workspace.State.FAILED):
-                path = f"/workspaces/{clone.pk}?unsaved=discard&purge=true"
+                path = f"/workspaces/{clone.pk}?unsubmitted=discard&purge=true"
                 self.person.ask("DELETE", path)
             for clone in (c for c in left if c.state == Workspace.State.TRASHED):
                 self.person.ask("POST", f"/workspaces/{clone.pk}/purge")

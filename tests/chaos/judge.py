@@ -22,7 +22,7 @@ from tests.chaos.patience import from_database
 from tests.chaos.witness import OntapWitness, Perforce
 
 W = Workspace.State
-DISCARDED = "unsaved_work_discarded"
+DISCARDED = "work_discarded"
 OTHER_CLIENTS = {"chaos-admin", "chaos-submitter"}
 _ENDED = {
     W.TRASHED: WorkspaceOperation.RETIRE,

@@ -11,7 +11,7 @@ from provisioner.accounts.system import system_user
 from provisioner.catalog.models import Snapshot
 from provisioner.gateways import registry
 from provisioner.workspaces.actions.retiring import workspace_purge, workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.chaos.edits import Desk
 from tests.chaos.judge import Judge
 from tests.chaos.people import Person
@@ -59,9 +59,9 @@ def kinds_of(judge: Judge, workspace: Workspace, desk: Desk | None) -> set[str]:
     return {fault.kind for fault in judge.check_at(workspace, desk)}
 
 
-def retire(workspace: Workspace, *, unsaved: str, purge: bool) -> None:
+def retire(workspace: Workspace, *, unsubmitted: str, purge: bool) -> None:
     workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=unsaved, purge=purge
+        by=workspace.owner, workspace=workspace, unsubmitted=unsubmitted, purge=purge
     )
     settle(workspace)
 
@@ -93,11 +93,11 @@ def test_what_is_not_opened_any_more_is_lost(
     assert kinds_of(judge, lab_workspace, desk) == {"lost"}
 
 
-@pytest.mark.parametrize("unsaved", [Unsaved.RESCUE, Unsaved.DISCARD])
+@pytest.mark.parametrize("unsubmitted", [Unsubmitted.RESCUE, Unsubmitted.DISCARD])
 def test_what_was_rescued_or_discarded_is_not_lost(
-    unsaved: str, judge: Judge, lab_workspace: Workspace, desk: Desk
+    unsubmitted: str, judge: Judge, lab_workspace: Workspace, desk: Desk
 ) -> None:
-    retire(lab_workspace, unsaved=unsaved, purge=True)
+    retire(lab_workspace, unsubmitted=unsubmitted, purge=True)
 
     assert lab_workspace.state == Workspace.State.RETIRED
     assert judge.check_at(lab_workspace, desk) == []
@@ -106,7 +106,7 @@ def test_what_was_rescued_or_discarded_is_not_lost(
 def test_a_purge_without_a_rescue_is_a_loss_of_everything(
     judge: Judge, lab_workspace: Workspace, desk: Desk
 ) -> None:
-    retire(lab_workspace, unsaved=Unsaved.DISCARD, purge=True)
+    retire(lab_workspace, unsubmitted=Unsubmitted.DISCARD, purge=True)
     desk.edits = [edit for edit in desk.edits if edit.kind != "shelved"]
     # As if nobody had asked for it: no event tells of a choice.
     other = Workspace.objects.select_related("site").get(pk=lab_workspace.pk)
@@ -122,7 +122,7 @@ def test_what_a_sweep_ended_too_early_is_lost(
     judge: Judge, lab_workspace: Workspace, desk: Desk
 ) -> None:
     """A purge after a rescue leaves nothing else to see."""
-    retire(lab_workspace, unsaved=Unsaved.RESCUE, purge=False)
+    retire(lab_workspace, unsubmitted=Unsubmitted.RESCUE, purge=False)
     assert judge.check_at(lab_workspace, desk) == []
     lab_workspace.state = Workspace.State.TRASHED
     workspace_purge(by=system_user(), workspace=lab_workspace)

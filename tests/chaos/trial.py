@@ -10,7 +10,7 @@ from typing import Any
 
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation, Step
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.chaos import faultboard
 from tests.chaos.edits import Desk
 from tests.chaos.faultboard import FaultBoard
@@ -179,14 +179,20 @@ class Trial:
         self._judge("transfer")
 
     def _retirement(self, *, settles: bool = False) -> tuple[str, str, str, Any]:
-        """Return a retirement; one that `settles` is not refused for unsaved work."""
+        """Return a retirement; one that `settles` is never refused for what it finds."""
         rng = self.rng
-        choices = [Unsaved.RESCUE, Unsaved.RESCUE, Unsaved.RESCUE, Unsaved.DISCARD]
+        choices = [
+            Unsubmitted.RESCUE,
+            Unsubmitted.RESCUE,
+            Unsubmitted.RESCUE,
+            Unsubmitted.DISCARD,
+        ]
         if not settles:
-            choices.append(Unsaved.REFUSE)
-        unsaved, purge = rng.choice(choices), rng.random() < 0.3
-        path = f"/workspaces/{self._id}?unsaved={unsaved}&purge={str(purge).lower()}"
-        name = f"retire {unsaved}{' and purge' if purge else ''}"
+            choices.append(Unsubmitted.REFUSE)
+        unsubmitted, purge = rng.choice(choices), rng.random() < 0.3
+        query = f"unsubmitted={unsubmitted}&purge={str(purge).lower()}"
+        path = f"/workspaces/{self._id}?{query}"
+        name = f"retire {unsubmitted}{' and purge' if purge else ''}"
         return (name, "DELETE", path, None)
 
     def _remove(self) -> None:

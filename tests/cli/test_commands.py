@@ -320,7 +320,7 @@ def test_a_retirement_that_was_refused_shows_what_was_found(
     engine_states.end_operation(
         ready.operations.get(state="running"),
         Operation.State.REFUSED,
-        code="unsaved_work",
+        code="unsubmitted_work",
         message="1 thing in this workspace is not submitted.",
         findings=FOUND,
     )
@@ -329,7 +329,7 @@ def test_a_retirement_that_was_refused_shows_what_was_found(
 
     assert asked.stdout == "hers is being retired: “cloneyard wait hers”.\n"
     told = printed(waited, code=cloneyard.REFUSED)
-    assert (told["code"], told["findings"]) == ("unsaved_work", FOUND)
+    assert (told["code"], told["findings"]) == ("unsubmitted_work", FOUND)
     assert "Untracked (1):\n  /mnt/hers/notes.txt (add)\n" in waited.stderr
     assert "“cloneyard retire hers --rescue” keeps it" in waited.stderr
 

@@ -394,13 +394,13 @@ def test_reverting_on_the_server_keeps_the_files(perforce: PerforceScene) -> Non
     with perforce.at_the_shell(spec.name) as shell:
         shell.run("edit", f"//{spec.name}/readme.txt")
     readme = Path(spec.root, "readme.txt")
-    readme.write_text("unsaved\n")
+    readme.write_text("unsubmitted\n")
 
     perforce.gateway.changes.revert_server_side(spec.name)
     perforce.gateway.changes.revert_server_side(spec.name)
 
     assert perforce.gateway.changes.list_opened(spec.name) == []
-    assert readme.read_text() == "unsaved\n"
+    assert readme.read_text() == "unsubmitted\n"
 
 
 def test_a_pending_change_is_deleted_once_and_gone(perforce: PerforceScene) -> None:

@@ -24,7 +24,7 @@ from provisioner.catalog.models import Template
 from provisioner.demo import depot
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.support.checkpoints import rev
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
@@ -180,7 +180,7 @@ def test_a_workspace_of_restored_files_is_built_worked_in_and_given_back(
     workspace_retire(
         by=lab_workspace.owner,
         workspace=lab_workspace,
-        unsaved=Unsaved.DISCARD,
+        unsubmitted=Unsubmitted.DISCARD,
         purge=True,
     )
     settle(lab_workspace)

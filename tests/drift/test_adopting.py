@@ -33,7 +33,7 @@ from provisioner.lib.refusals import NotAllowed
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsubmitted, Workspace
 from tests.support.api_clients import api_of
 from tests.support.drift_scene import (
     A,
@@ -134,7 +134,7 @@ def test_the_drill_loses_nothing(
     assert event.actor == admin
     assert check_drift(lab_site) == []
 
-    workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=found.owner, workspace=found, unsubmitted=Unsubmitted.RESCUE)
     settle(found)
 
     assert found.state == Workspace.State.TRASHED, found.status_message
@@ -332,7 +332,7 @@ def test_what_is_in_part_there_goes_on_from_there(
     path = lab_workspace.path / "src" / "mine.txt"
     path.write_text("mine")
     workspace_retire(
-        by=lab_workspace.owner, workspace=lab_workspace, unsaved=Unsaved.RESCUE
+        by=lab_workspace.owner, workspace=lab_workspace, unsubmitted=Unsubmitted.RESCUE
     )
     settle(lab_workspace)
     assert lab_workspace.state == Workspace.State.TRASHED
@@ -349,7 +349,7 @@ def test_what_is_in_part_there_goes_on_from_there(
 
     assert found.state == Workspace.State.READY, found.status_message
     assert (found.path / "src" / "mine.txt").read_text() == "mine"
-    workspace_retire(by=found.owner, workspace=found, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=found.owner, workspace=found, unsubmitted=Unsubmitted.RESCUE)
     settle(found)
     assert found.state == Workspace.State.TRASHED, found.status_message
 
@@ -575,7 +575,9 @@ def test_a_build_only_workspace_of_before_is_still_ours(
 
     assert check_drift(lab_site) == []
 
-    workspace_retire(by=owner, workspace=older, unsaved=Unsaved.DISCARD, purge=True)
+    workspace_retire(
+        by=owner, workspace=older, unsubmitted=Unsubmitted.DISCARD, purge=True
+    )
     settle(older)
     assert older.state == Workspace.State.RETIRED, older.status_message
     assert ontap.find_volume(older.volume_name) is None

@@ -25,7 +25,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
 )
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.support import database_backup
 from tests.support.drift_scene import (
     K,
@@ -163,7 +163,7 @@ def test_an_older_backup_loses_nothing(
     only_built = made(bob, template, purpose=Workspace.Purpose.BUILD)
     (only_built.path / "out" / "result").write_text("built\n")
     assert works.snapshot == elsewhere.snapshot == newer
-    workspace_retire(by=alice, workspace=put_away, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=alice, workspace=put_away, unsubmitted=Unsubmitted.RESCUE)
     assert settle(put_away).state == Workspace.State.TRASHED
     unrelated = made(alice, template, snapshot=newer, name="in-nobodys-way")
     expected = {
@@ -255,7 +255,7 @@ def test_what_was_restored_since_the_backup_is_not_purged(
 ) -> None:
     """The older database has it in the trash, whose time is over."""
     workspace = made(owner, built_template)
-    workspace_retire(by=owner, workspace=workspace, unsaved=Unsaved.RESCUE)
+    workspace_retire(by=owner, workspace=workspace, unsubmitted=Unsubmitted.RESCUE)
     assert settle(workspace).state == Workspace.State.TRASHED
     database_backup.back_up(backup)
     workspace_restore(by=owner, workspace=workspace)

@@ -21,7 +21,12 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    Rescue,
+    Unsubmitted,
+    Workspace,
+    WorkspaceOperation,
+)
 from tests.support.drift_scene import (
     NOBODYS_TAG,
     A,
@@ -187,7 +192,7 @@ def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
     assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
     assert (lab_workspace.retired_at, lab_workspace.name) == (None, name)
     workspace_retire(
-        by=lab_workspace.owner, workspace=lab_workspace, unsaved=Unsaved.RESCUE
+        by=lab_workspace.owner, workspace=lab_workspace, unsubmitted=Unsubmitted.RESCUE
     )
     settle(lab_workspace)
     assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message

@@ -61,7 +61,7 @@ GIB, TIB = 2**30, 2**40
 W, OP = Workspace.State, Operation.State
 SNAPSHOTS = {48100: "tested", 48150: "failed", 48200: "tested"}
 VIEW = "//depot/engine/main/... //engine/...\n-//depot/engine/.../*.psd //engine/..."
-UNSAVED = {
+UNSUBMITTED = {
     "opened": [
         {
             "depot_file": f"//depot/engine/main/src/render/culling-{n}.cpp",
@@ -332,13 +332,13 @@ class Furnished:
         self.failed = self.asked("no-room-for-this-one")
         fail_at(running_of(self.failed), "clone", code="full", message=FULL)
         set_workspace_state(self.failed, W.FAILED, code="full", message=FULL)
-        self.refused = self.ready("unsaved-work")
+        self.refused = self.ready("unsubmitted-work")
         end(
             workspace_retire(by=self.alice, workspace=self.refused),
             OP.REFUSED,
-            code="unsaved_work",
+            code="unsubmitted_work",
             message="5 things in this workspace are not submitted.",
-            findings=UNSAVED,
+            findings=UNSUBMITTED,
         )
         self.refused.refresh_from_db()
         set_workspace_state(self.refused, W.READY)
@@ -373,7 +373,7 @@ class Furnished:
         self.old = self.ready("old-work", snapshot=self.snapshots[0])
         look = workspace_check(by=self.alice, workspace=self.old)
         engine_states.end_operation(
-            look, OP.SUCCEEDED, findings={**UNSAVED, "blockers": []}
+            look, OP.SUCCEEDED, findings={**UNSUBMITTED, "blockers": []}
         )
         self.older = self.ready("older-work", snapshot=self.snapshots[0])
         self.made_by_transfer = workspace_transfer(by=self.alice, workspace=self.older)

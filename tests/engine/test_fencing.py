@@ -408,13 +408,13 @@ def test_whatever_is_taken_over_goes_on_once(
     path = workspace.path / "src" / "mine.txt"
     path.write_text("mine")
     os.chown(path, 20001, 20000) if os.geteuid() == 0 else None
-    workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
+    workspace_retire(by=alice, workspace=workspace, unsubmitted="rescue")
     settled(WorkspaceOperation.RETIRE)
     workspace_restore(by=alice, workspace=workspace)
     settled(WorkspaceOperation.RESTORE)
     workspace.refresh_from_db()
     assert path.read_text() == "mine"
-    workspace_retire(by=alice, workspace=workspace, unsaved="rescue")
+    workspace_retire(by=alice, workspace=workspace, unsubmitted="rescue")
     settled(WorkspaceOperation.RETIRE)
     workspace_purge(by=alice, workspace=workspace)
     settled(WorkspaceOperation.PURGE)

@@ -103,7 +103,7 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
         (TransferOperation.TRANSFER, "check", PerforceUse.SHORT),
         (WorkspaceOperation.CHECK, "check", PerforceUse.SHORT),
         (BisectionOperation.TRIAL, "files", PerforceUse.SHORT),
-        (WorkspaceOperation.RETIRE, "unsaved", PerforceUse.SHORT),
+        (WorkspaceOperation.RETIRE, "unsubmitted", PerforceUse.SHORT),
         (WorkspaceOperation.RETIRE, "work", PerforceUse.SHORT),
         (WorkspaceOperation.RESTORE, "flush", PerforceUse.SHORT),
         (TemplateOperation.BUILD, "sync", PerforceUse.LONG),
@@ -160,7 +160,7 @@ def test_nothing_is_made_before_read_access_is_known() -> None:
 
 
 def test_storage_goes_last() -> None:
-    for before in ("unsaved", "freeze", "work", "client"):
+    for before in ("unsubmitted", "freeze", "work", "client"):
         assert before in predecessors(RETIRE, "unmount")
     assert "destroy" not in {spec.name for spec in RETIRE}
     assert predecessors(PURGE, "proof") == {

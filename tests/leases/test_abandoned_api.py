@@ -97,7 +97,7 @@ def test_each_is_answered_for_itself(api_as_admin: APIClient, ready: Workspace) 
     ready.refresh_from_db()
     assert ready.state == Workspace.State.RETIRING
     operation = ready.operations.get(pk=result["operation"])
-    assert operation.parameters["unsaved"] == "rescue"
+    assert operation.parameters["unsubmitted"] == "rescue"
     listed = api_as_admin.get(ABANDONED).json()
     assert listed["workspaces"] == []
     [line] = listed["under_way"]

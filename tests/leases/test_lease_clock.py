@@ -197,7 +197,7 @@ def test_a_lease_ends_after_thirty_days_with_two_mails_before(
     assert leased.state == Workspace.State.RETIRING
     operation = leased.operations.first()
     assert operation is not None
-    assert operation.parameters["unsaved"] == "rescue"
+    assert operation.parameters["unsubmitted"] == "rescue"
     assert operation.requested_by.username == "cloneyard.system"
     assert "Its lease ended on" in leased.status_message
 
@@ -261,7 +261,7 @@ def test_who_retires_it_gets_no_mail_about_it(
 def test_an_owner_hears_that_somebody_retired_their_workspace(
     leased: Workspace, clock: Clock, admin: User
 ) -> None:
-    workspace_retire(by=admin, workspace=leased, unsaved="rescue")
+    workspace_retire(by=admin, workspace=leased, unsubmitted="rescue")
     work(leased, clock)
 
     run(clock, days=1)
@@ -275,13 +275,11 @@ def test_an_owner_hears_that_somebody_discarded_their_work(
     leased: Workspace, clock: Clock, admin: User, was_found: bool
 ) -> None:
     nothing, discarded = "nothing in it that was not", "was discarded, as admin chose"
-    workspace_retire(by=admin, workspace=leased, unsaved="discard")
+    workspace_retire(by=admin, workspace=leased, unsubmitted="discard")
     if was_found:
         # Whoever chose it last had it done.
         for actor in (leased.owner, admin):
-            record_event(
-                leased, kind="unsaved_work_discarded", message="3", actor=actor
-            )
+            record_event(leased, kind="work_discarded", message="3", actor=actor)
     work(leased, clock)
 
     run(clock, days=1)
@@ -294,7 +292,7 @@ def test_an_owner_hears_that_somebody_discarded_their_work(
 def test_the_mail_names_what_an_earlier_try_rescued(
     leased: Workspace, clock: Clock, admin: User
 ) -> None:
-    workspace_retire(by=admin, workspace=leased, unsaved="rescue")
+    workspace_retire(by=admin, workspace=leased, unsubmitted="rescue")
     Rescue.objects.create(
         workspace=leased,
         operation=leased.operations.get(kind=WorkspaceOperation.RETIRE),
@@ -304,7 +302,7 @@ def test_the_mail_names_what_an_earlier_try_rescued(
     end_running(leased, Operation.State.FAILED)
     failed = Workspace.State.FAILED
     set_workspace_state(leased, failed, code="x", message="It failed.")
-    workspace_retire(by=admin, workspace=leased, unsaved="rescue")
+    workspace_retire(by=admin, workspace=leased, unsubmitted="rescue")
     work(leased, clock)
 
     run(clock, days=1)

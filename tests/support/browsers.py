@@ -44,7 +44,7 @@ def confirm(browser: Client, preview: Answer, address: str) -> Answer:
     for name, value in hidden:
         sent.setdefault(name, []).append(value)
     chosen = re.findall(r'<option value="(\w+)" selected>', form)
-    return post(browser, address, **sent, **({"unsaved": chosen} if chosen else {}))
+    return post(browser, address, **sent, **({"unsubmitted": chosen} if chosen else {}))
 
 
 def downloaded(answer: HttpResponseBase) -> bytes:

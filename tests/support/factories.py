@@ -86,7 +86,7 @@ class SnapshotFactory(DjangoModelFactory[Snapshot]):
 
 
 def copy_of(row: Row) -> Row:
-    """Return an unsaved row of the same values, without a key and a subject."""
+    """Return an unsubmitted row of the same values, without a key and a subject."""
     left_out = ("id", "subject")
     fields = [f for f in row._meta.concrete_fields if f.name not in left_out]
     return type(row)(**{f.attname: getattr(row, f.attname) for f in fields})

@@ -9,14 +9,14 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
 )
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.support.entries import entries_below
 from tests.support.jobs import settle
 
 
-def retire(workspace: Workspace, *, unsaved: str = Unsaved.RESCUE) -> Operation:
+def retire(workspace: Workspace, *, unsubmitted: str = Unsubmitted.RESCUE) -> Operation:
     operation = workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=unsaved
+        by=workspace.owner, workspace=workspace, unsubmitted=unsubmitted
     )
     settle(workspace)
     operation.refresh_from_db()
@@ -39,10 +39,10 @@ def contents_of(root: Path) -> dict[str, bytes]:
 
 
 def retire_and_purge(
-    workspace: Workspace, *, unsaved: str = Unsaved.REFUSE, purge: bool = True
+    workspace: Workspace, *, unsubmitted: str = Unsubmitted.REFUSE, purge: bool = True
 ) -> Operation:
     operation = workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=unsaved, purge=purge
+        by=workspace.owner, workspace=workspace, unsubmitted=unsubmitted, purge=purge
     )
     settle(workspace)
     operation.refresh_from_db()

@@ -15,7 +15,7 @@ from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import purge
 from tests.support.requests import workspace_create
 
-UNSAVED = {
+UNSUBMITTED = {
     "opened": [
         {
             "depot_file": "//depot/main/src/render.cpp",
@@ -105,14 +105,14 @@ def failed(workspace: Workspace) -> Workspace:
 
 @pytest.fixture
 def refused(ready: Workspace, alice: User) -> Workspace:
-    """One of alice's, whose retirement found unsaved work."""
+    """One of alice's, whose retirement found unsubmitted work."""
     operation = workspace_retire(by=alice, workspace=ready)
     end(
         operation,
         Operation.State.REFUSED,
-        code="unsaved_work",
+        code="unsubmitted_work",
         message="3 things in this workspace are not submitted.",
-        findings=UNSAVED,
+        findings=UNSUBMITTED,
     )
     ready.refresh_from_db()
     set_workspace_state(ready, Workspace.State.READY)

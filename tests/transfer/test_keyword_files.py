@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import Others, alice_at_work, bring, edit, others
@@ -80,7 +80,10 @@ def test_work_on_it_is_rescued_as_it_was_written(
     workspace = at_keys.workspace
 
     workspace_retire(
-        by=workspace.owner, workspace=workspace, unsaved=Unsaved.RESCUE, purge=True
+        by=workspace.owner,
+        workspace=workspace,
+        unsubmitted=Unsubmitted.RESCUE,
+        purge=True,
     )
     settle(workspace)
 

@@ -122,7 +122,7 @@ def test_pages_show_control_characters_of_others_as_pictures(
     end(
         workspace_retire(by=alice, workspace=ready),
         Operation.State.REFUSED,
-        code="unsaved_work",
+        code="unsubmitted_work",
         message=f"Look at {steers}.",
         findings={"untracked": [path]},
     )

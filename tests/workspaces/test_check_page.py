@@ -138,9 +138,9 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
     assert 'value="rescue"' in page
     assert 'value="discard"' in page
     assert BEGINS_BY_ITSELF not in page
-    as_alice.post(retire_of(ready), {"unsaved": "rescue"})
+    as_alice.post(retire_of(ready), {"unsubmitted": "rescue"})
     retirement = ready.operations.get(kind=WorkspaceOperation.RETIRE)
-    assert retirement.parameters["unsaved"] == "rescue"
+    assert retirement.parameters["unsubmitted"] == "rescue"
 
 
 def test_an_old_check_is_not_relied_on(as_alice: Client, ready: Workspace) -> None:

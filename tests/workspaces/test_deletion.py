@@ -26,7 +26,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.marks import marked
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsubmitted, Workspace
 from provisioner.workspaces.refusals import NotInTrash, WorkspaceRetired
 from tests.support.jobs import settle
 from tests.support.lab import Lab
@@ -192,7 +192,7 @@ def test_no_obstacle_costs_any_work(
     client, shelved = client_of(perforce, workspace), shelved_in(perforce, workspace)
     pending = pending_in(perforce, workspace)
 
-    retirement = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    retirement = ask(workspace_retire, workspace, unsubmitted=Unsubmitted.RESCUE)
     assert retirement.state == Operation.State.SUCCEEDED, retirement.status_message
     assert workspace.state == Workspace.State.TRASHED
     assert perforce.clients.find(workspace.client_name) is None
@@ -210,7 +210,7 @@ def test_no_obstacle_costs_any_work(
     # What was shelved before stays as it is; it was put there to last.
     assert {c: perforce.shelves.list_files(c) for c in shelved} == shelved
 
-    again = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    again = ask(workspace_retire, workspace, unsubmitted=Unsubmitted.RESCUE)
     assert again.state == Operation.State.SUCCEEDED, again.status_message
     assert workspace.state == Workspace.State.TRASHED
     ask(workspace_purge, workspace)
@@ -242,7 +242,7 @@ def test_a_lock_survives_a_retirement_that_fails_and_one_that_tries_again(
     # Its deletion fails for good: the client stays, unlocked by the step before.
     settings.STEP_GIVE_UP_SECONDS, patience = 0.0, settings.STEP_GIVE_UP_SECONDS
     lab.break_perforce({"command": "revert", "error": "no such luck", "times": 1})
-    retirement = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    retirement = ask(workspace_retire, workspace, unsubmitted=Unsubmitted.RESCUE)
     assert retirement.state == Operation.State.FAILED, retirement.status_message
     settings.STEP_GIVE_UP_SECONDS = patience
     client = perforce.clients.find(workspace.client_name)
@@ -289,7 +289,7 @@ def test_a_full_rescue_area_stops_everything_and_loses_nothing(
     Site.objects.update(rescue_root=str(full_rescue_area))
 
     for _ in range(2):
-        operation = ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+        operation = ask(workspace_retire, workspace, unsubmitted=Unsubmitted.RESCUE)
         assert operation.state == Operation.State.FAILED
         assert operation.status_code == "rescue_disk_full"
         assert workspace.state == Workspace.State.FAILED
@@ -307,7 +307,7 @@ def test_a_full_rescue_area_stops_everything_and_loses_nothing(
     # With room again it goes, and a purge needs none: the disk is full once more.
     mount = ["mount", "-o", "remount,size=1m,nr_inodes=100", str(full_rescue_area)]
     subprocess.run(mount, check=True)
-    ask(workspace_retire, workspace, unsaved=Unsaved.RESCUE)
+    ask(workspace_retire, workspace, unsubmitted=Unsubmitted.RESCUE)
     assert workspace.state == Workspace.State.TRASHED, workspace.status_message
     fill(full_rescue_area)
     ask(workspace_purge, workspace)

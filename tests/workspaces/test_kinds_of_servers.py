@@ -213,7 +213,7 @@ def test_work_is_found_rescued_and_restored(
         perforce.files.have_list(lab_workspace.client_name),
     )
 
-    refused = retire(lab_workspace, unsaved="refuse")
+    refused = retire(lab_workspace, unsubmitted="refuse")
     everything_is_shown(lab_workspace, signed_in)
     retired = retire(lab_workspace)
     everything_is_shown(lab_workspace, signed_in)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from provisioner.engine.models import Operation
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsubmitted, Workspace
 from tests.support.lab import Lab
 from tests.support.newer_snapshots import (
     Others,
@@ -49,7 +49,7 @@ def test_work_is_rescued_as_a_person_who_may_scan_few_rows(
     at_work.open_for_edit()
     limit_to_few_rows(lab, limit)
 
-    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.RESCUE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     [shelf] = Rescue.objects.get(workspace=lab_workspace).shelves
@@ -134,7 +134,7 @@ def test_a_limit_that_is_too_low_is_named_with_whose_it_is(
     at_work.open_for_edit()
     limit(MaxScanRows=0)
 
-    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.RESCUE)
 
     assert operation.state == Operation.State.FAILED, operation.state
     message = operation.status_message

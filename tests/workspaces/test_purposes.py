@@ -110,11 +110,11 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
     assert gateway.clients.find(reading.client_name) is None
     assert not reading.path.exists()
     looked = Step.objects.filter(
-        operation__subject__workspace=reading, name__in=("unsaved", "work")
+        operation__subject__workspace=reading, name__in=("unsubmitted", "work")
     )
     assert not looked.exists()
     assert editing.state == Workspace.State.READY
-    assert editing.status_code == "unsaved_work"
+    assert editing.status_code == "unsubmitted_work"
 
 
 def test_what_the_server_lacks_is_said_before_or_at_the_latest_by_its_step(

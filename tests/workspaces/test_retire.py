@@ -18,7 +18,12 @@ from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.lib.refusals import NotAllowed
 from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retire, workspace_retry
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    Rescue,
+    Unsubmitted,
+    Workspace,
+    WorkspaceOperation,
+)
 from provisioner.workspaces.refusals import WorkspaceRetired
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 from provisioner.workspaces.workflows import PURGE, RETIRE
@@ -40,14 +45,14 @@ def test_retiring_leaves_nothing_behind(lab_workspace: Workspace) -> None:
     assert left_behind(lab_workspace) == []
 
 
-def test_what_the_build_made_is_not_unsaved_work(lab_workspace: Workspace) -> None:
+def test_what_the_build_made_is_not_unsubmitted_work(lab_workspace: Workspace) -> None:
     assert (lab_workspace.path / "out" / "all").exists()
 
     assert retire_and_purge(lab_workspace).state == Operation.State.SUCCEEDED
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WORK)
-def test_unsaved_work_stops_a_retirement(
+def test_unsubmitted_work_stops_a_retirement(
     kind: str, lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
@@ -60,24 +65,24 @@ def test_unsaved_work_stops_a_retirement(
     assert operation.findings["counts"][kind]["count"] == 1
     assert len(operation.findings[kind]) == 1
     assert lab_workspace.state == Workspace.State.READY
-    assert lab_workspace.status_code == "unsaved_work"
+    assert lab_workspace.status_code == "unsubmitted_work"
     assert lab_workspace.path.is_dir()
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WORK)
-def test_unsaved_work_is_discarded_only_when_chosen_and_recorded(
+def test_unsubmitted_work_is_discarded_only_when_chosen_and_recorded(
     kind: str, lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
     retire_and_purge(lab_workspace)
 
-    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
+    operation = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert operation.findings is not None
     assert operation.findings["counts"][kind]["count"] == 1
     assert left_behind(lab_workspace) == []
-    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
+    record = Event.objects.get(workspace=lab_workspace, kind="work_discarded")
     assert record.actor == lab_workspace.owner
     assert list(record.data) == [kind]
 
@@ -256,10 +261,10 @@ def test_files_are_kept_where_somebody_else_deleted_the_client(
     assert "is gone from Perforce" in operation.status_message
     assert at_work.file.read_text() == "changed in place\n"
     assert (
-        retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD).state
+        retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.DISCARD).state
         == Operation.State.SUCCEEDED
     )
-    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
+    record = Event.objects.get(workspace=lab_workspace, kind="work_discarded")
     assert list(record.data) == ["unchecked"]
 
 
@@ -310,19 +315,19 @@ def test_files_are_kept_where_their_clone_is_not_on_the_svm_of_the_site(
     lab_workspace.path.rmdir()
 
 
-def test_all_unsaved_work_is_counted_and_recorded_though_a_page_shows_less(
+def test_all_unsubmitted_work_is_counted_and_recorded_though_a_page_shows_less(
     lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     for number in range(FINDINGS_SHOWN + 1):
         (at_work.root / "src" / f"note{number}.txt").write_text("mine\n")
 
     refused = retire_and_purge(lab_workspace)
-    retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
+    retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
 
     assert f"{FINDINGS_SHOWN + 1} things" in refused.status_message
     assert refused.findings is not None
     assert len(refused.findings["untracked"]) == FINDINGS_SHOWN
-    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
+    record = Event.objects.get(workspace=lab_workspace, kind="work_discarded")
     assert len(record.data["untracked"]) == FINDINGS_SHOWN + 1
 
 
@@ -347,7 +352,7 @@ def test_what_was_never_flushed_has_nothing_to_rescue(
     )
     lab_workspace.refresh_from_db()
 
-    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.RESCUE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert not Rescue.objects.exists()
@@ -364,5 +369,5 @@ def test_a_name_that_is_not_utf8_is_listed_and_can_be_discarded(
     assert operation.state == Operation.State.REFUSED, operation.status_message
     assert operation.findings is not None
     assert operation.findings["counts"]["untracked"]["count"] == 1
-    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
+    operation = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

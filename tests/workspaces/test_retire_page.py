@@ -20,7 +20,7 @@ def test_it_asks_first(as_alice: Client, ready: Workspace) -> None:
     page = as_alice.get(address_of(ready)).text
     assert "Retire hers?" in page
     assert ready.client_name in page
-    assert 'name="unsaved"' not in page
+    assert 'name="unsubmitted"' not in page
     assert not retirements(ready)
 
 
@@ -29,14 +29,14 @@ def test_a_confirmed_one_is_retired(as_alice: Client, ready: Workspace) -> None:
     assert answer["Location"] == f"/workspaces/{ready.pk}/"
     ready.refresh_from_db()
     assert ready.state == Workspace.State.RETIRING
-    assert retirements(ready)[0].parameters["unsaved"] == "refuse"
+    assert retirements(ready)[0].parameters["unsubmitted"] == "refuse"
 
 
 def test_discarding_cannot_be_asked_for_unseen(
     as_alice: Client, ready: Workspace
 ) -> None:
-    as_alice.post(address_of(ready), {"unsaved": "discard"})
-    assert retirements(ready)[0].parameters["unsaved"] == "refuse"
+    as_alice.post(address_of(ready), {"unsubmitted": "discard"})
+    assert retirements(ready)[0].parameters["unsubmitted"] == "refuse"
 
 
 def test_after_a_refusal_it_lists_what_would_be_lost(
@@ -76,8 +76,8 @@ def test_a_list_that_was_cut_says_so(as_alice: Client, refused: Workspace) -> No
 def test_after_a_refusal_there_is_a_choice(
     as_alice: Client, refused: Workspace, choice: str
 ) -> None:
-    as_alice.post(address_of(refused), {"unsaved": choice})
-    assert retirements(refused)[0].parameters["unsaved"] == choice
+    as_alice.post(address_of(refused), {"unsubmitted": choice})
+    assert retirements(refused)[0].parameters["unsubmitted"] == choice
 
 
 def test_one_that_is_being_made_can_be_stopped(

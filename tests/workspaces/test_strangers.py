@@ -13,7 +13,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from tests.support.jobs import settle
 from tests.support.requests import workspace_create
 from tests.support.retiring import restore, retire, retire_and_purge
@@ -102,7 +102,7 @@ def test_a_stranger_who_took_the_name_of_a_client_keeps_it(
     refused = retire_and_purge(lab_workspace)
     assert refused.state == Operation.State.REFUSED
     assert "is gone from Perforce" in refused.status_message
-    done = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
+    done = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
 
     assert done.state == Operation.State.SUCCEEDED, done.status_message
     after = perforce.clients.find(lab_workspace.client_name)
@@ -157,7 +157,7 @@ def test_who_copies_a_client_that_is_in_the_trash_stops_neither_restore_nor_purg
     have = perforce.files.have_list(again)
     assert have.count == lab_workspace.snapshot.have_count
 
-    operation = retire_and_purge(lab_workspace, unsaved=Unsaved.RESCUE)
+    operation = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.RESCUE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert lab_workspace.state == Workspace.State.RETIRED
@@ -175,7 +175,7 @@ def test_a_strangers_client_at_our_root_stops_no_retirement(
     perforce.clients.delete(ours.name)
     theirs = copied(perforce, ours, description="Mine.\n")
 
-    done = retire_and_purge(lab_workspace, unsaved=Unsaved.DISCARD)
+    done = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
 
     assert done.state == Operation.State.SUCCEEDED, done.status_message
     assert lab_workspace.state == Workspace.State.RETIRED

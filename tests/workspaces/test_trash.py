@@ -23,7 +23,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
     workspace_retire,
 )
-from provisioner.workspaces.models import Rescue, Unsaved, Workspace
+from provisioner.workspaces.models import Rescue, Unsubmitted, Workspace
 from provisioner.workspaces.refusals import (
     NothingToRestore,
     NotInTrash,
@@ -177,7 +177,7 @@ def test_files_synced_after_the_snapshot_are_known_again(
     submit_from(at_work)
     have = perforce.files.have_list(lab_workspace.client_name)
     assert have.digest != lab_workspace.snapshot.have_digest
-    retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    retire(lab_workspace, unsubmitted=Unsubmitted.REFUSE)
     assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
 
     # Only batches are asked for by directory; this answer is lost.
@@ -197,7 +197,7 @@ def test_what_was_synced_is_known_again_also_where_work_was_discarded(
     have = perforce.files.have_list(lab_workspace.client_name)
     assert have.digest != lab_workspace.snapshot.have_digest
 
-    retire(lab_workspace, unsaved=Unsaved.DISCARD)
+    retire(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
     restore(lab_workspace)
 
     assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
@@ -212,7 +212,7 @@ def test_a_client_that_is_bound_to_a_host_can_be_discarded(
     client["Host"] = "elsewhere"
     at_work.p4.save_client(client)
 
-    operation = retire(lab_workspace, unsaved=Unsaved.DISCARD)
+    operation = retire(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
@@ -257,7 +257,7 @@ def test_what_was_opened_before_an_earlier_retirement_is_not_opened_again(
         at_work.p4.run("change", "-d", change["change"])
     before = contents_of(lab_workspace.path)
 
-    operation = retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    operation = retire(lab_workspace, unsubmitted=Unsubmitted.REFUSE)
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     restore(lab_workspace)
 
@@ -276,12 +276,12 @@ def test_an_undo_has_nothing_of_a_retirement_that_was_refused(
     pinned = perforce.files.have_list(lab_workspace.client_name)
     submit_from(at_work)
     at_the_last_moment(at_work.open_for_edit)
-    assert retire(lab_workspace, unsaved=Unsaved.REFUSE).state == "refused"
+    assert retire(lab_workspace, unsubmitted=Unsubmitted.REFUSE).state == "refused"
     at_work.p4.run("revert", "//...")
     at_work.p4.run("sync", f"//...@{lab_workspace.snapshot.change}")
     assert perforce.files.have_list(lab_workspace.client_name) == pinned
 
-    retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    retire(lab_workspace, unsubmitted=Unsubmitted.REFUSE)
     restore(lab_workspace)
 
     assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
@@ -347,7 +347,9 @@ def test_what_a_killed_deletion_had_reverted_is_opened_again(
     with monkeypatch.context() as killing:
         killing.setattr(Clients, "delete", be_killed)
         workspace_retire(
-            by=lab_workspace.owner, workspace=lab_workspace, unsaved=Unsaved.RESCUE
+            by=lab_workspace.owner,
+            workspace=lab_workspace,
+            unsubmitted=Unsubmitted.RESCUE,
         )
         settle(lab_workspace)
     assert opened_in(lab_workspace) == set()
@@ -401,7 +403,7 @@ def test_what_was_done_in_a_workspace_that_came_back_in_part_is_not_lost(
     at_work.p4.run("add", str(added))
     before = contents_of(lab_workspace.path)
 
-    refused = retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    refused = retire(lab_workspace, unsubmitted=Unsubmitted.REFUSE)
 
     assert refused.state == Operation.State.REFUSED, refused.status_message
     counts = (refused.findings or {})["counts"]
@@ -452,10 +454,10 @@ def test_what_came_back_in_part_can_be_discarded(
     came_back_in_part("edit")
     at_work.leave_an_untracked_file()
 
-    retire(lab_workspace, unsaved=Unsaved.DISCARD)
+    retire(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
 
     assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
-    record = Event.objects.get(workspace=lab_workspace, kind="unsaved_work_discarded")
+    record = Event.objects.get(workspace=lab_workspace, kind="work_discarded")
     assert "untracked" in record.data
     perforce = registry.perforce(lab_workspace.site.perforce_server)
     rescue = Rescue.objects.filter(workspace=lab_workspace).first()
@@ -502,7 +504,7 @@ def test_what_is_done_after_a_late_rescue_that_failed_is_not_lost(
     at_work.p4.run("revert", "-k", "//...")
     Site.objects.update(rescue_root=area)
 
-    refused = retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    refused = retire(lab_workspace, unsubmitted=Unsubmitted.REFUSE)
 
     assert refused.state == Operation.State.REFUSED, refused.status_message
     retire(lab_workspace)
@@ -661,6 +663,6 @@ def test_a_ticket_that_ends_while_a_locked_client_is_compared_is_replaced(
     at_work.p4.save_client(client)
 
     lab.break_perforce({"command": "reconcile", "expire_tickets": True, "times": 1})
-    operation = retire(lab_workspace, unsaved=Unsaved.REFUSE)
+    operation = retire(lab_workspace, unsubmitted=Unsubmitted.REFUSE)
 
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message

@@ -60,13 +60,17 @@ def test_what_is_not_in_the_trash_stays_as_it_is(
     assert ready.state == Workspace.State.READY
 
 
-def test_retiring_says_what_becomes_of_unsaved_work(
+def test_retiring_says_what_becomes_of_unsubmitted_work(
     api_as_alice: APIClient, ready: Workspace
 ) -> None:
-    api_as_alice.delete(f"/api/v1/workspaces/{ready.pk}?unsaved=rescue&purge=true")
+    api_as_alice.delete(f"/api/v1/workspaces/{ready.pk}?unsubmitted=rescue&purge=true")
 
     operation = ready.operations.get(kind=WorkspaceOperation.RETIRE)
-    assert operation.parameters == {"unsaved": "rescue", "purge": True, "was": "ready"}
+    assert operation.parameters == {
+        "unsubmitted": "rescue",
+        "purge": True,
+        "was": "ready",
+    }
 
 
 @pytest.mark.parametrize("what", ["restore", "purge"])

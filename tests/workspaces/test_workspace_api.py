@@ -434,18 +434,18 @@ def test_the_owner_or_an_administrator_retires(
     assert body["operation"]["kind"] == "retire"
     operation = ready.operations.first()
     assert operation is not None
-    assert operation.parameters["unsaved"] == "refuse"
+    assert operation.parameters["unsubmitted"] == "refuse"
     assert f"api_as_{operation.requested_by}" == who
 
 
-def test_unsaved_work_is_discarded_on_request(
+def test_unsubmitted_work_is_discarded_on_request(
     api_as_alice: APIClient, ready: Workspace
 ) -> None:
-    api_as_alice.delete(f"{address(ready)}?unsaved=discard")
+    api_as_alice.delete(f"{address(ready)}?unsubmitted=discard")
 
     operation = ready.operations.first()
     assert operation is not None
-    assert operation.parameters["unsaved"] == "discard"
+    assert operation.parameters["unsubmitted"] == "discard"
 
 
 def test_retiring_again_is_the_same_retirement(
@@ -460,7 +460,9 @@ def test_retiring_again_is_the_same_retirement(
 
 def test_a_stranger_retires_nothing(api_as_carol: APIClient, ready: Workspace) -> None:
     assert api_as_carol.delete(address(ready)).status_code == 404
-    assert api_as_carol.delete(f"{address(ready)}?unsaved=discard").status_code == 404
+    assert (
+        api_as_carol.delete(f"{address(ready)}?unsubmitted=discard").status_code == 404
+    )
     ready.refresh_from_db()
     assert ready.state == "ready"
 
@@ -482,7 +484,7 @@ def test_a_retired_workspace_is_not_retired_again(
 
 
 @pytest.mark.parametrize(
-    "query", ["unsaved=perhaps", "unsaved=", "purge=maybe", "wait=x"]
+    "query", ["unsubmitted=perhaps", "unsubmitted=", "purge=maybe", "wait=x"]
 )
 def test_a_malformed_retirement_is_refused(
     api_as_alice: APIClient, ready: Workspace, query: str

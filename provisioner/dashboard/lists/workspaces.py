@@ -26,7 +26,7 @@ from provisioner.workspaces.actions.retiring import (
 )
 from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
 from provisioner.workspaces.lists import READS, Restore
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.queries import (
     workspaces_of,
     workspaces_of_team,
@@ -34,16 +34,16 @@ from provisioner.workspaces.queries import (
 )
 
 
-class UnsavedForm(forms.Form):
+class UnsubmittedForm(forms.Form):
     """What happens to unsubmitted work, wherever there is some."""
 
-    unsaved = forms.ChoiceField(
+    unsubmitted = forms.ChoiceField(
         label="Unsubmitted work",
         choices=[
-            (Unsaved.REFUSE, "Stop and show it"),
-            (Unsaved.RESCUE, "Rescue it: shelve opened files, archive the rest"),
+            (Unsubmitted.REFUSE, "Stop and show it"),
+            (Unsubmitted.RESCUE, "Rescue it: shelve opened files, archive the rest"),
         ],
-        initial=Unsaved.REFUSE,
+        initial=Unsubmitted.REFUSE,
     )
 
 
@@ -55,7 +55,7 @@ class Retire(Act[Workspace]):
         "spec is kept."
     )
     is_dangerous = True
-    form = UnsavedForm
+    form = UnsubmittedForm
 
     @cached_property
     def _policies(self) -> lease_queries.Policies:
@@ -76,7 +76,7 @@ class Retire(Act[Workspace]):
             return f"Provisioning stops, and {end}"
         if not row.holds_work:
             return f"It holds no work to submit: {end}"
-        if result.parameters["unsaved"] == Unsaved.RESCUE:
+        if result.parameters["unsubmitted"] == Unsubmitted.RESCUE:
             return f"Unsubmitted work is rescued, then {end}"
         return f"It stays if it has unsubmitted work. Otherwise {end}"
 

@@ -17,7 +17,7 @@ from provisioner.demo.company.pooling import ownership_of
 from provisioner.demo.company.studio import Studio
 from provisioner.demo.company.templates import Built
 from provisioner.engine.models import Subject
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
 
 COMMANDS = ("make -j64 game && ./run-test harbour", "sh Build/build.sh && ./smoke.sh")
 ENDINGS = ("found", "found", "found", "running", "undecided", "found", "stopped")
@@ -203,7 +203,7 @@ class Bisections:
             at=at,
             course=Course(
                 parameters={
-                    "unsaved": Unsaved.DISCARD,
+                    "unsubmitted": Unsubmitted.DISCARD,
                     "purge": True,
                     "was": "ready",
                 }

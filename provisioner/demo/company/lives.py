@@ -23,7 +23,7 @@ from provisioner.lib.moments import recorded
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspaces.models import (
-    Unsaved,
+    Unsubmitted,
     Workspace,
     WorkspaceClient,
     WorkspaceOperation,
@@ -203,7 +203,7 @@ class Lives:
     def _retire(self, workspace: Workspace, *, at: dt.datetime) -> None:
         """Take it back; how far that got depends on what it is by now."""
         is_for_work = workspace.purpose in (P.DEVELOPMENT, P.CI_EDIT)
-        by, reason, unsaved = self._why_retired(workspace, at)
+        by, reason, unsubmitted = self._why_retired(workspace, at)
         self._log.tell(
             workspace,
             "workspace_retiring",
@@ -212,11 +212,13 @@ class Lives:
             by=by,
             task="sweep_leases",
         )
-        parameters = {"unsaved": unsaved, "purge": False, "was": "ready"}
-        rescued = is_for_work and unsaved == Unsaved.RESCUE and self._work.is_left()
+        parameters = {"unsubmitted": unsubmitted, "purge": False, "was": "ready"}
+        rescued = (
+            is_for_work and unsubmitted == Unsubmitted.RESCUE and self._work.is_left()
+        )
         course = Course(parameters=parameters)
         if workspace.state == W.RETIRING:
-            stands_at = "unsaved" if unsaved == Unsaved.REFUSE else "work"
+            stands_at = "unsubmitted" if unsubmitted == Unsubmitted.REFUSE else "work"
             course = Course(parameters=parameters, stands_at=stands_at)
         ran = self._engine.run(
             WorkspaceOperation.RETIRE,
@@ -247,15 +249,15 @@ class Lives:
         """Return who asked for it, why, and what was to become of work."""
         owner = workspace.owner
         if owner.is_service:
-            return owner, "Asked to retire it.", Unsaved.DISCARD
+            return owner, "Asked to retire it.", Unsubmitted.DISCARD
         if self._studio.happens(0.35):
             workspace.expires_at = at - dt.timedelta(seconds=20)
             reason = f"Its lease ended on {recorded(workspace.expires_at)}."
-            return self._people.system, reason, Unsaved.RESCUE
+            return self._people.system, reason, Unsubmitted.RESCUE
         if self._studio.happens(0.25):
             asked = "Asked to retire it, and to rescue what is not submitted."
-            return owner, asked, Unsaved.RESCUE
-        return owner, "Asked to retire it.", Unsaved.REFUSE
+            return owner, asked, Unsubmitted.RESCUE
+        return owner, "Asked to retire it.", Unsubmitted.REFUSE
 
     def _trash(self, workspace: Workspace, ran: Ran, *, by: User) -> None:
         is_kept = workspace.purpose == P.DEVELOPMENT

@@ -22,7 +22,7 @@ USUAL_SECONDS: dict[str, float] = {
     "owner": 5.0,
     "flush": 4.0,
     "reconcile": 140.0,
-    "unsaved": 9.0,
+    "unsubmitted": 9.0,
     "check": 9.0,
     "work": 7.0,
     "destroy": 0.7,

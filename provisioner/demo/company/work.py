@@ -17,7 +17,7 @@ from provisioner.gateways.perforce.specs import split_view_line
 from provisioner.workspaces.models import (
     Rescue,
     Share,
-    Unsaved,
+    Unsubmitted,
     Workspace,
     WorkspaceOperation,
 )
@@ -167,19 +167,19 @@ class Work:
             by=workspace.owner,
             at=at,
             course=Course(
-                fails_at="unsaved",
+                fails_at="unsubmitted",
                 is_refused=True,
-                code="unsaved_work",
+                code="unsubmitted_work",
                 message=message,
                 findings=findings,
                 parameters={
-                    "unsaved": Unsaved.REFUSE,
+                    "unsubmitted": Unsubmitted.REFUSE,
                     "purge": False,
                     "was": "ready",
                 },
             ),
         )
-        workspace.status_code, workspace.status_message = "unsaved_work", message
+        workspace.status_code, workspace.status_message = "unsubmitted_work", message
         self._log.tell(workspace, "workspace_ready", message, at=ran.ended_at)
 
     def _lately(self, workspace: Workspace) -> dt.datetime:

@@ -162,7 +162,7 @@ def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
         + (
             ""
             if tree.is_settled
-            else " Nothing proves that its unsaved work was rescued: look first."
+            else " Nothing proves that its unsubmitted work was rescued: look first."
         )
         + (
             ""

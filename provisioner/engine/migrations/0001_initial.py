@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                 ('parameters', models.JSONField(default=dict, help_text='What was asked for.')),
                 ('status_code', models.CharField(blank=True, max_length=60)),
                 ('status_message', models.TextField(blank=True)),
-                ('findings', models.JSONField(blank=True, help_text='Unsaved work that was found, by kind.', null=True)),
+                ('findings', models.JSONField(blank=True, help_text='Unsubmitted work that was found, by kind.', null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('requested_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),

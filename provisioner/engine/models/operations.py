@@ -39,7 +39,7 @@ class Operation(models.Model):
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
     findings = EvidenceField(
-        null=True, blank=True, help_text="Unsaved work that was found, by kind."
+        null=True, blank=True, help_text="Unsubmitted work that was found, by kind."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)

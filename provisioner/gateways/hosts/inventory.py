@@ -30,7 +30,7 @@ GONE = ("delete", "move/delete")
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnsavedFiles:
+class UnsubmittedFiles:
     """Everything that retiring a workspace would lose, and where its files are.
 
     `root` is the client's Root as the server has it; `shelved` maps changes to their
@@ -45,7 +45,7 @@ class UnsavedFiles:
     shelved: Mapping[int, Sequence[ShelvedFile]] = field(default_factory=dict)
 
 
-def count_unsaved(unsaved: UnsavedFiles, *, seen_at: Path) -> Counts:
+def count_unsubmitted(unsubmitted: UnsubmittedFiles, *, seen_at: Path) -> Counts:
     """Return {kind: {"count", "bytes"}}, without kinds that have nothing.
 
     Kinds are opened, changed, missing, untracked, pending (changes without files or
@@ -63,24 +63,24 @@ def count_unsaved(unsaved: UnsavedFiles, *, seen_at: Path) -> Counts:
 
     check_root(seen_at, operation="look at files")
     with Looking(seen_at) as looking:
-        for finding in sorted(unsaved.findings, key=lambda f: f.path):
+        for finding in sorted(unsubmitted.findings, key=lambda f: f.path):
             kind = KINDS[finding.action]
-            path = _relative(finding.path, root=unsaved.root)
+            path = _relative(finding.path, root=unsubmitted.root)
             add(kind, 0 if kind == "missing" else looking.size_of(path))
-        for file in unsaved.opened:
+        for file in unsubmitted.opened:
             gone = file.action in GONE
-            add("opened", 0 if gone else looking.size_of(_place(file, unsaved)))
-    for change in unsaved.pending:
+            add("opened", 0 if gone else looking.size_of(_place(file, unsubmitted)))
+    for change in unsubmitted.pending:
         if not change.files and not change.is_shelved:
             add("pending", 0)
-    for files in unsaved.shelved.values():
+    for files in unsubmitted.shelved.values():
         for shelved in files:
             add("shelved", shelved.size_bytes)
     return counts
 
 
 def entries_to_archive(
-    unsaved: UnsavedFiles,
+    unsubmitted: UnsubmittedFiles,
     reports: Iterable[ShelveReport] = (),
     *,
     seen_at: Path | None = None,
@@ -100,37 +100,41 @@ def entries_to_archive(
     entries = [
         _entry(
             file,
-            unsaved,
+            unsubmitted,
             reason=reasons.get(
                 file.depot_file, f"It could not be shelved as {file.user}."
             ),
         )
-        for file in unsaved.opened
+        for file in unsubmitted.opened
         if file.depot_file not in shelved
     ]
     if seen_at is not None:
         with Looking(seen_at) as looking:
             entries += [
-                _entry(file, unsaved, reason="Opened for delete, but still on disk.")
-                for file in unsaved.opened
+                _entry(
+                    file, unsubmitted, reason="Opened for delete, but still on disk."
+                )
+                for file in unsubmitted.opened
                 if file.action in GONE
                 and file.depot_file in shelved
-                and looking.has(_place(file, unsaved))
+                and looking.has(_place(file, unsubmitted))
             ]
     return entries + [
         ArchiveEntry(
-            path=_relative(finding.path, root=unsaved.root),
+            path=_relative(finding.path, root=unsubmitted.root),
             kind=KINDS[finding.action],
             action=finding.action,
             depot_path=finding.depot_file,
         )
-        for finding in unsaved.findings
+        for finding in unsubmitted.findings
     ]
 
 
-def _entry(file: OpenedFile, unsaved: UnsavedFiles, *, reason: str) -> ArchiveEntry:
+def _entry(
+    file: OpenedFile, unsubmitted: UnsubmittedFiles, *, reason: str
+) -> ArchiveEntry:
     return ArchiveEntry(
-        path=_place(file, unsaved),
+        path=_place(file, unsubmitted),
         kind="opened",
         action=file.action,
         depot_path=file.depot_file,
@@ -187,15 +191,15 @@ class Looking:
             return 0
 
 
-def _place(file: OpenedFile, unsaved: UnsavedFiles) -> str:
+def _place(file: OpenedFile, unsubmitted: UnsubmittedFiles) -> str:
     """Return the path of an opened file from the root."""
     if not file.client_file:
         # The view no longer maps it, so only its depot path is known.
         return unescape_path(file.depot_file.lstrip("/"))
     local = client_path_to_local(
-        file.client_file, client=unsaved.client, root=unsaved.root
+        file.client_file, client=unsubmitted.client, root=unsubmitted.root
     )
-    return _relative(local, root=unsaved.root)
+    return _relative(local, root=unsubmitted.root)
 
 
 def _relative(path: str, *, root: str) -> str:

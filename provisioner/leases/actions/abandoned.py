@@ -20,7 +20,7 @@ from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.notify import workspaces
 from provisioner.notify.models import Notification
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.refusals import WorkspaceNotReady
 
 MOST_AT_A_TIME = 200
@@ -93,7 +93,7 @@ def workspace_retire_abandoned(
             operation = workspace_retire(
                 by=by,
                 workspace=workspace,
-                unsaved=Unsaved.RESCUE,
+                unsubmitted=Unsubmitted.RESCUE,
                 reason=f"Asked to retire it as abandoned: {abandonment.sentence}",
                 as_abandoned=True,
             )

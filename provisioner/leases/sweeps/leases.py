@@ -33,7 +33,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
     workspace_retry,
 )
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import last_operation
 
 log = structlog.get_logger(__name__)
@@ -113,7 +113,7 @@ def _end_lease(pk: int, *, now: dt.datetime) -> bool:
         workspace_retire(
             by=system_user(),
             workspace=workspace,
-            unsaved=Unsaved.RESCUE,
+            unsubmitted=Unsubmitted.RESCUE,
             reason=f"Its lease ended on {recorded(expires_at)}.",
         )
     return True

@@ -217,7 +217,7 @@ class Site(models.Model):
         blank=True,
         validators=[check_directory],
         help_text="A directory that its hosts see, outside the mount root, where "
-        "unsaved work of retired workspaces is kept.",
+        "unsubmitted work of retired workspaces is kept.",
     )
     clones_per_volume = models.PositiveIntegerField(
         null=True,

@@ -11,7 +11,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import can_be_restored, last_operation
 from provisioner.workspaces.refusals import (
@@ -24,9 +24,9 @@ from provisioner.workspaces.refusals import (
 from provisioner.workspaces.states import set_workspace_state
 
 ASKED = {
-    Unsaved.REFUSE: "Asked to retire it.",
-    Unsaved.RESCUE: "Asked to retire it, and to rescue what is not submitted.",
-    Unsaved.DISCARD: "Asked to retire it, and to discard what is not submitted.",
+    Unsubmitted.REFUSE: "Asked to retire it.",
+    Unsubmitted.RESCUE: "Asked to retire it, and to rescue what is not submitted.",
+    Unsubmitted.DISCARD: "Asked to retire it, and to discard what is not submitted.",
 }
 
 
@@ -34,7 +34,7 @@ def workspace_retire(
     *,
     by: User,
     workspace: Workspace,
-    unsaved: str = Unsaved.REFUSE,
+    unsubmitted: str = Unsubmitted.REFUSE,
     purge: bool = False,
     reason: str = "",
     as_abandoned: bool = False,
@@ -42,15 +42,15 @@ def workspace_retire(
     """Ask to take a workspace back: into the trash, or with `purge` for good.
 
     One retired `as_abandoned` is followed beside what looks abandoned until it is gone.
-    `unsaved` says what becomes of work that is not submitted. Asking again while it is
-    being retired answers with the operation under way.
+    `unsubmitted` says what becomes of unsubmitted work. Asking again while it is being
+    retired answers with the operation under way.
 
     Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady,
     BeingTransferred.
     """
     permissions.require(can_change_workspace(by, workspace))
-    if unsaved not in Unsaved.values:
-        raise InvalidRequest(f"There is no choice “{unsaved}” for unsaved work.")
+    if unsubmitted not in Unsubmitted.values:
+        raise InvalidRequest(f"“{unsubmitted}” is no choice for unsubmitted work.")
     with transaction.atomic():
         workspace = locked(workspace)
         if workspace.state in (
@@ -68,7 +68,7 @@ def workspace_retire(
         set_workspace_state(
             workspace,
             Workspace.State.RETIRING,
-            message=reason or ASKED[Unsaved(unsaved)],
+            message=reason or ASKED[Unsubmitted(unsubmitted)],
             actor=by,
         )
         return start_operation(
@@ -76,7 +76,7 @@ def workspace_retire(
             by=by,
             about=workspace,
             parameters={
-                "unsaved": unsaved,
+                "unsubmitted": unsubmitted,
                 "purge": purge,
                 "was": was,
                 **({"as_abandoned": True} if as_abandoned else {}),
@@ -162,7 +162,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             return workspace_retire(
                 by=by,
                 workspace=workspace,
-                unsaved=last.parameters.get("unsaved", Unsaved.REFUSE),
+                unsubmitted=last.parameters.get("unsubmitted", Unsubmitted.REFUSE),
                 purge=bool(last.parameters.get("purge")),
                 as_abandoned=bool(last.parameters.get("as_abandoned")),
             )

@@ -14,7 +14,7 @@ from provisioner.api.waiting import WaitQuery
 from provisioner.catalog.api.shapes import SnapshotReferenceSerializer
 from provisioner.engine.api.shapes import OperationSummarySerializer
 from provisioner.sites.models import OpenTo
-from provisioner.workspaces.models import Unsaved, Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.queries import deadline_of
 
 
@@ -218,9 +218,9 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
 
 
 class WorkspaceRetireQuery(WaitQuery):
-    unsaved = serializers.ChoiceField(
-        choices=Unsaved.choices,
-        default=Unsaved.REFUSE,
+    unsubmitted = serializers.ChoiceField(
+        choices=Unsubmitted.choices,
+        default=Unsubmitted.REFUSE,
         help_text="What becomes of work that is not submitted.",
     )
     purge = serializers.BooleanField(

@@ -98,8 +98,8 @@ class WorkspaceLifeViewSet(ApiViewSet):
     @described(
         "Retire a workspace",
         "It goes into the trash, from where it can be restored until `purge_at`. "
-        "Unsaved work stops it, unless `unsaved` says what becomes of that: the "
-        "workspace is then `ready` again, and its operation lists what was found.",
+        "Unsubmitted work stops it: the workspace is then `ready` again, and its "
+        "operation lists what was found. `unsubmitted` chooses otherwise.",
         ok=shapes.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
@@ -112,7 +112,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         workspace_retire(
             by=self.user,
             workspace=workspace,
-            unsaved=query["unsaved"],
+            unsubmitted=query["unsubmitted"],
             purge=query["purge"],
         )
         return self.settled(workspace.pk, seconds=query["wait"], status=202)

@@ -6,14 +6,19 @@ from provisioner.workspaces.models.clients import WorkspaceClient
 from provisioner.workspaces.models.kinds import WorkspaceOperation
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
-from provisioner.workspaces.models.workspaces import LEASED, MOVING, Unsaved, Workspace
+from provisioner.workspaces.models.workspaces import (
+    LEASED,
+    MOVING,
+    Unsubmitted,
+    Workspace,
+)
 
 __all__ = [
     "LEASED",
     "MOVING",
     "Rescue",
     "Share",
-    "Unsaved",
+    "Unsubmitted",
     "Workspace",
     "WorkspaceClient",
     "WorkspaceOperation",

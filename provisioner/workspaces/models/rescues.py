@@ -23,7 +23,7 @@ class RescueQuerySet(models.QuerySet["Rescue"]):
 
 
 class Rescue(models.Model):
-    """One rescue: where the unsaved work of a workspace is now.
+    """One rescue: where the unsubmitted work of a workspace is now.
 
     `directory` is below the site's rescue root and has the archive, its manifest and
     checksums; "" where nothing had to be archived. `shelves` lists shelved changes,

@@ -455,7 +455,7 @@ WHY_COLD: dict[str, str] = {
 """Why a workspace did not come from a warm pool, for people."""
 
 
-class Unsaved(models.TextChoices):
+class Unsubmitted(models.TextChoices):
     """What a retirement does with work that is not submitted."""
 
     REFUSE = "refuse", "Stop and show it"

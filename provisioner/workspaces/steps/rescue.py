@@ -12,7 +12,7 @@ from provisioner.catalog.pins import parts_of
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.hosts.inventory import (
-    UnsavedFiles,
+    UnsubmittedFiles,
     entries_to_archive,
     opened_before,
 )
@@ -131,7 +131,7 @@ def _have_differences(run: WorkspaceRun) -> list[tuple[str, int]]:
 
 
 def _note_shelved(
-    rescue: Rescue, files: UnsavedFiles, reports: list[ShelveReport]
+    rescue: Rescue, files: UnsubmittedFiles, reports: list[ShelveReport]
 ) -> None:
     """Note what is opened, and in which change it was: an undo opens it again.
 
@@ -157,7 +157,9 @@ def _note_shelved(
     ]
 
 
-def _shelve_for_each_user(run: WorkspaceRun, files: UnsavedFiles) -> list[ShelveReport]:
+def _shelve_for_each_user(
+    run: WorkspaceRun, files: UnsubmittedFiles
+) -> list[ShelveReport]:
     """Shelve what each user has opened, as that user where we may."""
     users = sorted({file.user for file in files.opened})
     if not users:

@@ -16,7 +16,7 @@ from provisioner.gateways.hosts import mounts
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Rescue, Unsaved, WorkspaceClient
+from provisioner.workspaces.models import Rescue, Unsubmitted, WorkspaceClient
 from provisioner.workspaces.states import (
     client_of,
     give_back_client,
@@ -30,7 +30,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import (
     Look,
     check_everything,
-    check_for_unsaved_work,
+    check_for_unsubmitted_work,
     choice_of,
     our_volume,
     refusal,
@@ -40,12 +40,12 @@ C = WorkspaceClient.State
 GONE_WITHIN_SECONDS = 30.0
 
 
-def ensure_nothing_unsaved(run: WorkspaceRun) -> dict[str, Any]:
-    """Stop with the list of unsaved work: nobody has said what to do with it.
+def ensure_nothing_unsubmitted(run: WorkspaceRun) -> dict[str, Any]:
+    """Stop with the list of unsubmitted work: nobody has said what to do with it.
 
     Nothing has been touched yet, and whoever works there goes on undisturbed.
     """
-    look = check_for_unsaved_work(run)
+    look = check_for_unsubmitted_work(run)
     if look.findings:
         raise refusal(look)
     return {}
@@ -72,15 +72,15 @@ def ensure_work_settled(run: WorkspaceRun) -> dict[str, Any]:
     What was found and discarded is kept in an event, with who asked for it.
     """
     locks.unlock(run)
-    look = check_for_unsaved_work(run)
+    look = check_for_unsubmitted_work(run)
     if look.findings:
         engine_states.note_findings(run.step, look.first_findings)
     choice = choice_of(run)
-    if choice == Unsaved.DISCARD:
+    if choice == Unsubmitted.DISCARD:
         if look.findings:
             _record_discarded(run, look)
         keep_have_list(run, look)
-    elif look.why_unchecked or (look.findings and choice == Unsaved.REFUSE):
+    elif look.why_unchecked or (look.findings and choice == Unsubmitted.REFUSE):
         _thaw(run)
         raise refusal(look)
     else:
@@ -109,7 +109,7 @@ def _record_discarded(run: WorkspaceRun, look: Look) -> None:
     with run.writing():
         record_event(
             run.workspace,
-            kind="unsaved_work_discarded",
+            kind="work_discarded",
             message=f"Chose to discard {look.count:,} things that were not submitted.",
             actor=run.operation.requested_by,
             data=look.findings,
@@ -163,13 +163,13 @@ def _delete_client(
     """
     choice = choice_of(run)
     goes_on = settled.since_id != run.operation.pk
-    if choice == Unsaved.DISCARD:
+    if choice == Unsubmitted.DISCARD:
         _drop_changes(run, delete_shelves=not goes_on)
-    elif choice == Unsaved.RESCUE or goes_on:
+    elif choice == Unsubmitted.RESCUE or goes_on:
         _rescue_what_came_since(run, settled)
         _drop_changes(run, delete_shelves=False)
         move_client(settled, C.REVERTED, by=run.step)
-    is_settled = choice != Unsaved.REFUSE or goes_on
+    is_settled = choice != Unsubmitted.REFUSE or goes_on
     try:
         run.perforce.clients.delete(
             client.name,
@@ -181,7 +181,7 @@ def _delete_client(
         if is_settled:
             raise Busy(error.sentence, system="perforce", operation="client") from error
         make_client_whole(settled, by=run.step)
-        look = check_for_unsaved_work(run)
+        look = check_for_unsubmitted_work(run)
         _thaw(run)
         raise refusal(look) from error
 
@@ -198,7 +198,7 @@ def _rescue_what_came_since(run: WorkspaceRun, settled: WorkspaceClient) -> None
         if look.why_unchecked:
             _thaw(run)
             # Not READY: some of it may have been reverted already.
-            raise StepRefused(refusal(look).sentence, code="unsaved_work")
+            raise StepRefused(refusal(look).sentence, code="unsubmitted_work")
         _rescue(run, look)
 
 

@@ -11,7 +11,11 @@ from typing import Any
 
 from provisioner.catalog.pins import goes_in_batches, parts_of, pinned_have
 from provisioner.gateways.hosts.comparing import compare_files
-from provisioner.gateways.hosts.inventory import KINDS, UnsavedFiles, count_unsaved
+from provisioner.gateways.hosts.inventory import (
+    KINDS,
+    UnsubmittedFiles,
+    count_unsubmitted,
+)
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import (
     ClientSpec,
@@ -19,8 +23,8 @@ from provisioner.gateways.perforce.types import (
     ReconcileFinding,
 )
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Unsaved, Workspace, WorkspaceClient
-from provisioner.workspaces.refusals import UnsavedWork
+from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceClient
+from provisioner.workspaces.refusals import UnsubmittedWorkFound
 from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.flushing import flush_to_what_it_had
@@ -40,7 +44,7 @@ class Look:
     `seen_at` is where this host sees the clone, None where it does not.
     """
 
-    files: UnsavedFiles | None = None
+    files: UnsubmittedFiles | None = None
     why_unchecked: str = ""
     path: str = ""
     seen_at: Path | None = None
@@ -73,7 +77,7 @@ class Look:
         """Return {kind: {"count", "bytes"}}."""
         if self.files is None or self.seen_at is None:
             return {k: {"count": len(v), "bytes": 0} for k, v in self.findings.items()}
-        return count_unsaved(self.files, seen_at=self.seen_at)
+        return count_unsubmitted(self.files, seen_at=self.seen_at)
 
     @property
     def count(self) -> int:
@@ -91,17 +95,17 @@ class Look:
 NOTHING = Look()
 
 
-def choice_of(run: WorkspaceRun) -> Unsaved:
-    """Return what this retirement is to do with unsaved work.
+def choice_of(run: WorkspaceRun) -> Unsubmitted:
+    """Return what this retirement is to do with unsubmitted work.
 
     Where nothing can be submitted nobody has work: what is left goes.
     """
     if not run.workspace.holds_work:
-        return Unsaved.DISCARD
-    return Unsaved(run.operation.parameters.get("unsaved", Unsaved.REFUSE))
+        return Unsubmitted.DISCARD
+    return Unsubmitted(run.operation.parameters.get("unsubmitted", Unsubmitted.REFUSE))
 
 
-def check_for_unsaved_work(run: WorkspaceRun) -> Look:
+def check_for_unsubmitted_work(run: WorkspaceRun) -> Look:
     """Return what would be lost if the client and the clone went now.
 
     What was brought back in part is checked like any other, once its client knows
@@ -176,9 +180,9 @@ def check_everything(run: WorkspaceRun) -> Look:
     )
 
 
-def _known_to_the_server(run: WorkspaceRun, client: ClientSpec) -> UnsavedFiles:
+def _known_to_the_server(run: WorkspaceRun, client: ClientSpec) -> UnsubmittedFiles:
     pending = run.perforce.changes.list_pending(client.name)
-    return UnsavedFiles(
+    return UnsubmittedFiles(
         client=client.name,
         root=client.root,
         opened=run.perforce.changes.list_opened(client.name),
@@ -206,7 +210,7 @@ def _why_not_comparable(
     return ""
 
 
-def refusal(look: Look) -> UnsavedWork:
+def refusal(look: Look) -> UnsubmittedWorkFound:
     """Return the refusal that says why nothing was deleted."""
     if look.why_unchecked:
         sentence = (
@@ -221,7 +225,7 @@ def refusal(look: Look) -> UnsavedWork:
             f"{'is' if is_one else 'are'} not submitted. Retire it again and choose "
             "whether that is rescued or discarded, or keep it."
         )
-    return UnsavedWork(sentence, findings=look.first_findings)
+    return UnsubmittedWorkFound(sentence, findings=look.first_findings)
 
 
 def our_volume(run: WorkspaceRun) -> Volume | None:

@@ -50,7 +50,7 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             retiring.workspace_retire(
-                by=request.user, workspace=workspace, unsaved=form.choice()
+                by=request.user, workspace=workspace, unsubmitted=form.choice()
             )
         except ActionRefused as refusal:
             form.refuse(refusal)
@@ -68,7 +68,7 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
             "why_not": why_not_retired(workspace),
             "steps": retire_steps(
                 work,
-                has_choice="unsaved" in form.fields,
+                has_choice="unsubmitted" in form.fields,
                 trash_seconds=trash_seconds_of(workspace),
             ),
         },

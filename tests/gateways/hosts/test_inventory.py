@@ -1,4 +1,4 @@
-"""Counting what is unsaved, and choosing what of it to archive."""
+"""Counting what is unsubmitted, and choosing what of it to archive."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.hosts.inventory import (
-    UnsavedFiles,
-    count_unsaved,
+    UnsubmittedFiles,
+    count_unsubmitted,
     entries_to_archive,
     opened_before,
 )
@@ -71,8 +71,8 @@ def test_everything_is_counted_by_kind_with_sizes(root: Path) -> None:
         digest="",
     )
 
-    counts = count_unsaved(
-        UnsavedFiles(
+    counts = count_unsubmitted(
+        UnsubmittedFiles(
             client="ws",
             root=str(root),
             findings=[
@@ -103,8 +103,8 @@ def test_a_size_is_never_one_of_a_file_elsewhere(root: Path) -> None:
     (root.parent / "outside/secret").write_bytes(bytes(1000))
     (root / "dir").symlink_to(root.parent / "outside")
 
-    counts = count_unsaved(
-        UnsavedFiles(
+    counts = count_unsubmitted(
+        UnsubmittedFiles(
             client="ws",
             root=str(root),
             findings=[
@@ -122,8 +122,8 @@ def test_a_size_is_never_one_of_a_file_elsewhere(root: Path) -> None:
 def test_the_root_of_the_client_need_not_be_where_we_see_it(root: Path) -> None:
     (root / "new").write_bytes(bytes(7))
 
-    counts = count_unsaved(
-        UnsavedFiles(
+    counts = count_unsubmitted(
+        UnsubmittedFiles(
             client="ws", root="/elsewhere/", findings=[finding("add", "/elsewhere/new")]
         ),
         seen_at=root,
@@ -133,7 +133,7 @@ def test_the_root_of_the_client_need_not_be_where_we_see_it(root: Path) -> None:
 
 
 def test_what_a_shelf_has_is_not_archived() -> None:
-    unsaved = UnsavedFiles(
+    unsubmitted = UnsubmittedFiles(
         client="ws",
         root="/r",
         findings=[finding("add", "/r/new"), finding("delete", "/r/gone")],
@@ -146,7 +146,7 @@ def test_what_a_shelf_has_is_not_archived() -> None:
         not_shelved=(NotDone(depot_file="//depot/odd%40", reason="No."),),
     )
 
-    entries = {entry.path: entry for entry in entries_to_archive(unsaved, [report])}
+    entries = {entry.path: entry for entry in entries_to_archive(unsubmitted, [report])}
 
     assert set(entries) == {"odd@", "bobs", "new", "gone"}
     odd = entries["odd@"]
@@ -178,15 +178,15 @@ def test_what_lies_where_a_file_is_opened_for_delete_is_archived(root: Path) -> 
         ),
         not_shelved=(),
     )
-    unsaved = UnsavedFiles(client="ws", root=str(root), opened=files)
+    unsubmitted = UnsubmittedFiles(client="ws", root=str(root), opened=files)
 
-    entries = entries_to_archive(unsaved, [report], seen_at=root)
+    entries = entries_to_archive(unsubmitted, [report], seen_at=root)
 
     assert [(entry.path, entry.action) for entry in entries] == [
         ("kept", "delete"),
         ("link", "delete"),
     ]
-    assert entries_to_archive(unsaved, [report]) == []
+    assert entries_to_archive(unsubmitted, [report]) == []
 
 
 def test_the_changes_of_before_are_reported(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Archives of unsaved work: what goes in, what is said of the rest, what stays out."""
+"""Archives of unsubmitted work: what goes in, what is said of it, what stays out."""
 
 from __future__ import annotations
 
