@@ -25,7 +25,7 @@ from provisioner.catalog.models import (
     TemplateOperation,
     TemplateWatch,
 )
-from provisioner.engine.models import Governor, Operation
+from provisioner.engine.models import Operation, SlotBudget
 
 _Touch = SubmittedChange.templates.through
 
@@ -182,9 +182,11 @@ def pauses_of(template: Template) -> list[str]:
     watch = getattr(server, "watch", None)
     if watch is not None and watch.is_paused:
         said.append(f"The refresh of all templates of {server} is paused.")
-    governor = getattr(server, "governor", None)
-    if governor is not None and governor.paused_at is not None:
-        said.append(f"The Perforce server {server} is paused: {governor.paused_reason}")
+    slot_budget = getattr(server, "slot_budget", None)
+    if slot_budget is not None and slot_budget.paused_at is not None:
+        said.append(
+            f"The Perforce server {server} is paused: {slot_budget.paused_reason}"
+        )
     return said
 
 
@@ -216,7 +218,7 @@ def refresh_state_of(
         used_at=_used_at(template),
         is_paused_elsewhere=is_everything_paused()
         or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists()
-        or Governor.objects.filter(
+        or SlotBudget.objects.filter(
             server_id=server_id, paused_at__isnull=False
         ).exists(),
     )

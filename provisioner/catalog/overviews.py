@@ -131,7 +131,7 @@ class TemplateOverview:
 _REFRESHED_BY = (
     "refresh_policy",
     "site__perforce_server__watch",
-    "site__perforce_server__governor",
+    "site__perforce_server__slot_budget",
 )
 
 

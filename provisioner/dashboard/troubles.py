@@ -12,7 +12,7 @@ from provisioner.accounts.mails import NO_MAILS, mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.drift.queries import open_findings_number
-from provisioner.engine.models import Governor
+from provisioner.engine.models import SlotBudget
 from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.tallies import Tallies
@@ -82,11 +82,11 @@ def _of_worker(worker: AliveWorker) -> Trouble:
     return Trouble(sentence=f"{worker.host}: {worker.clock_trouble}", level=Level.ERROR)
 
 
-def _paused_servers() -> Iterable[Governor]:
-    return Governor.objects.filter(paused_at__isnull=False).select_related("server")
+def _paused_servers() -> Iterable[SlotBudget]:
+    return SlotBudget.objects.filter(paused_at__isnull=False).select_related("server")
 
 
-def _paused(row: Governor) -> Trouble:
+def _paused(row: SlotBudget) -> Trouble:
     return Trouble(
         sentence=f"Perforce server {row.server} is paused: {row.paused_reason}",
         url=reverse("perforce-server-list"),

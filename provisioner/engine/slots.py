@@ -27,7 +27,7 @@ from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
 
 from provisioner.engine import subjects
-from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
+from provisioner.engine.models import LockWait, Operation, PerforceUse, SlotBudget, Step
 from provisioner.engine.subjects import Server
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib import clocks
@@ -107,11 +107,11 @@ def observe(step: Step, use: LockUse) -> None:
 
 def _back_off(server: Server, *, now: dt.datetime) -> None:
     """Halve what may run, once for all that waited for one and the same jam."""
-    known = Governor.objects.filter(server=server.pk).first()
+    known = SlotBudget.objects.filter(server=server.pk).first()
     since = known.backed_off_at if known else None
     present = present_limit(server, known, now=now)
     lately = since is not None and (now - since).total_seconds() < SAME_JAM_SECONDS
-    Governor.objects.update_or_create(
+    SlotBudget.objects.update_or_create(
         server_id=server.pk,
         defaults={
             "backed_off_to": present if lately else max(1, present // 2),
@@ -121,14 +121,14 @@ def _back_off(server: Server, *, now: dt.datetime) -> None:
     log.warning("perforce_backed_off", server=server.name, limit=present)
 
 
-def _limit_now(server: Server, known: Governor | None) -> int:
+def _limit_now(server: Server, known: SlotBudget | None) -> int:
     """Return how many may run now; what never backed off does not depend on a time."""
     if known is None or known.backed_off_to is None:
         return server.flush_limit
     return present_limit(server, known, now=clocks.database_now())
 
 
-def present_limit(server: Server, known: Governor | None, *, now: dt.datetime) -> int:
+def present_limit(server: Server, known: SlotBudget | None, *, now: dt.datetime) -> int:
     """Return how many may run now: after a long wait fewer, then one more a minute."""
     if known is None or known.backed_off_to is None or known.backed_off_at is None:
         return server.flush_limit
@@ -138,7 +138,7 @@ def present_limit(server: Server, known: Governor | None, *, now: dt.datetime) -
 
 def is_paused(server_id: int) -> bool:
     """Say whether nothing may begin that uses the server."""
-    paused = Governor.objects.filter(server=server_id, paused_at__isnull=False)
+    paused = SlotBudget.objects.filter(server=server_id, paused_at__isnull=False)
     return paused.exists()
 
 
@@ -177,7 +177,7 @@ def next_in_line(server_id: int) -> list[Step]:
     waited_for = [use for use, (_, waiting) in counts.items() if waiting]
     if not waited_for:
         return []
-    known = Governor.objects.filter(server=server.pk).first()
+    known = SlotBudget.objects.filter(server=server.pk).first()
     if known is not None and known.paused_at is not None:
         return []
     budget = budget_of(server, known, counts)
@@ -199,7 +199,7 @@ def may_start(step: Step) -> bool:
     if step.perforce_use == PerforceUse.LIGHT or step.state != Step.State.RETRYING:
         return True
     server = _locked_server(step.perforce_server_id)
-    known = Governor.objects.filter(server=server.pk).first()
+    known = SlotBudget.objects.filter(server=server.pk).first()
     budget = budget_of(server, known, _counts(server.pk))
     return budget.has_room(PerforceUse(step.perforce_use))
 
@@ -232,7 +232,7 @@ def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
     return counts
 
 
-def budget_of(server: Server, known: Governor | None, counts: Counts) -> Budget:
+def budget_of(server: Server, known: SlotBudget | None, counts: Counts) -> Budget:
     return Budget(
         limit=_limit_now(server, known),
         short=counts.get(PerforceUse.SHORT, (0, 0))[0],

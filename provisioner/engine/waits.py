@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Min, Q, QuerySet
 
 from provisioner.engine import slots
-from provisioner.engine.models import Governor, PerforceUse, Step
+from provisioner.engine.models import PerforceUse, SlotBudget, Step
 from provisioner.engine.subjects import Server
 
 
@@ -49,7 +49,7 @@ def wait_of(step: Step) -> Wait | None:
     if not slots.is_waiting(step):
         return None
     assert step.perforce_server is not None
-    pause = Governor.objects.filter(
+    pause = SlotBudget.objects.filter(
         server=step.perforce_server, paused_at__isnull=False
     ).first()
     needs_slot = step.perforce_use in slots.NEEDS_SLOT
@@ -64,16 +64,16 @@ def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
     """Return what a short step that a person asks for now would wait for.
 
     By the id of its server; none where it may start at once. The servers have their
-    `governor` at hand. One query, and one more where a server is busy.
+    `slot_budget` at hand. One query, and one more where a server is busy.
     """
     counts = slots.counts_at([server.pk for server in servers])
     waits, busy = dict[int, Wait](), list[Server]()
     for server in servers:
-        governor = getattr(server, "governor", None)
-        if governor is not None and governor.paused_at is not None:
-            reason = _as_sentence(governor.paused_reason)
+        slot_budget = getattr(server, "slot_budget", None)
+        if slot_budget is not None and slot_budget.paused_at is not None:
+            reason = _as_sentence(slot_budget.paused_reason)
             waits[server.pk] = Wait(server=server.name, before=0, paused_reason=reason)
-        elif not slots.budget_of(server, governor, counts[server.pk]).has_room(
+        elif not slots.budget_of(server, slot_budget, counts[server.pk]).has_room(
             PerforceUse.SHORT
         ):
             busy.append(server)

@@ -5,7 +5,7 @@ What counts:
 - Clones, volumes and snapshots: our rows, which are always up to date, and what others
   have on the SVM as last measured. A workspace counts until it is retired for good:
   one that failed can be tried again, one in the trash is still a volume.
-- What lies in a warm pool is there, so it counts for all of these; nobody has it yet,
+- Members of a warm pool exist, so they count for all of these; nobody has them yet,
   so it counts for no quota.
 - A quota of workspaces: those that are neither in the trash nor on their way out of
   it. A quota of bytes: what destroying them would free as last measured, the trash
@@ -65,7 +65,7 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
 
 
 def check_claim(*, by: User) -> None:
-    """Refuse somebody who has enough a workspace that lies ready for them.
+    """Refuse a pool's member to somebody who has enough workspaces.
 
     It is there already, so nothing but quotas and the token's bounds count. Who has
     none waits for nobody; for the others, call it as late as can be.

@@ -1,4 +1,4 @@
-"""Warm pools: how many workspaces lie ready, for whom, and when."""
+"""Warm pools: how many members, for whom, and when."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pool_create(
     max_age_seconds: int = 24 * 3600,
     idle_seconds: int | None = 2 * 24 * 3600,
 ) -> Pool:
-    """Have workspaces of a template lie ready for an account and a purpose.
+    """Keep a warm pool of a template for an account and a purpose.
 
     Raises: NotAllowed, InvalidRequest, AccountIncomplete, TemplateArchived,
     PurposeNotSupported, PoolExists.

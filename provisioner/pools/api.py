@@ -35,7 +35,7 @@ from provisioner.workspaces.models import Workspace
 class PoolFiguresSerializer(serializers.Serializer[Any]):
     """What it costs, and what it has been good for."""
 
-    wanted = serializers.IntegerField(help_text="How many should lie ready now.")
+    wanted = serializers.IntegerField(help_text="How many members are due now.")
     ready = serializers.IntegerField()
     making = serializers.IntegerField()
     failed = serializers.IntegerField()
@@ -105,7 +105,7 @@ class PoolChangeSerializer(serializers.Serializer[Any]):
         min_value=0,
         max_value=LARGEST,
         required=False,
-        help_text="How many lie ready where no window says otherwise.",
+        help_text="How many members outside all windows.",
     )
     windows = serializers.ListField(
         child=Text(max_length=80),
@@ -138,12 +138,12 @@ class PoolCreateSerializer(PoolChangeSerializer):
     size = Number(
         min_value=0,
         max_value=LARGEST,
-        help_text="How many lie ready where no window says otherwise.",
+        help_text="How many members outside all windows.",
     )
 
 
 class PoolViewSet(ApiViewSet):
-    """For administrators: workspaces that lie ready before anybody asks."""
+    """For administrators: workspaces made ahead, before anybody asks."""
 
     queryset = Pool.objects.none()
     serializer_class = PoolSerializer

@@ -13,7 +13,7 @@ from provisioner.workspaces.models import Workspace
 
 
 class Pool(models.Model):
-    """How many workspaces of a template lie ready for an account and a purpose.
+    """A warm pool: members of a template for an account and a purpose.
 
     Its members are rows of Workspace with `is_pooled`: clones with that account's uid
     and client, of what the template hands out by itself. `windows` are lines such as

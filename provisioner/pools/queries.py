@@ -21,7 +21,7 @@ ALIVE = (W.PROVISIONING, W.READY)
 def wanted_size(
     pool: Pool, *, last_asked_at: dt.datetime | None, now: dt.datetime
 ) -> int:
-    """Return how many should lie ready: by the schedule, halved while nobody asks."""
+    """Return how many members are due by the schedule, half of it while nobody asks."""
     size = weekly.number_at(now, pool.windows, otherwise=pool.size)
     if pool.idle_seconds is None:
         return size

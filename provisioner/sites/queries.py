@@ -247,7 +247,7 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
     """
     permissions.require(permissions.can_administer(user))
     server = (
-        PerforceServer.objects.select_related("governor__paused_by", "watch")
+        PerforceServer.objects.select_related("slot_budget__paused_by", "watch")
         .prefetch_related("connection_tests", "site_set")
         .filter(pk=pk)
         .first()

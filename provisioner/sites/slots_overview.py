@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine import slots, subjects, workflow
-from provisioner.engine.models import Governor, LockWait, Step
+from provisioner.engine.models import LockWait, SlotBudget, Step
 from provisioner.engine.workers import alive_workers
 from provisioner.lib.rows import with_words
 from provisioner.sites.models import PerforceServer
@@ -67,7 +67,7 @@ class ServerSlots:
     """
 
     server: PerforceServer
-    pause: Governor | None
+    pause: SlotBudget | None
     limit: int
     present_limit: int
     lock_waits: list[LockWait]
@@ -105,7 +105,7 @@ def slots_for(user: User) -> list[ServerSlots]:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    servers = PerforceServer.objects.select_related("governor__paused_by")
+    servers = PerforceServer.objects.select_related("slot_budget__paused_by")
     return [slots_of(server) for server in servers.order_by("name")]
 
 
@@ -126,7 +126,7 @@ def pause_notices(slots: ServerSlots) -> list[Notice]:
 
 def slots_of(server: PerforceServer) -> ServerSlots:
     """Return what goes on at one server."""
-    pause = getattr(server, "governor", None)
+    pause = getattr(server, "slot_budget", None)
     waiting = slots.waiting().filter(perforce_server=server)
     is_machine = Q(operation__requested_by__is_service=True)
     counts = waiting.order_by().aggregate(
@@ -166,7 +166,7 @@ class ServerLine:
 
     server: PerforceServer
     connection: Connection
-    pause: Governor | None
+    pause: SlotBudget | None
     watch: Any
     present_limit: int
     running: int
@@ -179,7 +179,7 @@ def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    servers = PerforceServer.objects.select_related("governor__paused_by", "watch")
+    servers = PerforceServer.objects.select_related("slot_budget__paused_by", "watch")
     known = servers.prefetch_related("connection_tests")
     return with_words(known, text, "name", "p4port", "p4user")
 
@@ -199,7 +199,7 @@ def server_lines(servers: Iterable[PerforceServer]) -> list[ServerLine]:
             waiting=waiting.get(server.pk, 0),
         )
         for server in servers
-        for known in [getattr(server, "governor", None)]
+        for known in [getattr(server, "slot_budget", None)]
     ]
 
 

@@ -41,7 +41,7 @@ def obstacles_to(
         full = _refused(of_person, button="Quota is full")
         return dict.fromkeys(ids, full)
     snapshots = Snapshot.objects.select_related(
-        "template__site__capacity", "template__site__perforce_server__governor"
+        "template__site__capacity", "template__site__perforce_server__slot_budget"
     )
     of_place = dict(_of_places(list(snapshots.filter(pk__in=list(ids.values())))))
     ready = lying_ready(of_place, by=by)

@@ -13,7 +13,7 @@ from provisioner.workspaces.models import Share, Workspace
 def roles_towards(user: User | AnonymousUser, workspace: Workspace) -> set[Role]:
     """Return the parts that somebody plays towards a workspace.
 
-    What lies in a warm pool is nobody's yet.
+    Members of a warm pool are nobody's yet.
     """
     if workspace.is_pooled:
         return permissions.roles_of(user)

@@ -36,7 +36,7 @@ GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRE
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
     """Return the workspaces a person may see, as the table of permissions has it.
 
-    What lies in a warm pool is nobody's yet: it is shown with its pool.
+    Members of a warm pool are nobody's yet: they are shown with their pool.
     """
     workspaces = Workspace.objects.filter(is_pooled=False).select_related(
         "owner", "template", "snapshot", "site__perforce_server"
@@ -47,7 +47,7 @@ def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
 def _shared(user: User) -> Q:
     """Return the condition for what is a person's own, a team mate's, or shared.
 
-    What lies in a pool is nobody's yet.
+    Members of a warm pool are nobody's yet.
     """
     shared = Share.objects.reaching(user).order_by().values("workspace")
     return (_whose(user) | Q(pk__in=shared)) & Q(is_pooled=False)

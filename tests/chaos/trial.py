@@ -179,7 +179,7 @@ class Trial:
         self._judge("transfer")
 
     def _retirement(self, *, settles: bool = False) -> tuple[str, str, str, Any]:
-        """Return a retirement; one that `settles` is never refused for what it finds."""
+        """Return a retirement. One that `settles` is not refused for what it finds."""
         rng = self.rng
         choices = [
             Unsubmitted.RESCUE,

@@ -54,10 +54,10 @@ def test_new_says_what_lay_ready_what_that_saved_and_why_another_did_not(
     cold = command_line.run("new", "main", "--purpose", "ci", "--no-wait")
 
     assert warm.stdout.startswith("export P4CLIENT=")
-    assert "It lay ready in a warm pool: making it had taken 12.0 s" in warm.stderr
+    assert "Claimed from a warm pool, which saved 12.0 s" in warm.stderr
     [start] = [line for line in cold.stdout.splitlines() if line.startswith("start ")]
-    assert "It was made when it was asked for." in start
-    assert "All that lay ready" in start
+    assert "Made on request." in start
+    assert "All members" in start
 
 
 # --- getting it

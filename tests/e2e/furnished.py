@@ -29,7 +29,7 @@ from provisioner.catalog.models import (
 )
 from provisioner.drift.models import DriftCheck, Finding
 from provisioner.engine import states as engine_states
-from provisioner.engine.models import Governor, LockWait, Operation, Step
+from provisioner.engine.models import LockWait, Operation, SlotBudget, Step
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.actions.policies import lease_policy_save
 from provisioner.leases.models import LeasePolicy
@@ -169,7 +169,7 @@ class Furnished:
             for n in range(30)
         )
         self.connection_tests()
-        Governor.objects.create(
+        SlotBudget.objects.create(
             server=self.server,
             paused_at=ago(minutes=4),
             paused_by=self.admin,

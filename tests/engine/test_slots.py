@@ -24,7 +24,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.sweeps.watch import sweep_watch
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
-from provisioner.engine.models import Governor, LockWait, Operation, PerforceUse, Step
+from provisioner.engine.models import LockWait, Operation, PerforceUse, SlotBudget, Step
 from provisioner.engine.waits import wait_of
 from provisioner.gateways.errors import Busy, Unreachable
 from provisioner.gateways.perforce.types import LockUse
@@ -547,7 +547,7 @@ def test_a_pause_and_its_end_are_in_the_audit_log(
 ) -> None:
     pause(template, by=admin, reason=" A checkpoint ")
     pause(template, by=admin, reason="It takes longer")
-    assert Governor.objects.get().paused_reason == "It takes longer"
+    assert SlotBudget.objects.get().paused_reason == "It takes longer"
     assert resume(template, by=admin)
     assert not resume(template, by=admin)
 
@@ -563,7 +563,7 @@ def test_a_pause_and_its_end_are_in_the_audit_log(
 def test_a_pause_needs_a_reason(reason: str, admin: User, template: Template) -> None:
     with pytest.raises(InvalidRequest):
         pause(template, by=admin, reason=reason)
-    assert not Governor.objects.exists()
+    assert not SlotBudget.objects.exists()
 
 
 def test_the_switch_is_for_administrators(
@@ -574,7 +574,7 @@ def test_the_switch_is_for_administrators(
     pause(template, by=admin)
     with pytest.raises(NotAllowed):
         resume(template, by=alice)
-    assert Governor.objects.get().is_paused
+    assert SlotBudget.objects.get().is_paused
 
 
 def test_templates_of_a_paused_server_are_not_refreshed(
@@ -603,12 +603,12 @@ def waited(step: Step, ms: int) -> None:
 
 def present(template: Template) -> int:
     server = PerforceServer.objects.get(pk=template.site.perforce_server_id)
-    known = Governor.objects.filter(server=server).first()
+    known = SlotBudget.objects.filter(server=server).first()
     return slots.present_limit(server, known, now=timezone.now())
 
 
 def let_pass(**times: float) -> None:
-    row = Governor.objects.get()
+    row = SlotBudget.objects.get()
     assert row.backed_off_at is not None
     row.backed_off_at -= dt.timedelta(**times)
     row.save()
@@ -696,7 +696,7 @@ def test_a_pause_and_a_back_off_do_not_undo_each_other(
     waited(step, 900)
     pause(template, by=admin)
     waited(step, 900)
-    assert Governor.objects.get().is_paused
+    assert SlotBudget.objects.get().is_paused
     resume(template, by=admin)
 
     assert present(template) == 2

@@ -108,7 +108,7 @@ def test_a_claim_is_answered_at_once_and_says_so(
     assert body["start"]["warm"] is True
     assert body["start"]["cold_because"] is None
     assert body["start"]["seconds_saved"] > 0
-    assert "lay ready" in body["start"]["sentence"]
+    assert "Claimed from a warm pool" in body["start"]["sentence"]
     made_as = Workspace.objects.get().remote_name
     assert body["name"] == "job"
     assert body["path"].endswith(f"/w-{made_as}")
@@ -125,7 +125,7 @@ def test_a_claim_is_answered_at_once_and_says_so(
         "warm": False,
         "cold_because": "pool_empty",
         "seconds_saved": None,
-        "sentence": "It was made when it was asked for. All that lay ready were taken.",
+        "sentence": "Made on request. All members of the pool were claimed.",
     }
 
 

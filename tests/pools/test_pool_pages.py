@@ -37,10 +37,10 @@ def test_a_pool_is_made_shown_changed_and_deleted(
     pool = Pool.objects.get()
     assert pool.windows == ["mon-fri 07:00-19:00 2", "sat,sun 00:00-24:00 2"]
     assert (pool.max_age_seconds, pool.idle_seconds) == (43200, None)
-    assert "0 of 2 lie ready" in made.text
+    assert "0 of 2 members ready" in made.text
     members = filled(pool)
     page = as_admin.get(reverse("pool-detail", args=[pool.pk])).text
-    assert "2 of 2 lie ready" in page
+    assert "2 of 2 members ready" in page
     assert all(member.name in page for member in members)
     operation = members[0].operations.get()
     shown = as_admin.get(reverse("operation-detail", args=[operation.pk]))
@@ -118,4 +118,4 @@ def test_the_page_says_warm_or_cold(ci: User, snapshot: Snapshot) -> None:
     assert warm.remote_name in page
     assert browser.get(reverse("workspace-list")).text.count(warm.name) > 0
     cold_page = browser.get(reverse("workspace-detail", args=[cold.pk])).text
-    assert "All that lay ready were taken" in cold_page
+    assert "All members of the pool were claimed" in cold_page

@@ -219,7 +219,7 @@ def test_nobody_else_gets_one(pool: Pool, alice: User) -> None:
     got = workspace_create(by=alice, template=pool.template, purpose="ci")
 
     assert (got.is_warm, got.cold_reason, got.pool) == (False, "no_pool", None)
-    assert "There is no warm pool of this kind" in got.start_sentence
+    assert "No warm pool fits this request" in got.start_sentence
     assert len(members(pool, READY)) == 3
 
 
@@ -228,7 +228,7 @@ def test_where_there_are_no_pools_nobody_hears_of_them(
 ) -> None:
     got = workspace_create(by=alice, template=template)
 
-    assert got.start_sentence == "It was made when it was asked for."
+    assert got.start_sentence == "Made on request."
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_the_answer_says_why_it_is_cold(
 
     assert (got.is_warm, got.cold_reason) == (False, reason)
     assert got.state == W.PROVISIONING
-    assert got.start_sentence.startswith("It was made when it was asked for. ")
+    assert got.start_sentence.startswith("Made on request. ")
     assert got.seconds_saved is None
 
 

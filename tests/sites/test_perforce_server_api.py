@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import tasks
-from provisioner.engine.models import Governor
+from provisioner.engine.models import SlotBudget
 from provisioner.workspaces.models import Workspace
 from tests.support.requests import workspace_create
 
@@ -88,7 +88,7 @@ def test_a_pause_without_a_reason_is_refused(
     address = f"/api/v1/perforce-servers/{workspaces[0].site.perforce_server_id}"
     answer = api_as_admin.post(f"{address}/pause", body)
     assert answer.status_code == 400
-    assert not Governor.objects.exists()
+    assert not SlotBudget.objects.exists()
 
 
 def test_it_is_for_administrators(

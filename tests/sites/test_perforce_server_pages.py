@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import ServerWatch, Snapshot
 from provisioner.engine import slots, tasks
 from provisioner.engine import states as engine_states
-from provisioner.engine.models import Governor
+from provisioner.engine.models import SlotBudget
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.sites.models import PerforceServer
@@ -72,16 +72,16 @@ def test_many_are_paused_and_go_on_after_a_preview(
     assert "No step begins there until it is resumed." in preview.content.decode()
     untold = confirm(as_admin, preview, "/perforce/")
     assert untold.status_code == 422, "a pause needs a reason"
-    assert not Governor.objects.exists()
+    assert not SlotBudget.objects.exists()
     seal = re.findall(r'name="seal" value="(\w+)"', preview.content.decode())
     post(as_admin, "/perforce/", do="pause", step="sure", seal=seal, **told)
-    assert Governor.objects.get().paused_reason == "Move it"
+    assert SlotBudget.objects.get().paused_reason == "Move it"
     assert "Move it" in as_admin.get("/perforce/").text
 
     for do in ("resume", "pause-refresh"):
         preview = post(as_admin, "/perforce/", do=do, chosen=[server.pk])
         assert confirm(as_admin, preview, "/perforce/").status_code == 302
-    assert not Governor.objects.get().is_paused
+    assert not SlotBudget.objects.get().is_paused
     assert ServerWatch.objects.get().is_paused
 
 
@@ -134,11 +134,11 @@ def test_a_server_is_paused_and_goes_on(
     address = f"/perforce/{waiting.site.perforce_server_id}/"
     page = as_admin.post(f"{address}pause/", {"reason": "Move it"}, follow=True).text
     assert f"by {admin.username}: Move it" in page
-    assert Governor.objects.get().is_paused
+    assert SlotBudget.objects.get().is_paused
 
     page = as_admin.post(f"{address}resume/", follow=True).text
     assert "goes on" in page
-    assert not Governor.objects.get().is_paused
+    assert not SlotBudget.objects.get().is_paused
 
 
 def test_a_pause_without_a_reason_is_refused(
@@ -147,7 +147,7 @@ def test_a_pause_without_a_reason_is_refused(
     address = f"/perforce/{waiting.site.perforce_server_id}/pause/"
     page = as_admin.post(address, {"reason": " "}, follow=True).text
     assert "Say why" in page
-    assert not Governor.objects.exists()
+    assert not SlotBudget.objects.exists()
 
 
 def test_an_unknown_server_is_not_found(as_admin: Client) -> None:

@@ -54,7 +54,7 @@ def sweep_watch(timestamp: int) -> None:
         deleted_at=None, template__archived_at=None
     ).values("template__site__perforce_server")
     servers = PerforceServer.objects.filter(pk__in=needed).exclude(
-        governor__paused_at__isnull=False
+        slot_budget__paused_at__isnull=False
     )
     for server in servers.select_related("watch"):
         watch = getattr(server, "watch", None)

@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.demo import seed
 from provisioner.demo.company.studio import Studio
 from provisioner.drift.models import DriftCheck, FarSide
-from provisioner.engine.models import Governor
+from provisioner.engine.models import SlotBudget
 from provisioner.sites.models import (
     CapacityDay,
     ConnectionTest,
@@ -49,7 +49,7 @@ def settle(studio: Studio, *, admin: User) -> Places:
     for site in places.all:
         _ask(studio, site, admin=admin)
     studio.rows.add(
-        Governor(
+        SlotBudget(
             server=abroad.perforce_server,
             paused_at=studio.calendar.ago(hours=5),
             paused_by=admin,

@@ -1,4 +1,4 @@
-"""Warm pools of the build farm: who got a member, and what lies ready."""
+"""Warm pools of the build farm: who got a member, and which are left."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Pooling:
         )
 
     def fill(self) -> list[Workspace]:
-        """Have every pool at its size; return what lies ready."""
+        """Fill every pool to its size; return its members."""
         return [
             self._member(pool, built)
             for pool, built in self._pools.values()

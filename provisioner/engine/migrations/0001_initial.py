@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Governor',
+            name='SlotBudget',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('paused_at', models.DateTimeField(blank=True, null=True)),
@@ -69,10 +69,10 @@ class Migration(migrations.Migration):
                 ('backed_off_to', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('backed_off_at', models.DateTimeField(blank=True, null=True)),
                 ('paused_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('server', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='governor', to='sites.perforceserver')),
+                ('server', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='slot_budget', to='sites.perforceserver')),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('backed_off_at__isnull', True), ('backed_off_to__isnull', True)), models.Q(('backed_off_at__isnull', False), ('backed_off_to__gte', 1)), _connector='OR'), name='governor_backed_off_says_how_far_and_when'), models.CheckConstraint(condition=models.Q(models.Q(('paused_at__isnull', True), ('paused_by__isnull', True), ('paused_reason', '')), models.Q(models.Q(('paused_reason', ''), _negated=True), ('paused_at__isnull', False), ('paused_by__isnull', False)), _connector='OR'), name='governor_paused_says_by_whom_and_why')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('backed_off_at__isnull', True), ('backed_off_to__isnull', True)), models.Q(('backed_off_at__isnull', False), ('backed_off_to__gte', 1)), _connector='OR'), name='slot_budget_backed_off_says_how_far_and_when'), models.CheckConstraint(condition=models.Q(models.Q(('paused_at__isnull', True), ('paused_by__isnull', True), ('paused_reason', '')), models.Q(models.Q(('paused_reason', ''), _negated=True), ('paused_at__isnull', False), ('paused_by__isnull', False)), _connector='OR'), name='slot_budget_paused_says_by_whom_and_why')],
             },
         ),
         migrations.CreateModel(

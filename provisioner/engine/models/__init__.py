@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from provisioner.engine.models.operations import Operation, PerforceUse, Step
-from provisioner.engine.models.slots import Governor, LockWait
+from provisioner.engine.models.slots import LockWait, SlotBudget
 from provisioner.engine.models.subjects import HasOperations, Subject
 from provisioner.engine.models.workers import WorkerQueues
 
 __all__ = [
-    "Governor",
     "HasOperations",
     "LockWait",
     "Operation",
     "PerforceUse",
+    "SlotBudget",
     "Step",
     "Subject",
     "WorkerQueues",

@@ -9,7 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.engine.models.operations import Operation
 
 
-class Governor(models.Model):
+class SlotBudget(models.Model):
     """The switch that pauses a Perforce server, and how far its budget is cut.
 
     Apart from the server's row, which people keep by hand. No row: never paused, and
@@ -18,7 +18,7 @@ class Governor(models.Model):
     """
 
     server = models.OneToOneField(
-        "sites.PerforceServer", on_delete=models.CASCADE, related_name="governor"
+        "sites.PerforceServer", on_delete=models.CASCADE, related_name="slot_budget"
     )
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_by = models.ForeignKey(
@@ -31,12 +31,12 @@ class Governor(models.Model):
     class Meta:
         constraints = (
             models.CheckConstraint(
-                name="governor_backed_off_says_how_far_and_when",
+                name="slot_budget_backed_off_says_how_far_and_when",
                 condition=Q(backed_off_to__isnull=True, backed_off_at__isnull=True)
                 | Q(backed_off_to__gte=1, backed_off_at__isnull=False),
             ),
             models.CheckConstraint(
-                name="governor_paused_says_by_whom_and_why",
+                name="slot_budget_paused_says_by_whom_and_why",
                 condition=Q(
                     paused_at__isnull=True, paused_by__isnull=True, paused_reason=""
                 )

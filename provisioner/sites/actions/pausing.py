@@ -7,7 +7,7 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.engine.models import Governor
+from provisioner.engine.models import SlotBudget
 from provisioner.engine.tasks import give_slots
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
@@ -16,7 +16,9 @@ from provisioner.sites.models import PerforceServer
 LONGEST_REASON = 500
 
 
-def perforce_server_pause(*, by: User, server: PerforceServer, reason: str) -> Governor:
+def perforce_server_pause(
+    *, by: User, server: PerforceServer, reason: str
+) -> SlotBudget:
     """Begin no step that uses the server, and refresh none of its templates.
 
     What has begun goes on to its end. Another pause has another reason.
@@ -28,7 +30,7 @@ def perforce_server_pause(*, by: User, server: PerforceServer, reason: str) -> G
     if not reason:
         raise InvalidRequest("Say why: people who wait read it.")
     with transaction.atomic():
-        governor, _ = Governor.objects.update_or_create(
+        slot_budget, _ = SlotBudget.objects.update_or_create(
             server=server,
             defaults={
                 "paused_at": clocks.database_now(),
@@ -43,7 +45,7 @@ def perforce_server_pause(*, by: User, server: PerforceServer, reason: str) -> G
             reason=reason,
             actor=by,
         )
-    return governor
+    return slot_budget
 
 
 def perforce_server_resume(
@@ -57,7 +59,7 @@ def perforce_server_resume(
     reason = _reason(reason)
     with transaction.atomic():
         was_paused = (
-            Governor.objects.filter(server=server)
+            SlotBudget.objects.filter(server=server)
             .exclude(paused_at=None)
             .update(paused_at=None, paused_by=None, paused_reason="")
         )

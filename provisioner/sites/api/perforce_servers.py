@@ -97,7 +97,7 @@ class ResumeSerializer(serializers.Serializer[Any]):
 class PerforceServerViewSet(ShortListViewSet):
     """For administrators: the budget of each Perforce server, and its switch."""
 
-    queryset = PerforceServer.objects.select_related("governor__paused_by")
+    queryset = PerforceServer.objects.select_related("slot_budget__paused_by")
     serializer_class = PerforceServerSerializer
 
     @described(

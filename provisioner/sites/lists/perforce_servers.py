@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from provisioner.engine.models import Governor
+from provisioner.engine.models import SlotBudget
 from provisioner.sites.actions.pausing import (
     perforce_server_pause,
     perforce_server_resume,
@@ -25,10 +25,10 @@ class Pause(Act[PerforceServer]):
     form = PauseForm
     rehearsed: ClassVar = {"reason": "…"}
 
-    def do(self, row: PerforceServer, **told: Any) -> Governor:
+    def do(self, row: PerforceServer, **told: Any) -> SlotBudget:
         return perforce_server_pause(by=self.by, server=row, **told)
 
-    def says(self, row: PerforceServer, result: Governor) -> str:
+    def says(self, row: PerforceServer, result: SlotBudget) -> str:
         return "No step begins there until it is resumed."
 
 

@@ -34,7 +34,7 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
         "Ask for a workspace",
         "With `wait` the answer is held until the workspace has settled: 201 when it "
         "is ready, 202 while it is still being made, 409 `workspace_failed` where it "
-        "could not be. One that lies ready in a warm pool is handed out at once; "
+        "could not be. A member of a warm pool is claimed at once; "
         "`start` says whether, and if not, why. A request repeated with its key "
         "answers with the same workspace as it is then; `Idempotency-Replayed` says "
         "so.",

@@ -41,7 +41,7 @@ def snapshot_to_clone(
 def choose_snapshot(
     template: Template, snapshot: Snapshot | None, *, quality: str
 ) -> Snapshot:
-    """Return the same, but not locked: what lies ready holds its snapshot itself.
+    """Return the same, not locked: a pool's member holds its snapshot itself.
 
     Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
     SnapshotWithdrawn.

@@ -56,7 +56,7 @@ WORKSPACE: dict[str, Any] = {
         "warm": False,
         "cold_because": None,
         "seconds_saved": None,
-        "sentence": "It was made when it was asked for.",
+        "sentence": "Made on request.",
     },
     "lease": {
         "ends_at": "2026-11-24T10:30:00Z",

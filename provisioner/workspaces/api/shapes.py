@@ -126,7 +126,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
         help_text="What differed from the depot, where that was asked for.",
     )
     start = serializers.SerializerMethodField(
-        help_text="Whether it lay ready in a warm pool when it was asked for; "
+        help_text="Whether it was claimed from a warm pool; "
         "`cold_because` is one of no_pool, reconcile, other_snapshot, pool_renewed, "
         "pool_resting and pool_empty; null for a template without pools."
     )

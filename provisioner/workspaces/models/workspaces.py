@@ -355,13 +355,11 @@ class Workspace(HasOperations):
     def start_sentence(self) -> str:
         """Say whether it was there when it was asked for, and if not, why."""
         if self.is_warm:
-            return (
-                "It lay ready in a warm pool: making it had taken "
-                f"{self.seconds_saved or 0:.1f} seconds before."
-            )
+            saved = f"{self.seconds_saved or 0:.1f} seconds"
+            return f"Claimed from a warm pool, which saved {saved}."
         if not self.cold_reason:
-            return "It was made when it was asked for."
-        return f"It was made when it was asked for. {WHY_COLD[self.cold_reason]}"
+            return "Made on request."
+        return f"Made on request. {WHY_COLD[self.cold_reason]}"
 
     @property
     def volume_name(self) -> str:
@@ -440,17 +438,15 @@ MOVING = (
 """An operation is under way; the others rest until somebody asks or time is up."""
 
 WHY_COLD: dict[str, str] = {
-    Workspace.ColdReason.NO_POOL: "There is no warm pool of this kind for this "
-    "account.",
-    Workspace.ColdReason.RECONCILE: "Its files were to be compared with the depot, "
-    "which is not done ahead.",
-    Workspace.ColdReason.OTHER_SNAPSHOT: "It is of another snapshot than the template "
-    "hands out by itself.",
-    Workspace.ColdReason.POOL_RENEWED: "The pool is being filled anew: what lay there "
-    "was of an older snapshot, too old, or of the account as it was.",
-    Workspace.ColdReason.POOL_RESTING: "The pool keeps none at such a time, or while "
-    "nobody asks.",
-    Workspace.ColdReason.POOL_EMPTY: "All that lay ready were taken.",
+    Workspace.ColdReason.NO_POOL: "No warm pool fits this request.",
+    Workspace.ColdReason.RECONCILE: "A comparison with the depot was requested, which "
+    "no pool does ahead.",
+    Workspace.ColdReason.OTHER_SNAPSHOT: "Warm pools have the default snapshot only.",
+    Workspace.ColdReason.POOL_RENEWED: "The pool is being refilled: its members were "
+    "too old, or of an older snapshot or account setting.",
+    Workspace.ColdReason.POOL_RESTING: "The pool is empty by its schedule, or because "
+    "nobody has asked for a while.",
+    Workspace.ColdReason.POOL_EMPTY: "All members of the pool were claimed.",
 }
 """Why a workspace did not come from a warm pool, for people."""
 
