@@ -27,7 +27,7 @@ from provisioner.api.shapes import ErrorSerializer
 
 REFUSALS = {
     400: "What was sent is not well formed.",
-    401: "Nobody is signed in, or the token or password is not right.",
+    401: "Not signed in, or a wrong token or password.",
     403: "You may not do this.",
     404: "There is nothing here, or it is not yours to see.",
     409: "Not possible now; the code says why.",

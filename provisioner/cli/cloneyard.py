@@ -11,23 +11,23 @@ Then
 
     eval "$(cloneyard new main --export)"
 
-makes a workspace of the template “main”, sets P4CLIENT and changes directory.
+creates a workspace from the template “main”, sets P4CLIENT and changes directory.
 
 environment:
   CLONEYARD_SERVER   the server's address, where --server does not give it
-  CLONEYARD_TOKEN    an API token, used instead of what “login” keeps
+  CLONEYARD_TOKEN    an API token, used instead of the one that “login” stores
   CLONEYARD_CA_FILE  certificates to trust instead of the system's (PEM)
 
 exit codes:
   0  done
-  1  it failed at the server; its sentence is on standard error
-  2  this was not called as it has to be
-  3  refused: what was asked for is not possible now, or not yours to ask
-  4  there is no such workspace, template, snapshot or bisection
-  5  the server cannot be reached, or stayed too busy
+  1  it failed at the server; standard error says why
+  2  wrong usage
+  3  refused: not possible now, or not allowed
+  4  no such workspace, template, snapshot or bisection
+  5  the server cannot be reached, or is too busy
   6  not signed in
-  7  still under way when --timeout was over; the work goes on
-  130  interrupted; what was asked for goes on
+  7  still running after --timeout; the server continues
+  130  interrupted; the server continues
 """
 
 from __future__ import annotations
@@ -543,7 +543,7 @@ class Server:
                 workspace = self.look(workspace["id"], wait=line.hold(left))
         except KeyboardInterrupt:
             raise Stop(
-                INTERRUPTED, f"Interrupted. The work goes on at the server: {again}"
+                INTERRUPTED, f"Interrupted. The server continues: {again}"
             ) from None
         finally:
             line.clear()
@@ -773,7 +773,7 @@ def run_new(args: argparse.Namespace) -> None:
         workspace = server.settle(workspace, timeout=args.timeout)
         require(workspace, workspace["state"] == "ready")
     elif workspace["state"] in MOVING:
-        tell(f"It is being made: “cloneyard wait {workspace['name']}” waits for it.")
+        tell(f"It is being created: “cloneyard wait {workspace['name']}” waits for it.")
     if args.export:
         tell(workspace["start"]["sentence"])  # a shell evaluates what is printed
     show(args, workspace)
@@ -805,7 +805,7 @@ def run_list(args: argparse.Namespace) -> None:
     elif found:
         print_table([list_heading(), *map(list_row, found)])
     else:
-        tell("There is no such workspace.")
+        tell("No workspaces.")
 
 
 def all_pages(server: Server, path: str, query: Json) -> list[Json]:
@@ -958,7 +958,7 @@ def chosen_rescue(rescues: list[Json], wanted: int | None, workspace: Json) -> J
         rescues = [rescue for rescue in rescues if rescue["id"] == wanted]
     for rescue in (*(r for r in rescues if r["has_archive"]), *rescues):
         return rescue
-    raise Stop(NOT_FOUND, f"Nothing was rescued of {workspace['name']}.")
+    raise Stop(NOT_FOUND, f"There is no rescue of {workspace['name']}.")
 
 
 def entry_row(entry: Json) -> list[Any]:
@@ -984,12 +984,12 @@ def save_rescue(server: Server, path: str, rescue: Json, output: str) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
-    tell(f"{where} has {rescue['archived_files']:,} files; its checksum is right.")
+    tell(f"{where} has {rescue['archived_files']:,} files; its checksum matches.")
 
 
 def check_digest(digest: str, rescue: Json) -> None:
     if digest != rescue["archive_sha256"]:
-        raise Stop(FAILED, "The archive was changed since: its checksum is not right.")
+        raise Stop(FAILED, "The archive has changed: its checksum does not match.")
 
 
 def run_bisect(args: argparse.Namespace) -> None:
@@ -1032,7 +1032,7 @@ def steer_bisection(server: Server, args: argparse.Namespace) -> Json:
     if args.what not in {*VERDICTS, "stop", "show"}:
         raise Stop(USAGE, "Give good, bad, skip, again, stop or show before the id.")
     if args.good is not None or args.bad is not None or args.command:
-        raise Stop(USAGE, "--good, --bad and --run are for beginning one.")
+        raise Stop(USAGE, "--good, --bad and --run only start a bisection.")
     where = f"bisections/{args.id}"
     if args.what == "stop":
         return server.ask("POST", f"{where}/stop", body={})
@@ -1065,9 +1065,7 @@ def follow_bisection(server: Server, bisection: Json, *, timeout: float) -> Json
             where, query = f"bisections/{bisection['id']}", {"wait": line.hold(left)}
             bisection = server.ask("GET", where, query=query)
     except KeyboardInterrupt:
-        raise Stop(
-            INTERRUPTED, f"Interrupted. It goes on at the server: {again}"
-        ) from None
+        raise Stop(INTERRUPTED, f"Interrupted. The server continues: {again}") from None
     finally:
         line.clear()
     return bisection
@@ -1142,7 +1140,7 @@ def run_templates(args: argparse.Namespace) -> None:
         heading = ["ID", "NAME", "SITE", "STATE", "CHANGE", "OWNER", "TITLE"]
         print_table([heading, *map(template_row, found)])
     else:
-        tell("There is no such template.")
+        tell("No templates.")
 
 
 def template_row(template: Json) -> list[Any]:
@@ -1266,7 +1264,7 @@ def run_snapshots(args: argparse.Namespace) -> None:
         rows = [snapshot_row(each, is_default=each["id"] == default) for each in found]
         print_table([heading, *rows])
     else:
-        tell("Nothing is published of it.")
+        tell("It has no snapshots.")
 
 
 def snapshot_row(snapshot: Json, *, is_default: bool) -> list[Any]:
@@ -1381,11 +1379,9 @@ def run_logs(args: argparse.Namespace) -> None:
     try:
         piece = print_log(server, where, query, args)
     except KeyboardInterrupt:
-        raise Stop(
-            INTERRUPTED, "Interrupted. The work goes on at the server."
-        ) from None
+        raise Stop(INTERRUPTED, "Interrupted. The server continues.") from None
     if piece["step"] is None:
-        tell("Nothing was printed so far.")
+        tell("Nothing printed yet.")
     elif piece["ending"]:
         tell(f"{piece['title']}: {piece['ending']}")
     if args.follow and piece["operation_state"] not in ("running", "succeeded"):
@@ -1412,7 +1408,7 @@ def operation_to_read(server: Server, args: argparse.Namespace) -> int:
     else:
         raise Stop(USAGE, "Name a workspace, or give --template or --operation.")
     if not newest:
-        raise Stop(NOT_FOUND, f"Nothing was done with {name} so far.")
+        raise Stop(NOT_FOUND, f"{name} has no operations yet.")
     return int(newest[0]["id"])
 
 
@@ -1595,11 +1591,15 @@ def make_parser() -> Parser:
         metavar="SPAN",
         type=span,
         default=120,
-        help="how long to go on asking a server that does not answer (2min)",
+        help="how long to retry a server that does not answer (2min)",
     )
     waiting = Parser(add_help=False)
     waiting.add_argument(
-        "--timeout", metavar="SPAN", type=span, default=3600, help="wait so long (1h)"
+        "--timeout",
+        metavar="SPAN",
+        type=span,
+        default=3600,
+        help="how long to wait (1h)",
     )
     asking = Parser(add_help=False, parents=[waiting])
     either = asking.add_mutually_exclusive_group()
@@ -1607,23 +1607,23 @@ def make_parser() -> Parser:
         "--wait",
         action="store_const",
         const=True,
-        help="until it is done; the default, except to show or stop",
+        help="return when it is done (default, except for show and stop)",
     )
     either.add_argument(
         "--no-wait",
         dest="wait",
         action="store_const",
         const=False,
-        help="only ask for it",
+        help="return at once",
     )
     exporting = Parser(add_help=False)
     exporting.add_argument(
         "--export",
         action="store_true",
-        help='print what a shell evaluates to work there: eval "$(… --export)"',
+        help='print shell commands that enter it: eval "$(… --export)"',
     )
     one = Parser(add_help=False)
-    one.add_argument("workspace", type=word, help="its name or its id")
+    one.add_argument("workspace", type=word, help="name or ID")
     parser = Parser(
         prog="cloneyard",
         description=__doc__,
@@ -1641,44 +1641,59 @@ def make_parser() -> Parser:
         return sub
 
     login = add("login", run_login, "sign in to a server and keep a token for it")
-    login.add_argument("--user", type=word, help="your username")
+    login.add_argument("--user", type=word, help="username")
     login.add_argument(
         "--token",
         action="store_true",
-        help="keep a token from CLONEYARD_TOKEN or standard input instead",
+        help="store the token from CLONEYARD_TOKEN or standard input",
     )
-    new = add("new", run_new, "make a workspace of a template", asking, exporting)
-    new.add_argument("template", type=word, help="its name or its id")
-    new.add_argument("--name", type=word, help="the workspace's; else made up")
-    new.add_argument("--site", type=word, help="where several have that template")
+    new = add("new", run_new, "create a workspace from a template", asking, exporting)
+    new.add_argument("template", type=word, help="name or ID")
+    new.add_argument(
+        "--name", type=word, help="name of the workspace (default: generated)"
+    )
+    new.add_argument(
+        "--site", type=word, help="which site, if several have this template"
+    )
     new.add_argument(
         "--purpose", choices=["development", "build", "ci", "ci-edit"], default=None
     )
     new.add_argument("--quality", choices=["built", "tested"])
-    new.add_argument("--snapshot", type=word, help="its name or its id")
-    new.add_argument("--lease", metavar="SPAN", type=span, help="how long: 8h")
+    new.add_argument("--snapshot", type=word, help="name or ID")
     new.add_argument(
-        "--key", type=request_key, help="the same key gives the same workspace"
+        "--lease", metavar="SPAN", type=span, help="how long it lives, such as 8h"
+    )
+    new.add_argument(
+        "--key",
+        type=request_key,
+        help="a repeated request with this key returns the same workspace",
     )
     listing = add("list", run_list, "list your workspaces")
-    listing.add_argument("--all", action="store_true", help="those retired, too")
+    listing.add_argument(
+        "--all", action="store_true", help="include retired workspaces"
+    )
     whose = listing.add_mutually_exclusive_group()
-    whose.add_argument("--owner", type=word, help="somebody else's")
-    whose.add_argument("--everybody", action="store_true", help="all that you may see")
+    whose.add_argument("--owner", type=word, help="workspaces of this user")
+    whose.add_argument(
+        "--everybody", action="store_true", help="all workspaces you may see"
+    )
     listing.add_argument("--template", type=word)
     listing.add_argument("--state", type=word)
     add("show", run_show, "show a workspace", one, exporting)
     add(
         "wait",
         run_wait,
-        "wait until nothing is under way in a workspace",
+        "wait until a workspace is ready, failed or retired",
         *(one, waiting, exporting),
     )
     extend = add("extend", run_extend, "extend the lease of a workspace", one)
     extend.add_argument(
-        "span", nargs="?", type=span, help="from now, as 8h; else as usual"
+        "span",
+        nargs="?",
+        type=span,
+        help="from now, such as 8h (default: as long as usual)",
     )
-    retire = add("retire", run_retire, "take a workspace back", one, asking)
+    retire = add("retire", run_retire, "retire a workspace", one, asking)
     unsubmitted = retire.add_mutually_exclusive_group()
     unsubmitted.add_argument(
         "--rescue",
@@ -1686,70 +1701,84 @@ def make_parser() -> Parser:
         action="store_const",
         const="rescue",
         default="refuse",
-        help="shelve or archive what is not submitted",
+        help="shelve or archive unsubmitted work first",
     )
     unsubmitted.add_argument(
         "--discard",
         dest="unsubmitted",
         action="store_const",
         const="discard",
-        help="throw away what is not submitted",
+        help="discard unsubmitted work",
     )
-    add("restore", run_restore, "bring a workspace back from the trash", one, asking)
-    rescue = add(
-        "rescue", run_rescue, "list or download what was rescued of a workspace", one
-    )
+    add("restore", run_restore, "restore a workspace from the trash", one, asking)
+    rescue = add("rescue", run_rescue, "list or download rescued work", one)
     rescue.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         type=word,
-        help="download the archive (tar) into it; -: to standard output",
+        help="write the archive (tar) to this file; - is standard output",
     )
-    rescue.add_argument("--id", type=int, help="of an earlier rescue")
+    rescue.add_argument("--id", type=int, help="ID of an earlier rescue")
     bisect = add(
         "bisect",
         run_bisect,
-        "find the first bad change of a template, or say what one is",
+        "search for the first bad change, or give a verdict",
         asking,
     )
     bisect.add_argument(
         "what",
         type=word,
-        help="a template to begin with; or good, bad, skip, again, stop or show, "
-        "before the id of one",
+        help="a template to start with, or one of good, bad, skip, again, stop and "
+        "show, followed by an ID",
     )
-    bisect.add_argument("id", nargs="?", type=int, help="the bisection's")
-    bisect.add_argument("--good", metavar="CHANGE", type=int, help="it worked there")
-    bisect.add_argument("--bad", metavar="CHANGE", type=int, help="it does not, later")
+    bisect.add_argument("id", nargs="?", type=int, help="ID of the bisection")
+    bisect.add_argument(
+        "--good", metavar="CHANGE", type=int, help="a change where it worked"
+    )
+    bisect.add_argument(
+        "--bad", metavar="CHANGE", type=int, help="a later change where it fails"
+    )
     bisect.add_argument(
         "--run",
         dest="command",
         metavar="COMMAND",
         default="",
-        help="its exit code decides: 0 is good, 125 cannot be told, 1 to 127 is bad",
+        help="command whose exit code decides: 0 good, 125 skip, 1 to 127 bad",
     )
-    bisect.add_argument("--site", type=word, help="where several have that template")
-    logs = add("logs", run_logs, "print what the steps of an operation printed")
-    logs.add_argument("workspace", nargs="?", type=word, help="its name or its id")
-    logs.add_argument("--template", type=word, help="of its newest build instead")
-    logs.add_argument("--site", type=word, help="where several have that template")
-    logs.add_argument("--operation", metavar="ID", type=int, help="of this one instead")
-    logs.add_argument("--step", type=word, help="such as build; else the current one")
+    bisect.add_argument(
+        "--site", type=word, help="which site, if several have this template"
+    )
+    logs = add("logs", run_logs, "print the log of an operation")
+    logs.add_argument("workspace", nargs="?", type=word, help="name or ID")
+    logs.add_argument(
+        "--template", type=word, help="log of the newest build of this template"
+    )
+    logs.add_argument(
+        "--site", type=word, help="which site, if several have this template"
+    )
+    logs.add_argument(
+        "--operation", metavar="ID", type=int, help="log of this operation"
+    )
+    logs.add_argument(
+        "--step", type=word, help="such as build (default: the current step)"
+    )
     logs.add_argument(
         "-f",
         "--follow",
         action="store_true",
-        help="go on until it has ended; the exit code says how",
+        help="follow until it ends; the exit code is its result",
     )
     logs.add_argument("--all", action="store_true", help="from the beginning")
-    opening = add("open", run_open, "open the page of a workspace, or the first page")
-    opening.add_argument("workspace", nargs="?", type=word, help="its name or its id")
-    opening.add_argument("--template", type=word, help="the page of a template instead")
-    opening.add_argument("--site", type=word, help="where several have that template")
+    opening = add("open", run_open, "open a page of Cloneyard in the browser")
+    opening.add_argument("workspace", nargs="?", type=word, help="name or ID")
+    opening.add_argument("--template", type=word, help="page of a template")
+    opening.add_argument(
+        "--site", type=word, help="which site, if several have this template"
+    )
     add("sites", run_sites, "list sites")
     completion = add(
-        "completion", run_completion, "print what makes a shell complete words"
+        "completion", run_completion, "print a completion script for a shell"
     )
     completion.add_argument("shell", choices=sorted(SHELLS))
     # Shells call it.
@@ -1757,7 +1786,9 @@ def make_parser() -> Parser:
     complete.add_argument("words", nargs="*")
     complete.set_defaults(run=run_complete)
     at_site = Parser(add_help=False)
-    at_site.add_argument("--site", type=word, help="where several have that template")
+    at_site.add_argument(
+        "--site", type=word, help="which site, if several have this template"
+    )
     templates = add("templates", run_templates, "list templates")
     templates.add_argument("--archived", action="store_true", help="archived ones")
     template = add(
@@ -1771,26 +1802,33 @@ def make_parser() -> Parser:
         ],
         metavar="WHAT",
         help="show, rename, owner, archive, unarchive; rollback holds the last good "
-        "snapshot from before a build that failed; needs says what stands against "
-        "delete",
+        "snapshot before a failed build; needs lists what prevents a delete",
     )
-    template.add_argument("template", type=word, help="its name or its id")
-    template.add_argument("value", nargs="?", help="the title, or the owner's username")
-    template.add_argument("--reason", default="", help="why it is archived")
-    template.add_argument("--build", metavar="ID", type=int, help="to roll back")
+    template.add_argument("template", type=word, help="name or ID")
+    template.add_argument(
+        "value", nargs="?", help="new title, or username of the owner"
+    )
+    template.add_argument(
+        "--reason", default="", help="shown to people: why it is archived"
+    )
+    template.add_argument(
+        "--build", metavar="ID", type=int, help="the build to roll back"
+    )
     snapshots = add("snapshots", run_snapshots, "list a template's snapshots", at_site)
-    snapshots.add_argument("template", type=word, help="its name or its id")
-    snapshot = add("snapshot", run_snapshot, "show a snapshot, use or withdraw it")
+    snapshots.add_argument("template", type=word, help="name or ID")
+    snapshot = add(
+        "snapshot", run_snapshot, "show, hold, release or withdraw a snapshot"
+    )
     snapshot.add_argument(
         "what",
         choices=["show", "use", "release", "withdraw", "label", "notes"],
         metavar="WHAT",
-        help="show; use holds it as default until release; withdraw: nobody gets it "
-        "any more; label, notes",
+        help="show; use holds it as the default until release; withdraw keeps "
+        "it from new workspaces; label, notes",
     )
-    snapshot.add_argument("id", type=int, help="the snapshot's")
-    snapshot.add_argument("text", nargs="?", help="the label, or the notes")
-    snapshot.add_argument("--reason", default="", help="why, which people read")
+    snapshot.add_argument("id", type=int, help="ID of the snapshot")
+    snapshot.add_argument("text", nargs="?", help="text of the label or notes")
+    snapshot.add_argument("--reason", default="", help="shown to people: why")
     return parser
 
 
@@ -1813,10 +1851,7 @@ def main(argv: list[str]) -> int:
             print_json(stop.body)
         return stop.exit_code
     except KeyboardInterrupt:
-        tell(
-            "Interrupted. What the server was asked for goes on there: "
-            "“cloneyard list” shows it."
-        )
+        tell("Interrupted. The server continues: “cloneyard list” shows it.")
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; Python would complain at its end.
@@ -1827,8 +1862,8 @@ def main(argv: list[str]) -> int:
         return FAILED
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         tell(
-            f"This server's answer makes no sense here ({error!r}). Get the "
-            "“cloneyard” that it serves: it may be newer."
+            f"This answer of the server was not understood ({error!r}). Download "
+            "“cloneyard” from it again: the server may be newer."
         )
         return FAILED
     return DONE

@@ -125,7 +125,7 @@ def test_a_token_comes_on_standard_input_or_from_the_environment(
     ended_with(none, cloneyard.NOT_SIGNED_IN, saying="cloneyard login")
     assert printed(signed_in)["user"] == "alice"
     assert secret not in signed_in.stdout + signed_in.stderr
-    ended_with(listed, cloneyard.DONE, saying="There is no such workspace.")
+    ended_with(listed, cloneyard.DONE, saying="No workspaces.")
     ended_with(wrong, cloneyard.NOT_SIGNED_IN, saying="Invalid token.")
 
 
@@ -230,7 +230,7 @@ def test_an_interrupted_wait_says_that_work_goes_on(
     out, err = waiting.communicate(timeout=60)
 
     assert (waiting.returncode, out) == (cloneyard.INTERRUPTED, "")
-    assert "The work goes on at the server: “cloneyard wait hers”" in err
+    assert "The server continues: “cloneyard wait hers”" in err
     become(workspace, Workspace.State.READY)
 
 

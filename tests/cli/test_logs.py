@@ -46,7 +46,7 @@ def test_logs_prints_what_was_printed_so_far(
     begin(operation, "owner", printing="1 of 2\n2 of 2")
     ran = command_line.run("logs", "hers")
 
-    ended_with(nothing, cloneyard.DONE, saying="Nothing was printed so far.")
+    ended_with(nothing, cloneyard.DONE, saying="Nothing printed yet.")
     assert (ran.returncode, ran.stdout) == (cloneyard.DONE, "1 of 2\n")
 
 
