@@ -62,7 +62,7 @@ def retire_steps(
 
 
 def purge_steps(workspace: Workspace) -> Iterator[str]:
-    """Yield what destroying a workspace in the trash does."""
+    """Yield what purging a workspace does."""
     yield format_html(
         "The clone <code>{}</code> is destroyed with everything in it. "
         "Nobody can restore it after that.",

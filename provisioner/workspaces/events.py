@@ -1,4 +1,4 @@
-"""What features above workspaces are told, and asked."""
+"""Signals for features above workspaces."""
 
 from __future__ import annotations
 

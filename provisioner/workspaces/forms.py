@@ -39,7 +39,7 @@ class WorkspaceRetireForm(AskingForm):
         if not has_unsubmitted:
             return
         choices = [
-            (Unsubmitted.REFUSE, "Retire only if nothing is left"),
+            (Unsubmitted.REFUSE, "Retire only if there is none"),
             (Unsubmitted.DISCARD, "Discard what is listed here"),
         ]
         if can_be_rescued:
@@ -83,7 +83,7 @@ class ShareForm(AskingForm):
     )
 
     def reader(self) -> dict[str, str]:
-        """Return who it is, as `workspace_share` takes it."""
+        """Return the person or team as arguments of `workspace_share`."""
         return {self.cleaned_data["kind"]: self.cleaned_data["name"]}
 
     def refuse(self, refusal: ActionRefused) -> None:

@@ -36,7 +36,7 @@ class Restore(Act[Workspace]):
 
 class Purge(Act[Workspace]):
     name, label, done = "purge", "Destroy", "Being destroyed"
-    lead = "Nobody can restore them after that. Rescued work stays."
+    lead = "They cannot be restored after that. Rescued work stays."
     is_dangerous = True
 
     def do(self, row: Workspace, **told: Any) -> Operation:

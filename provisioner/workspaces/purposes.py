@@ -18,7 +18,7 @@ CLIENT_TYPES: dict[str, str] = {
     Workspace.Purpose.CI: "readonly",
     Workspace.Purpose.CI_EDIT: "partitioned",
 }
-"""What a purpose cannot do without; the others do with a writeable client, or none."""
+"""The client type that a purpose requires; others have a writeable client, or none."""
 
 
 def client_type_for(purpose: str, *, server: PerforceServer) -> str:

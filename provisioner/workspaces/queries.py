@@ -64,7 +64,7 @@ def _whose(user: User) -> Q:
 
 
 def _team_mates(user: User) -> QuerySet[User, Any]:
-    """Return the ids of a team, looked up as a list: a join would read every row."""
+    """Return the ids of a team as a subquery, since a join would read every row."""
     return User.objects.filter(team=user.team_id).order_by().values("pk")
 
 
@@ -198,7 +198,7 @@ def _newest_operations(
 
 
 def last_operation(workspace: Workspace) -> Operation | None:
-    """Return the operation that was asked for last, whatever clocks said meanwhile."""
+    """Return the operation requested last, by its number and not by a clock."""
     return workspace.operations.order_by("-pk").first()
 
 

@@ -14,8 +14,8 @@ class PurposeNotSupported(ActionRefused):
 
 
 class RequestKeyReused(ActionRefused):
-    """This request key was used before, for a request that said something else. Use a
-    new key for a new request, or send the first one again as it was."""
+    """This request key belongs to an earlier, different request. Use a new key, or
+    repeat the first request unchanged."""
 
     code = "request_key_reused"
 

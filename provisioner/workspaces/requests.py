@@ -43,8 +43,8 @@ def find_first_request(
 ) -> Workspace | None:
     """Return the workspace that the first request with this key made, or None.
 
-    A refused request made nothing, so its key is free. A key that is older than
-    KEYS_KEPT is taken off its workspace, and free again. Call it with
+    A refused request made nothing, so its key is free. A key older than KEYS_KEPT is
+    removed from its workspace and can be used again. Call it with
     one_request_at_a_time.
 
     Raises: RequestKeyReused where the first request said something else, or what it

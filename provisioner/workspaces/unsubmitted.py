@@ -97,7 +97,7 @@ class UnsubmittedWork:
 
     @property
     def refused(self) -> Operation | None:
-        """The retirement that stopped before it deleted, while it is the last word."""
+        """The newest operation, if it is a retirement that stopped before deleting."""
         if self.last is None:
             return None
         operation = self.last.operation
@@ -153,7 +153,7 @@ class UnsubmittedWork:
         if self.checked_at is None:
             return "Not checked yet."
         if not self.can_be_rescued:
-            return "It could not be compared with Perforce, so nobody knows."
+            return "Unknown: it could not be compared with Perforce."
         count = sum(findings.count for findings in self.found)
         if count == 0:
             return "No unsubmitted work: Perforce has everything that is in it."
@@ -171,9 +171,9 @@ class UnsubmittedWork:
 
     @property
     def opened_since(self) -> SafeString | str:
-        """Say how many files are opened by now, "" where the last check says the same.
+        """Return how many files are opened now, or "" if the last check says the same.
 
-        Activity is read more often than anybody has a workspace checked.
+        Activity is read more often than workspaces are checked.
         """
         seen_at, checked_at = self.workspace.activity_seen_at, self.checked_at
         if seen_at is None or (checked_at is not None and checked_at >= seen_at):

@@ -121,7 +121,7 @@ RETIRE = (
     StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
     StepSpec(
         "unsubmitted",
-        "Look for unsubmitted work",
+        "Check for unsubmitted work",
         retire.ensure_nothing_unsubmitted,
         HOST,
         ("quiet",),
@@ -131,7 +131,7 @@ RETIRE = (
     StepSpec("freeze", "Freeze it", retire.ensure_frozen, STORAGE, ("unsubmitted",)),
     StepSpec(
         "work",
-        "Settle what is not submitted",
+        "Rescue or discard unsubmitted work",
         retire.ensure_work_settled,
         HOST,
         ("freeze",),
@@ -149,7 +149,7 @@ RETIRE = (
     ),
     StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("client",)),
     StepSpec(
-        "gone", "See that it is gone", retire.ensure_path_gone, HOST, ("unmount",)
+        "gone", "Check that it is gone", retire.ensure_path_gone, HOST, ("unmount",)
     ),
 )
 
@@ -164,7 +164,7 @@ RESTORE = (
     StepSpec("visible", "See it", restore.ensure_visible, HOST, ("mount",)),
     StepSpec(
         "client",
-        "Define the client as it was",
+        "Define the client",
         restore.ensure_client,
         PERFORCE,
         ("clone",),
@@ -173,7 +173,7 @@ RESTORE = (
     ),
     StepSpec(
         "flush",
-        "Flush to what it had",
+        "Flush to its have list",
         restore.ensure_flushed,
         HOST,
         ("client",),
@@ -182,7 +182,7 @@ RESTORE = (
     ),
     StepSpec(
         "opened",
-        "Open again what was opened",
+        "Open the files that were opened",
         restore.ensure_opened,
         HOST,
         ("visible", "flush"),

@@ -255,7 +255,7 @@ class Lives:
             reason = f"Its lease ended on {recorded(workspace.expires_at)}."
             return self._people.system, reason, Unsubmitted.RESCUE
         if self._studio.happens(0.25):
-            asked = "Asked to retire it, and to rescue what is not submitted."
+            asked = "Asked to retire it and rescue unsubmitted work."
             return owner, asked, Unsubmitted.RESCUE
         return owner, "Asked to retire it.", Unsubmitted.REFUSE
 
@@ -282,7 +282,7 @@ class Lives:
         self._log.tell(
             workspace,
             "workspace_restoring",
-            "Asked to bring it back.",
+            "Asked to restore it.",
             at=at,
             by=workspace.owner,
         )

@@ -23,8 +23,8 @@ TROUBLES = (
     (
         "access",
         "p4_user_unknown",
-        "Perforce does not know the user {user}. Have it created, or have the Perforce "
-        "name of the account corrected; then try again.",
+        "Perforce does not know the user {user}. Create it, or correct the Perforce "
+        "name of the account. Then retry.",
     ),
     (
         "clone",

@@ -55,7 +55,7 @@ def choose_snapshot(
         wanted = quality or template.wanted_quality
         raise NoGoodSnapshot(template=template.name, quality=wanted)
     if snapshot.template_id != template.pk:
-        raise InvalidRequest("This snapshot is not one of that template.")
+        raise InvalidRequest("That template has no such snapshot.")
     require_offered(snapshot)
     return snapshot
 

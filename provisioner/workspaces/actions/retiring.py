@@ -1,4 +1,4 @@
-"""Taking a workspace back, bringing it back from the trash, emptying the trash."""
+"""Retiring, restoring and purging workspaces."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from provisioner.workspaces.states import set_workspace_state
 
 ASKED = {
     Unsubmitted.REFUSE: "Asked to retire it.",
-    Unsubmitted.RESCUE: "Asked to retire it, and to rescue what is not submitted.",
-    Unsubmitted.DISCARD: "Asked to retire it, and to discard what is not submitted.",
+    Unsubmitted.RESCUE: "Asked to retire it and rescue unsubmitted work.",
+    Unsubmitted.DISCARD: "Asked to retire it and discard unsubmitted work.",
 }
 
 
@@ -39,9 +39,9 @@ def workspace_retire(
     reason: str = "",
     as_abandoned: bool = False,
 ) -> Operation:
-    """Ask to take a workspace back: into the trash, or with `purge` for good.
+    """Request to retire a workspace: to the trash, or with `purge` for good.
 
-    One retired `as_abandoned` is followed beside what looks abandoned until it is gone.
+    With `as_abandoned`, the list of abandoned workspaces shows its progress.
     `unsubmitted` says what becomes of unsubmitted work. Asking again while it is being
     retired answers with the operation under way.
 
@@ -85,7 +85,7 @@ def workspace_retire(
 
 
 def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
-    """Ask to bring a workspace back: from the trash, or out of its retirement.
+    """Request to restore a workspace from the trash or from its retirement.
 
     Asking again while it is being restored answers with the operation under way.
 
@@ -101,20 +101,20 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
             return running
         if not can_be_restored(workspace):
             raise NothingToRestore(name=workspace.name)
-        _cancel(running, message=f"{by} asked to bring it back.")
+        _cancel(running, message=f"{by} asked to restore it.")
         # The job that it was for has gone its way.
         Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
         set_workspace_state(
             workspace,
             Workspace.State.RESTORING,
-            message="Asked to bring it back.",
+            message="Asked to restore it.",
             actor=by,
         )
         return start_operation(WorkspaceOperation.RESTORE, by=by, about=workspace)
 
 
 def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
-    """Ask to destroy for good what is in the trash.
+    """Request to purge a workspace from the trash.
 
     Asking again while it is being purged answers with the operation under way.
 

@@ -27,7 +27,7 @@ class LeaseSerializer(WorkedOutOnce):
     """When and how a workspace ends, as of now: the dates of its page and its mails."""
 
     ends_at = serializers.DateTimeField(
-        allow_null=True, help_text="Null: its lease does not end, or none runs."
+        allow_null=True, help_text="Null: it has no lease, or one without an end."
     )
     kept_because = serializers.CharField(
         help_text="Why it is kept without an end, “” where it is not."
@@ -71,7 +71,7 @@ class Verification(TypedDict):
 
 
 class Start(TypedDict):
-    """`seconds_saved`: what making it had taken before; null where it was cold."""
+    """`seconds_saved`: how long provisioning had taken; null if it was not claimed."""
 
     warm: bool
     cold_because: str | None
@@ -101,7 +101,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
         source="snapshot.change", help_text="What it contains when it is new."
     )
     verification = serializers.SerializerMethodField(
-        help_text="What it contains when it is new, and how far that was verified."
+        help_text="Its contents when new, and how they were verified."
     )
     path = serializers.CharField(help_text="Where its hosts see it.")
     client = serializers.CharField(
@@ -224,7 +224,7 @@ class WorkspaceRetireQuery(WaitQuery):
         help_text="What becomes of work that is not submitted.",
     )
     purge = serializers.BooleanField(
-        default=False, help_text="Destroy it at once: the trash does not keep it."
+        default=False, help_text="Purge it at once, without the trash."
     )
 
 

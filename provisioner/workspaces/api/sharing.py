@@ -92,7 +92,7 @@ class WorkspaceOpenViewSet(ApiViewSet):
 
 
 class WorkspaceShareViewSet(ApiViewSet):
-    """For the owner: who else may look at a workspace."""
+    """For the owner: who else may view a workspace."""
 
     queryset = Share.objects.none()
     serializer_class = ShareSerializer

@@ -118,8 +118,8 @@ class WorkspaceLifeViewSet(ApiViewSet):
         return self.settled(workspace.pk, seconds=query["wait"], status=202)
 
     @described(
-        "Bring a workspace back",
-        "From the trash, or out of a retirement that is under way or failed.",
+        "Restore a workspace",
+        "From the trash, or from a retirement that is running or failed.",
         ok=shapes.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
@@ -134,7 +134,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         return self.settled(workspace.pk, seconds=seconds, status=202)
 
     @described(
-        "Destroy for good what is in the trash",
+        "Purge a workspace from the trash",
         ok=shapes.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
@@ -149,7 +149,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         return self.settled(workspace.pk, seconds=seconds, status=202)
 
     @described(
-        "Go on with a workspace that failed",
+        "Retry a failed workspace",
         ok=shapes.WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
@@ -164,7 +164,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         return self.settled(workspace.pk, seconds=seconds, status=202)
 
     def settled(self, workspace_id: int, *, seconds: int, status: int) -> Response:
-        """Answer with the workspace as it is after the wait, and where it is."""
+        """Answer with the workspace after the wait, and its address."""
         was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)
         workspace = self.get_queryset().get(pk=workspace_id)
         body = self.get_serializer(workspace).data

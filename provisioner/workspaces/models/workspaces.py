@@ -31,7 +31,7 @@ def new_secret() -> str:
 
 
 class Workspace(HasOperations):
-    """What a person asked for: clone, client and export, with one lifecycle."""
+    """A clone, its client and its export, with one lifecycle."""
 
     class State(models.TextChoices):
         PROVISIONING = "provisioning", "Being created"

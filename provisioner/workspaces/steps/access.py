@@ -40,8 +40,8 @@ def ensure_access(
     needs_user = bool(workspace.client_name) or server.checks_read_access
     if needs_user and run.perforce.spelling_of(user) is None:
         raise StepRefused(
-            f"Perforce does not know the user {user}. Have it created, or "
-            "have the Perforce name of the account corrected; then try again.",
+            f"Perforce does not know the user {user}. Create it, or correct the "
+            "Perforce name of the account. Then retry.",
             code="p4_user_unknown",
         )
     if not server.checks_read_access:

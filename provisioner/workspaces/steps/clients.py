@@ -40,7 +40,7 @@ def has_mark(client: ClientSpec, workspace: Workspace) -> bool:
 
 
 def forget_mark(run: WorkspaceRun) -> None:
-    """Have another mark for the next client: anybody could read the last one's."""
+    """Make a new secret for the next client, since anybody could read the last one."""
     _save(run, client_mark=new_mark())
 
 

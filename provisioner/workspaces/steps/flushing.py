@@ -1,4 +1,4 @@
-"""Having the server believe what a snapshot has, without keeping others waiting."""
+"""Flushing a client to a snapshot without blocking other users of the server."""
 
 from __future__ import annotations
 

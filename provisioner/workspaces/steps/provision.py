@@ -40,7 +40,7 @@ FINDINGS_SHOWN = 200
 
 
 def ensure_clone(run: WorkspaceRun) -> dict[str, Any]:
-    """Have a FlexClone of the pinned snapshot that carries our tag."""
+    """Ensure that there is a FlexClone of the pinned snapshot with our tag."""
     workspace = run.workspace
     owned_by_ontap = run.site.reown == Site.Reown.ONTAP
     spec = CloneSpec(
@@ -132,7 +132,7 @@ def ensure_owner(run: WorkspaceRun) -> dict[str, Any]:
                 run,
                 by="caller",
                 sentence=f"The files belong to uid {os.geteuid()}, not to uid "
-                f"{workspace.uid}: only root may give files to somebody else, and this "
+                f"{workspace.uid}: changing the owner needs root, and this "
                 "worker does not run as root.",
             )
 
@@ -250,7 +250,7 @@ def _same_client(found: ClientSpec, wanted: ClientSpec) -> bool:
 
 
 def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
-    """Have the server believe exactly what the snapshot contains: the pin."""
+    """Ensure that the have list equals the snapshot's pin."""
     total = run.workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
     have = flush_to_pin(
@@ -293,7 +293,7 @@ def ensure_p4config(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def ensure_reconciled(run: WorkspaceRun) -> dict[str, Any]:
-    """Compare the files with the have list, as asked for, and keep what differs."""
+    """Compare the files with the have list and record the differences."""
     workspace = run.workspace
     found = client_files.reconcile_as(
         run.perforce_account,

@@ -1,4 +1,4 @@
-"""Emptying the trash: the clone goes for good, and nothing of it is left."""
+"""Purging: destroy the clone and prove that nothing of it is left."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ensure_reachable(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def ensure_unmounted(run: WorkspaceRun) -> dict[str, Any]:
-    """Have the clone out of the SVM's namespace."""
+    """Ensure that the clone is not mounted in the SVM's namespace."""
     volume = _volume_out_of_use(run)
     if volume is not None:
         run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)

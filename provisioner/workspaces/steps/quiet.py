@@ -10,9 +10,9 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 def ensure_quiet(run: WorkspaceRun) -> dict[str, Any]:
-    """Have no step of an earlier operation still at work on this workspace.
+    """Ensure that no step of an earlier operation is still running here.
 
-    Retiring, restoring and purging begin with it: each may have cut another short.
+    Retiring, restoring and purging begin with it, since each may interrupt another.
     """
     at_work = Step.objects.filter(
         operation__subject__workspace=run.workspace, state=Step.State.RUNNING

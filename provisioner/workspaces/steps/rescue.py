@@ -84,9 +84,9 @@ def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
 
 
 def keep_have_list(run: WorkspaceRun, look: Look) -> None:
-    """Keep what was synced after the snapshot, and nothing of the work: for an undo.
+    """Record what was synced after the snapshot, so that a restore can sync it again.
 
-    What the server does not say stops no discard.
+    A discard goes on if the server does not answer.
     """
     if look.files is None:
         return
@@ -133,9 +133,9 @@ def _have_differences(run: WorkspaceRun) -> list[tuple[str, int]]:
 def _note_shelved(
     rescue: Rescue, files: UnsubmittedFiles, reports: list[ShelveReport]
 ) -> None:
-    """Note what is opened, and in which change it was: an undo opens it again.
+    """Record opened files and their changes, so that a restore can open them.
 
-    What was noted before stays: it may have been reverted since.
+    Earlier records stay, since the files may be reverted by now.
     """
     made_by_us = {change for report in reports for change in report.moved}
     opened = {file.depot_file for file in files.opened}
@@ -160,7 +160,7 @@ def _note_shelved(
 def _shelve_for_each_user(
     run: WorkspaceRun, files: UnsubmittedFiles
 ) -> list[ShelveReport]:
-    """Shelve what each user has opened, as that user where we may."""
+    """Shelve each user's opened files, as that user where permitted."""
     users = sorted({file.user for file in files.opened})
     if not users:
         return []

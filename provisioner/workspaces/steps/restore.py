@@ -53,8 +53,8 @@ def ensure_clone_there(run: WorkspaceRun) -> dict[str, Any]:
     volume = our_volume(run)
     if volume is None:
         raise StepRefused(
-            f"The clone {run.workspace.volume_name} is not on the SVM "
-            f"{run.site.svm} any more, so it cannot be brought back.",
+            f"The clone {run.workspace.volume_name} is not on the SVM {run.site.svm} "
+            "any more, so it cannot be restored.",
             code="clone_is_gone",
         )
     require_online(volume)
@@ -120,9 +120,9 @@ def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
-    """Have open what was open; the content on disk stays as it is.
+    """Open the files that were opened; their content on disk does not change.
 
-    What could not be opened again is kept on the operation, in sentences.
+    The operation records what could not be opened again.
     """
     settled = client_of(run.workspace)
     not_restored: list[str] = []

@@ -215,7 +215,7 @@ def _drop_changes(run: WorkspaceRun, *, delete_shelves: bool) -> None:
 
 
 def ensure_unmounted(run: WorkspaceRun) -> dict[str, Any]:
-    """Have the clone out of the SVM's namespace."""
+    """Ensure that the clone is not mounted in the SVM's namespace."""
     volume = our_volume(run)
     if volume is not None:
         run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
@@ -223,6 +223,6 @@ def ensure_unmounted(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def ensure_path_gone(run: WorkspaceRun) -> dict[str, Any]:
-    """Have nothing at the workspace's path on this host."""
+    """Ensure that nothing is at the workspace's path on this host."""
     mounts.wait_until_gone(run.workspace.path, timeout_seconds=GONE_WITHIN_SECONDS)
     return {}

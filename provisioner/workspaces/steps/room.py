@@ -15,7 +15,7 @@ _ADVICE = {
 
 
 def room_of(run: WorkspaceRun) -> Room:
-    """Return the room in the workspace's clone."""
+    """Return the free space of the workspace's clone."""
     workspace = run.workspace
     return Room(
         volume_name=workspace.volume_name,

@@ -16,7 +16,7 @@ class WorkspaceRun(TemplateRun):
         self._about = about
 
     def at(self, workspace: Workspace) -> WorkspaceRun:
-        """Return this attempt as one at another workspace of the same site."""
+        """Return the same attempt for another workspace of the site."""
         return WorkspaceRun(self.step, about=workspace)
 
     @property

@@ -85,7 +85,7 @@ class Look:
 
     @property
     def first_findings(self) -> dict[str, Any]:
-        """As many of each kind as a page shows, and how many there are of each."""
+        """The first findings of each kind, with the count of each."""
         shown: dict[str, Any] = {
             kind: found[:FINDINGS_SHOWN] for kind, found in self.findings.items()
         }
@@ -214,9 +214,9 @@ def refusal(look: Look) -> UnsubmittedWorkFound:
     """Return the refusal that says why nothing was deleted."""
     if look.why_unchecked:
         sentence = (
-            f"The files in this workspace cannot be compared with Perforce: "
-            f"{look.why_unchecked}. Have that put right, or retire again and choose to "
-            "discard what is there."
+            "The files in this workspace cannot be compared with Perforce: "
+            f"{look.why_unchecked}. Have that fixed, or retire again and discard the "
+            "work."
         )
     else:
         is_one = look.count == 1

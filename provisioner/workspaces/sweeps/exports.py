@@ -52,7 +52,7 @@ def _apply_rules(site: Site, ontap: OntapGateway) -> None:
 
 
 def _apply_to_templates(site: Site, ontap: OntapGateway) -> None:
-    """Have templates under their policy that were made, or opened, otherwise."""
+    """Set the export policies of templates that have another one."""
     policy, mode = site.templates_policy, OpenTo.OWNER.mode
     found = ontap.list_volumes(comment_prefix=f"{TAG_PREFIX}template=")
     volumes = {volume.uuid: volume for volume in found}

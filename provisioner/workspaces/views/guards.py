@@ -26,7 +26,7 @@ def for_changing(view: View[P]) -> View[P]:
         workspace = workspaces.filter(pk=str(kwargs["pk"])).first()
         if workspace is not None and not can_change_workspace(request.user, workspace):
             raise PermissionDenied(
-                "You may look at this workspace. Changing it is for its owner."
+                "You may view this workspace. Only its owner can change it."
             )
         return view(request, *args, **kwargs)
 

@@ -34,9 +34,9 @@ from provisioner.workspaces.views.guards import for_changing
 @vary_on_headers("HX-Request")
 @for_changing
 def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
-    """Ask before a workspace is taken back; unsubmitted work needs a choice.
+    """Confirm a retirement, with a choice if there is unsubmitted work.
 
-    To htmx: what was found, and the choices.
+    htmx gets what was found and the choices alone.
     """
     work = find_unsubmitted_work(request.user, pk=pk)
     if work is None:
@@ -79,7 +79,7 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_changing
 def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
-    """Ask before what is in the trash is destroyed for good."""
+    """Confirm a purge."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = AskingForm(posted(request))
     if form.is_valid():
@@ -112,7 +112,7 @@ def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
 @require_POST
 @for_changing
 def workspace_restore(request: WebRequest, pk: int) -> HttpResponse:
-    """Bring a workspace back from the trash, or out of its retirement."""
+    """Restore a workspace from the trash, or out of its retirement."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     try:
         retiring.workspace_restore(by=request.user, workspace=workspace)
@@ -124,7 +124,7 @@ def workspace_restore(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @for_changing
 def workspace_retry(request: WebRequest, pk: int) -> HttpResponse:
-    """Go on with a workspace that failed."""
+    """Retry the failed operation of a workspace."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     try:
         retiring.workspace_retry(by=request.user, workspace=workspace)
