@@ -421,7 +421,6 @@ TYPED = {
     },
     "PauseForm": {"reason": "Governor.paused_reason"},
     "RefreshPauseForm": {"server": CHOSEN, "do": CHOSEN},
-    "PauseForm": {"reason": "SlotBudget.paused_reason"},
     "ReasonForm": {"reason": "Snapshot.hold_reason"},
     "OptionalReasonForm": {"reason": "Snapshot.withdraw_reason"},
     "OptionalReasonRequest": {"reason": "Snapshot.withdraw_reason"},

@@ -52,18 +52,18 @@ BY_WIDER_AT_MOST = 10_000
 
 
 class TooManyAttempts(Exception):
-    """Too many attempts to sign in did not work. Try again in a while."""
+    """Too many failed attempts to sign in. Try again in a while."""
 
     def __init__(self, *, seconds: int) -> None:
         self.seconds = seconds
         super().__init__(
-            "Too many attempts to sign in did not work. Try again in "
+            "Too many failed attempts to sign in. Try again in "
             f"{duration_text(seconds)}."
         )
 
 
 class TooManyAtOnce(Exception):
-    """Too many tickets are being looked at. Try again in a second."""
+    """Too many tickets are being checked. Try again in a second."""
 
     seconds = 1
 
@@ -86,7 +86,7 @@ class Attempt:
     known: str
 
     def succeeded(self) -> None:
-        """Forget what failed before it from there; others' failures stay counted."""
+        """Clear the failures of this name and address. Other counts stay."""
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE accounts_signinattempts SET count = greatest(0, count - 1) "
@@ -140,7 +140,7 @@ Counted = dict[str, tuple[int, dt.datetime]]
 
 
 def _limits_of_newcomers(attempt: Attempt, counted: Counted) -> dict[str, int]:
-    """Return how often who has not signed in from there lately may try."""
+    """Return the limit for people who have not signed in from there lately."""
     many_failed_near = counted[attempt.wider][0] > BY_WIDER
     many_failed = many_failed_near or counted[attempt.address][0] > BY_ADDRESS
     few = BY_NAME_WHERE_MANY_FAILED
@@ -168,7 +168,7 @@ def _refuse_beyond(
 
 
 def _counted(keys: list[str], *, now: dt.datetime) -> Counted:
-    """Count one more under each key; a window that has ended begins anew."""
+    """Count one attempt under each key; a window that has ended starts again."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO accounts_signinattempts AS known (key, count, ends_at) "

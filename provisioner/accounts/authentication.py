@@ -53,10 +53,10 @@ class TokenAuthentication(KnoxAuthentication):
         return user, found
 
     def _cleanup_token(self, auth_token: ApiToken) -> bool:
-        """Say whether the token has expired; it is removed then.
+        """Return whether the token has expired; it is removed then.
 
-        Others of the same person that have go once a minute: knox would read all of
-        them with each request.
+        Other expired tokens of the person are removed once a minute, since knox would
+        read all with each request.
         """
         if not has_expired(auth_token) and is_use_noted(auth_token):
             return False

@@ -18,7 +18,7 @@ from provisioner.lib.rows import few
 
 
 class Quota(models.Model):
-    """What somebody may have at a time; empty: as much as there is."""
+    """What a person may have at a time; empty: no limit."""
 
     max_workspaces = models.PositiveIntegerField(null=True, blank=True)
     max_unique_bytes = models.BigIntegerField(
@@ -115,11 +115,11 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
 
 
 class ApiToken(AbstractAuthToken):
-    """What a script sends instead of a password: kept as a hash, and it expires.
+    """An API token: stored as a hash, and it expires.
 
-    `token_key` is how the token begins, so that people can tell theirs apart. A token
-    with any of the four bounds is scoped: it gets workspaces within them, sees and
-    changes those that it got, and can do nothing else. An empty bound is none.
+    `token_key` is the start of the token, by which people identify it. A token with any
+    of the four bounds is scoped: it gets workspaces within them, and only sees and
+    changes its own. An empty bound is no bound.
     """
 
     name = models.CharField(max_length=100, blank=True, validators=[check_one_line])
@@ -139,7 +139,7 @@ class ApiToken(AbstractAuthToken):
         null=True, blank=True, help_text="How far from now a lease may reach."
     )
     max_workspaces = models.PositiveIntegerField(
-        null=True, blank=True, help_text="How many there may be at a time."
+        null=True, blank=True, help_text="How many at a time."
     )
     last_used_at = models.DateTimeField(
         null=True, blank=True, help_text="To the minute."
@@ -180,9 +180,9 @@ class TokenUse(models.Model):
 
 
 class SignInAttempts(models.Model):
-    """How many attempts to sign in failed under a key until its window ends.
+    """Failed sign-ins under a key until its window ends.
 
-    See attempts.py, which alone writes it.
+    Only attempts.py writes it.
     """
 
     key = models.CharField(max_length=64, primary_key=True)

@@ -1,4 +1,4 @@
-"""What names and texts may look like that leave for other systems and pages."""
+"""Which names and texts are accepted, since other systems and pages use them."""
 
 from __future__ import annotations
 

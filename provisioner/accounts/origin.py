@@ -41,7 +41,7 @@ _origin: ContextVar[Origin | None] = ContextVar("origin", default=None)
 
 
 def current() -> Origin:
-    """Return what the edge said, else which program this is."""
+    """Return the client address from the proxy, else the name of this program."""
     return _origin.get() or Origin(via=_program())
 
 

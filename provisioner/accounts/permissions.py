@@ -18,7 +18,7 @@ from provisioner.lib.refusals import NotAllowed
 
 
 class Owned(Protocol):
-    """A row that is somebody's, maybe by a token."""
+    """A row with an owner, and maybe a token."""
 
     token_id: Any
     owner_id: int
@@ -63,8 +63,8 @@ class Verb(StrEnum):
     VISIT = "see templates, their builds, and what is one's own"
     GET_WORKSPACE = "get a workspace, and tokens to do so"
     SEE_WORKSPACE = "see a workspace: where it is, what it contains, what happened"
-    SEE_BISECTION = "see a bisection and its trials"
-    CHANGE_WORKSPACE = "extend, share, retire, restore, purge it; decide a trial"
+    SEE_BISECTION = "see a bisection and its steps"
+    CHANGE_WORKSPACE = "extend, share, retire, restore, purge it; give a verdict"
     CHANGE_TEMPLATE = "rename, archive, hand over a template; say which snapshot counts"
     CHANGE_WEBHOOK = "see and change a webhook, and what was sent to it"
     ADMINISTER = "define templates, see everybody's workspaces, limits and policies"
@@ -122,12 +122,12 @@ def roles_towards(user: User | AnonymousUser, row: Owned) -> set[Role]:
 
 
 def may(user: User | AnonymousUser, verb: Verb, roles: set[Role] | None = None) -> bool:
-    """Say whether the table allows it; `roles` are those towards a particular row."""
+    """Return whether the table allows it; `roles` are those towards a row."""
     return bool(PERMISSIONS[verb] & (roles_of(user) if roles is None else roles))
 
 
 def can_be_told(user: User) -> bool:
-    """Say whether mails, webhooks and pins are for who asks: for no scoped token."""
+    """Return whether mails, webhooks and pins are for them: for no scoped token."""
     return may(user, Verb.VISIT) and user.scope is None
 
 
@@ -136,7 +136,7 @@ def can_manage_templates(user: User) -> bool:
 
 
 def can_change_template(user: User, template: LookedAfter) -> bool:
-    """Say whether it is theirs to look after; how it is made is not the owner's."""
+    """Return whether they own the template, which does not include its definition."""
     roles = roles_of(user)
     if template.owner_id == user.pk and user.scope is None and user.is_active:
         roles.add(Role.OWNER)

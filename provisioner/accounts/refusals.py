@@ -12,7 +12,7 @@ class OutOfScope(NotAllowed):
 
 
 class AccountIncomplete(ActionRefused):
-    """The account {username} has no uid and gid, so files cannot be made its own. An
+    """The account {username} has no uid and gid, so files cannot be owned by it. An
     administrator can add them."""
 
     code = "account_incomplete"

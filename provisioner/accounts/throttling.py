@@ -28,10 +28,10 @@ class TooManyRequests(Exception):
 
 
 def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
-    """Count one more of a kind; those that are refused count, too.
+    """Count one request of a kind, including refused ones.
 
-    One statement, which does not wait for the disk: losing a count in a crash is no
-    harm. Call it outside transactions.
+    One statement that does not wait for the disk, since losing a count in a crash does
+    no harm. Call it outside transactions.
 
     Raises: TooManyRequests.
     """
@@ -61,7 +61,7 @@ def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
 
 
 def is_use_noted(token: ApiToken) -> bool:
-    """Say whether a use of the token was noted within the last minute."""
+    """Return whether a use of the token was noted within the last minute."""
     noted_at = token.last_used_at
     return noted_at is not None and timezone.now() - noted_at < NOTED_EVERY
 

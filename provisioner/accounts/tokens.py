@@ -15,10 +15,7 @@ LONGEST_DAYS = 366
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
-    """Return a person's tokens that still open the door, the newest first.
-
-    Asked with a scoped token, that one alone.
-    """
+    """Return a person's active tokens, newest first; a scoped token only itself."""
     tokens = live_tokens().filter(user=user)
     return tokens if user.scope is None else tokens.filter(pk=user.scope.pk)
 
@@ -35,7 +32,7 @@ def live_tokens() -> QuerySet[ApiToken]:
 
 
 def has_expired(token: ApiToken) -> bool:
-    """Say whether a token opens the door no longer."""
+    """Return whether a token opens the door no longer."""
     return token.expiry is not None and token.expiry < timezone.now()
 
 
@@ -74,5 +71,5 @@ def token_create(
 
 
 def token_revoke(token: ApiToken) -> None:
-    """Make the token worthless from the next request on."""
+    """Revoke the token."""
     token.delete()

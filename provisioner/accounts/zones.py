@@ -28,7 +28,7 @@ REGIONS = frozenset(
 
 @cache
 def known_zones() -> frozenset[str]:
-    """Return the name of every zone that there is, old names included."""
+    """Return the names of all time zones, including old names."""
     return frozenset(zoneinfo.available_timezones() - NO_ZONES)
 
 
@@ -49,9 +49,9 @@ def installations_zone() -> ZoneInfo:
 
 
 def zone_of(user: User | None, *, browsers: str = "") -> ZoneInfo:
-    """Return the zone that a person reads times in; None: nobody is known.
+    """Return the time zone of a person; None if unknown.
 
-    `browsers` is what their browser said, which may be anything.
+    `browsers` is the unchecked name from their browser.
     """
     chosen = user.time_zone if user is not None else ""
     return find_zone(chosen) or find_zone(browsers) or installations_zone()

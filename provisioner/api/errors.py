@@ -27,7 +27,7 @@ OTHER_CODES = {
     "method_not_allowed": "This address does not take this method.",
     "too_large": "The body is larger than anything this API takes.",
     "unsupported_media_type": "The body is not application/json.",
-    "database_away": "The database does not answer just now. See Retry-After.",
+    "database_away": "The database does not answer. See Retry-After.",
     "internal_error": "Something went wrong in Cloneyard itself.",
 }
 
@@ -118,8 +118,7 @@ def _by_field(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def server_error(request: HttpRequest) -> JsonResponse:
     """Answer for a bug of ours, which the log has and the caller does not get."""
     detail = (
-        "Something went wrong in Cloneyard itself. Asking again may help; "
-        "an administrator finds the details in the log."
+        "Internal error. Retrying may help. Administrators find the details in the log."
     )
     return JsonResponse({"detail": detail, "code": "internal_error"}, status=500)
 

@@ -1,4 +1,4 @@
-"""Fields that take JSON at its word: no number is a text, no text a number."""
+"""Strict JSON fields: no number as text, no text as number."""
 
 from __future__ import annotations
 

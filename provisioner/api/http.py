@@ -1,4 +1,4 @@
-"""What HTTP brings that Django REST framework leaves open: bodies, headers, formats."""
+"""HTTP details beyond Django REST framework: bodies, headers, formats."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Pages(CursorPagination):
                 self.field.to_python(cursor.position)
         except (NotFound, ValidationError) as error:
             raise InvalidRequest(
-                "This cursor is not one of ours: take it from “next” or “previous”."
+                "Invalid cursor. Take it from “next” or “previous”."
             ) from error
         return cursor
 
@@ -71,7 +71,7 @@ class Pages(CursorPagination):
             {
                 "name": "cursor",
                 "in": "query",
-                "description": "Where to go on: part of “next” and “previous”.",
+                "description": "Cursor: part of “next” and “previous”.",
                 "schema": {"type": "string"},
             },
             {
@@ -84,7 +84,7 @@ class Pages(CursorPagination):
 
 
 class Whole(BasePagination):
-    """All of it at once, where there are few; under `results`, as in every list."""
+    """Short lists, answered whole under `results`."""
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data})
@@ -98,6 +98,6 @@ class Whole(BasePagination):
 
 
 class TokenPages(Pages):
-    """Tokens are told apart by their hash, so their age orders them."""
+    """Tokens have no numeric id, so they are ordered by age."""
 
     ordering = "-created"

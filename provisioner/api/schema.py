@@ -26,7 +26,7 @@ from provisioner.api.examples import refusals_of
 from provisioner.api.shapes import ErrorSerializer
 
 REFUSALS = {
-    400: "What was sent is not well formed.",
+    400: "The request is malformed.",
     401: "Not signed in, or a wrong token or password.",
     403: "You may not do this.",
     404: "There is nothing here, or it is not yours to see.",

@@ -1,4 +1,4 @@
-"""What the addresses of the API have in common."""
+"""Base classes of the API's viewsets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ApiViewSet(GenericViewSet[Any]):
     pagination_class: type[BasePagination] | None = Pages
     lookup_value_converter = "int"
     makes_workspaces: str | None = None
-    """The action whose requests are counted as those for workspaces."""
+    """The action that counts as a request for a workspace."""
 
     @property
     def user(self) -> User:
@@ -57,7 +57,7 @@ class ApiViewSet(GenericViewSet[Any]):
 
 
 class ShortListViewSet(ApiViewSet):
-    """What there are few of, so that a list has all of them and no pages."""
+    """Lists that are short enough to need no pages."""
 
     pagination_class = Whole
 

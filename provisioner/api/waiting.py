@@ -1,8 +1,7 @@
 """`?wait=SECONDS`: hold the answer until a workspace or a bisection has settled.
 
-Each answer that is held takes a thread of the web server, so only so many are held at
-a time: by a process, and for a person by all of their tokens and sessions. Whoever
-comes beyond that has the answer at once, and in `Retry-After` when to ask again.
+Each held answer takes a thread of the web server, so their number is limited per
+process and per person. Beyond that the answer comes at once, with `Retry-After`.
 Downloads of rescues hold a thread as long as they take, and have the same places.
 """
 
@@ -111,8 +110,8 @@ class WaitQuery(WorkedOutOnce):
         min_value=0,
         max_value=LONGEST_WAIT_SECONDS,
         default=0,
-        help_text="Seconds to hold the answer until the workspace has settled. "
-        "The status says what was asked for; the state in the body, how it ended. "
-        "Where too many answers are held already, yours comes at once: 202 with "
-        "`Retry-After`.",
+        help_text="Seconds to hold the answer until the workspace has settled. The "
+        "status code tells what was requested, the state in the body how "
+        "it ended. If too many answers are held, yours comes at once: 202 "
+        "with `Retry-After`.",
     )

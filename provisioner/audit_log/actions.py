@@ -1,7 +1,7 @@
 """The one writer of the audit log: who, what, why, from where.
 
-Events are written in the transaction of what they tell about, so neither is ever
-without the other. Secrets never enter: what is handed over here is read by people.
+Events are written in the transaction of the change that they record. They must not
+contain secrets, since people read them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {
     "pools.pool": Event.SubjectKind.POOL,
     "bisect.bisection": Event.SubjectKind.BISECTION,
 }
-"""What the log calls the rows that it knows, by the labels of their models."""
+"""Kinds of subjects, by the labels of their models."""
 
 
 def record_event(
@@ -38,9 +38,9 @@ def record_event(
     actor: User | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Write down what happened, for the people who look at the subject.
+    """Record an event.
 
-    Without an actor it was whoever sent the request, or nobody but ourselves.
+    Without an actor it is the sender of the request, or Cloneyard itself.
     """
     here = origin.current()
     actor = actor or here.actor
@@ -59,12 +59,12 @@ def record_event(
 
 
 def kind_of(subject: Model) -> Event.SubjectKind:
-    """Return what the log calls things like this one."""
+    """Return the kind of a subject."""
     return _KINDS[subject._meta.label_lower]
 
 
 def _about(subject: Model | None) -> dict[str, Any]:
-    """Return the fields that point an event at its subject, and name it."""
+    """Return the fields of an event that refer to its subject and name it."""
     if subject is None:
         return {}
     kind = kind_of(subject)

@@ -18,14 +18,15 @@ FOR_ADMINISTRATORS = ("via", "ip", "user_agent")
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):
-    """Where somebody was when they did it is for administrators alone."""
+    """Only administrators see `via`, `ip` and `user_agent`."""
 
     actor = serializers.CharField(
         source="actor_name", help_text="A username, as it was; “” for Cloneyard itself."
     )
     subject_kind = serializers.CharField()
     via = serializers.CharField(
-        allow_null=True, help_text="Token, session or job; null unless you run it."
+        allow_null=True,
+        help_text="Token, session or job; null unless you are an administrator.",
     )
     data_ = serializers.DictField(child=serializers.JSONField(allow_null=True))
 

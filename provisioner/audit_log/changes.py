@@ -1,4 +1,4 @@
-"""What an event says of values: which they were, and which they are."""
+"""Changed values in an event: before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?[+-]\d\d:\d\d")
 
 
 class Change(NamedTuple):
-    """A value that was changed, as people read it. Secret ones have no texts."""
+    """A changed value, as text. Secret values have no texts."""
 
     field: str
     before: str
@@ -32,7 +32,7 @@ def changes_between(
 ) -> dict[str, Any]:
     """Return the data of an event: `{field: {"before": …, "after": …}}`.
 
-    Of a secret field it says that it was changed, and nothing else: null.
+    A secret field has null: changed, and no values.
     """
     return {
         name: None if name in secret else {"before": before[name], "after": after[name]}
@@ -42,7 +42,7 @@ def changes_between(
 
 
 def changes_of(data: Mapping[str, Any]) -> list[Change]:
-    """Return the changes that the data of an event tell of, in their order."""
+    """Return the changes in an event's data, in order."""
     changes = []
     for name, values in data.items():
         field = name.replace("_", " ")

@@ -12,11 +12,11 @@ from provisioner.lib.fields import EvidenceField
 
 
 class Event(models.Model):
-    """Something that happened. The database refuses to change or to delete it.
+    """An event. The database refuses to change or delete it.
 
-    Names are kept as they were at the time, beside what they referred to: they outlive
-    renames and removals. `via` is the means, such as "token 1a2b3c", "session 4d5e6f"
-    or "worker host7, job 12"; `ip` and `user_agent` are those of a request.
+    Names are stored as they were, so they survive renames and deletions. `via` is the
+    means, such as "token 1a2b3c", "session 4d5e6f" or "worker host7, job 12"; `ip` and
+    `user_agent` are those of a request.
     """
 
     class SubjectKind(models.TextChoices):
@@ -35,7 +35,7 @@ class Event(models.Model):
     at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=60)
     message = models.TextField(help_text="What happened.")
-    reason = models.TextField(blank=True, help_text="Why, in the words of who did it.")
+    reason = models.TextField(blank=True, help_text="Why, as the actor wrote it.")
     actor = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
@@ -89,5 +89,5 @@ class Event(models.Model):
 
     @property
     def changes(self) -> list[Change]:
-        """The values that were changed, with what they were before."""
+        """The changed values, before and after."""
         return changes_of(self.data)

@@ -1,4 +1,4 @@
-"""The audit log, for those who run the place."""
+"""The audit log, for administrators."""
 
 from __future__ import annotations
 

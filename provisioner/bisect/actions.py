@@ -1,4 +1,4 @@
-"""Searching for the first bad change: trials one after the other, each in a clone."""
+"""Bisections: steps one after the other, each in a clone."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def bisection_start(
             record_event(
                 bisection,
                 kind="bisection_requested",
-                message=f"Asked which change between {good} and {bad} of "
+                message=f"Started a search between {good} and {bad} of "
                 f"{template.name} is the first bad one.",
                 actor=by,
             )
@@ -142,9 +142,9 @@ def bisection_stop(*, by: User, bisection: Bisection) -> Bisection:
 
 
 def bisection_go_on(bisection_id: int) -> None:
-    """Settle the trial under way if it has ended, and begin the next. Safe to repeat.
+    """Record the current step if it has ended, and start the next.
 
-    Nothing is done before the changes were read.
+    Safe to repeat. Nothing happens before the changes are read.
     """
     with transaction.atomic():
         bisection = _locked(bisection_id)
@@ -164,7 +164,7 @@ def end_bisection(
     first_bad: int | None = None,
     by: User | None = None,
 ) -> None:
-    """End a bisection that is locked, with its event; a clone that is left goes."""
+    """End a locked bisection with an event, and retire its clone."""
     bisection.state, bisection.first_bad = to, first_bad
     bisection.status_code, bisection.status_message = code, message
     bisection.ended_at = clocks.database_now()
@@ -183,7 +183,7 @@ def _locked(bisection_id: int) -> Bisection:
 
 
 def _has_settled(bisection: Bisection, trial: Trial) -> bool:
-    """Decide a trial that has ended; say of one that waits for people why it does."""
+    """Record the verdict of a step that has ended, or why it waits for a person."""
     operation = trial.workspace.operations.filter(kind=BisectionOperation.TRIAL).first()
     if operation is None or operation.state == Operation.State.RUNNING:
         _say(bisection)
@@ -230,9 +230,9 @@ def _decide(trial: Trial, verdict: str, *, reason: str, by: User | None = None) 
 
 
 def _put_away(trial: Trial) -> None:
-    """Have the clone of a trial retired and purged, now or when its lease is checked.
+    """Retire and purge the clone of a step, now or when its lease is checked.
 
-    Nobody's work is in it: nothing can be submitted from there.
+    It holds no work, since nothing can be submitted from it.
     """
     workspace, owner = trial.workspace, trial.bisection.owner
     if workspace.state in GONE:
@@ -248,7 +248,7 @@ def _put_away(trial: Trial) -> None:
 
 
 def _try_next(bisection: Bisection) -> None:
-    """Begin the next trial, or end the search where there is none."""
+    """Start the next step, or end the search if there is none."""
     changes = {row["change"]: row for row in bisection.changes or []}
     verdicts = dict(
         bisection.trials.exclude(verdict__in=("", Verdict.AGAIN)).values_list(
@@ -289,10 +289,10 @@ def _try_next(bisection: Bisection) -> None:
 
 
 def _check_commands(owner: User) -> None:
-    """Refuse a command to a person who has enough: others use the same workers.
+    """Refuse a command beyond the limit per person, since others use the same workers.
 
-    Who waits is asked again in the order of asking; whose trial has ended begins the
-    next at once, so a search that has begun goes on before others of that person.
+    Waiting searches are served in the order of request. A search that has begun
+    continues before others of that person.
 
     Raises: TooManyCommands.
     """
@@ -309,7 +309,7 @@ def _check_commands(owner: User) -> None:
 
 
 def _begin(bisection: Bisection, *, change: int) -> None:
-    """Ask for a clone of the nearest snapshot, brought to the change.
+    """Request a clone of the nearest snapshot, updated to the change.
 
     Raises: NotAllowed, AccountIncomplete, NoSnapshot, SnapshotGone, NameTaken,
     LimitReached, TooManyCommands.
@@ -348,8 +348,8 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     record_event(
         workspace,
         kind="workspace_requested",
-        message=f"Asked for a clone of {template.name} at change {snapshot.change}, to "
-        f"try change {change} in it.",
+        message=f"Requested a clone of {template.name} at change {snapshot.change}, "
+        f"to try change {change} in it.",
         actor=owner,
         data={"bisection": bisection.pk},
     )

@@ -26,10 +26,10 @@ class BisectionCreateForm(AskingForm):
         required=False,
         label="Command",
         max_length=LONGEST_COMMAND,
-        help_text="Run by /bin/sh in the root of each clone, as you. It ends with 0 if "
-        "the change is good, with 125 if that cannot be told, and with another code up "
-        "to 127 if it is bad. It does not get the environment of builds, but that of "
-        "bisections. Without one you look into each clone and decide.",
+        help_text="Run by /bin/sh in the root of each clone, as you. Exit code 0 "
+        "means good, 125 skip, any other up to 127 bad. It gets the "
+        "environment of bisections, not that of builds. Without a command "
+        "you check each clone and decide.",
     )
 
 

@@ -23,7 +23,7 @@ class Stop(Act[Bisection]):
         return bisection_stop(by=self.by, bisection=row)
 
     def says(self, row: Bisection, result: Bisection) -> str:
-        return "No further change is tried. The clone under test is deleted."
+        return "No further change is tested. The current clone is deleted."
 
 
 BISECTIONS = Listing[Bisection](

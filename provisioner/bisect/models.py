@@ -1,4 +1,4 @@
-"""The search for the change that broke something, and its trials."""
+"""Bisections: the search for the first bad change, and its steps."""
 
 from __future__ import annotations
 

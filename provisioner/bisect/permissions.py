@@ -8,5 +8,5 @@ from provisioner.bisect.models import Bisection
 
 
 def can_change_bisection(user: User, bisection: Bisection) -> bool:
-    """Say so: it is to its owner, and to others, what its workspaces are."""
+    """Return whether the person may change it, by the rules for workspaces."""
     return may(user, Verb.CHANGE_WORKSPACE, roles_towards(user, bisection))

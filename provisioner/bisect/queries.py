@@ -1,4 +1,4 @@
-"""What pages and API say of a bisection: how far it is, and each trial."""
+"""What pages and API show of a bisection: its progress and each step."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class BisectionOverview:
         if bisection.changes is None:
             return "Perforce is asked what was submitted in between."
         if current is None:
-            return "The next trial is about to begin."
+            return "The next step starts soon."
         return (
             f"Change {current.trial.change} is being tried: one of "
             f"{self.suspects_count:,} suspects is the first bad one."
@@ -135,7 +135,7 @@ class BisectionOverview:
 
     @property
     def announcement(self) -> str:
-        """What a screen reader hears when it changes."""
+        """What a screen reader announces when it changes."""
         return f"{self.bisection.get_state_display()}. {self.headline}"
 
 

@@ -27,7 +27,7 @@ def make_for_trial(workspace: Workspace, **kwargs: Any) -> str | None:
 
 @receiver(post_save, sender=Event, dispatch_uid="bisect")
 def go_on(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
-    """Let the bisection that a workspace was made for look at it, if any."""
+    """Continue the bisection that a workspace was made for, if any."""
     if not created or raw or instance.kind not in ENDS_OF_TRIALS:
         return
     if instance.workspace_id is None:

@@ -6,7 +6,7 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class NotBeingTried(ActionRefused):
-    """Change {change} is not being tried now: look which one is."""
+    """Change {change} is not the one being tested. Reload to see the current one."""
 
     code = "not_being_tried"
 

@@ -35,7 +35,7 @@ class Search:
 
     @property
     def trials_left(self) -> int:
-        """How many more there are at most, if none is skipped."""
+        """The maximum number of further steps if none is skipped."""
         if self.next_change is None:
             return 0
         return math.ceil(math.log2(len(self.suspects)))

@@ -1,7 +1,7 @@
-"""Trying one change: a clone of a snapshot, brought to it, and a command run there.
+"""Testing one change: a clone of a snapshot, updated to it, and a command run there.
 
-The server learns nothing of it but a client that maps the files, for as long as they
-are brought: no have list is written.
+The Perforce server only gets a client that maps the files while they are fetched. No
+have list is written.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def ensure_at_change(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
-    """Return a client that maps what the snapshot's did, into the clone.
+    """Return a client that maps the snapshot's files into the clone.
 
-    What is written gets the time of now, so that a build sees that it changed; and it
-    is written over whatever a build left there.
+    Files get the current time, so that a build sees the change, and overwrite what a
+    build left.
     """
     workspace = run.workspace
     pinned = parse_client_spec(workspace.snapshot.client_spec)
@@ -98,7 +98,7 @@ def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
         host="",
         root=str(workspace.path),
         # The drift check reads its owner from this.
-        description=f"Maps files for a trial in the Cloneyard workspace "
+        description="Maps files for a bisection step in the Cloneyard workspace "
         f"{workspace.name} ({workspace.tag}).\n",
         options=" ".join(others.get(word, word) for word in words),
         stream="",

@@ -31,7 +31,7 @@ MOST_CHANGES = 20_000
 @app.periodic(cron="* * * * * */10")
 @app.task(name="sweep_bisections", queue="sweeps", queueing_lock="sweep_bisections")
 def sweep_bisections(timestamp: int) -> None:
-    """Go on with every bisection that is under way."""
+    """Continue every running bisection."""
     running = Bisection.objects.filter(state=Bisection.State.RUNNING).order_by("pk")
     for pk in running.filter(changes__isnull=True).values_list("pk", flat=True):
         job = read_changes.configure(queueing_lock=f"{READ_CHANGES}.{pk}")
@@ -42,7 +42,7 @@ def sweep_bisections(timestamp: int) -> None:
 
 @app.task(name=GO_ON_BISECTING, queue="sweeps")
 def go_on_bisecting(bisection_id: int) -> None:
-    """Settle the trial that has ended, and begin the next."""
+    """Record the step that has ended, and start the next."""
     bisection_go_on(bisection_id)
 
 
@@ -83,7 +83,7 @@ def read_changes(bisection_id: int) -> None:
         _fail(
             bisection_id,
             code="too_many_changes",
-            message=f"There are more than {MOST_CHANGES:,} changes in between: try "
+            message=f"There are more than {MOST_CHANGES:,} changes in between. Test "
             "some by hand first.",
         )
     else:

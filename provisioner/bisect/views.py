@@ -35,7 +35,7 @@ def bisection_list(request: WebRequest) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def bisection_create(request: WebRequest, template_pk: int) -> HttpResponse:
-    """Begin to search for the first bad change of a template."""
+    """Start a bisection of a template."""
     template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
     form = BisectionCreateForm(posted(request))
     if form.is_valid():

@@ -48,7 +48,7 @@ def register_dependent(dependent: Dependent) -> None:
 
 
 def needed_by(template: Template) -> list[Found]:
-    """Return what stands against deleting a template."""
+    """Return what prevents the deletion of a template."""
     return _found(template, goes=False)
 
 

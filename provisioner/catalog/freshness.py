@@ -174,7 +174,7 @@ def policy_in(row: RefreshPolicy | None) -> refresh_policy.Policy:
 
 
 def pauses_of(template: Template) -> list[str]:
-    """Say which switches keep the template from being refreshed."""
+    """Return the switches that stop the template's refresh, as sentences."""
     said = []
     if is_everything_paused():
         said.append("The refresh of all templates is paused.")

@@ -36,10 +36,10 @@ WORKSPACES_NAMED = 20
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotLine:
-    """A published snapshot, what keeps it, and how many changes it is behind.
+    """A published snapshot, what uses it, and how many changes it is behind.
 
-    `behind` is None where that is not known. Administrators alone see whose workspaces
-    need it; for others there is their number.
+    `behind` is None if unknown. Only administrators see whose workspaces use it; others
+    see the number.
     """
 
     pins: Pins

@@ -24,5 +24,5 @@ FILES_IN_A_BATCH = 20_000
 
 
 def goes_in_batches(files: int) -> bool:
-    """Say whether commands over so many files go directory by directory."""
+    """Return whether commands over so many files go directory by directory."""
     return files > FILES_IN_A_BATCH

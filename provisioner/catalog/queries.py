@@ -41,13 +41,13 @@ def default_snapshot(template: Template, *, quality: str = "") -> Snapshot | Non
 
 
 def default_without(snapshot: Snapshot) -> Snapshot | None:
-    """Return what new workspaces would get if nobody got this one, or None."""
+    """Return what new workspaces would get without this snapshot, or None."""
     others = Snapshot.objects.filter(template=snapshot.template_id)
     return others.exclude(pk=snapshot.pk).default_first().first()
 
 
 def snapshot_before(template: Template, *, build: Operation) -> Snapshot | None:
-    """Return the newest snapshot from before a build that is good enough, or None."""
+    """Return the newest snapshot before a build with the wanted quality, or None."""
     earlier = Snapshot.objects.filter(
         template=template, created_at__lt=build.created_at
     )

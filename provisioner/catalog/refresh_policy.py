@@ -1,4 +1,4 @@
-"""When a template has to be built anew, decided from values alone."""
+"""Decide when a template is refreshed, from values alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Policy:
 
     @property
     def sentence(self) -> str:
-        """Say for people when it is built."""
+        """Say when it is built, for people."""
         if self.mode == Mode.MANUAL:
             if not self.clean_cron:
                 return "Built when somebody asks for it."
@@ -120,7 +120,7 @@ def clean_due(now: dt.datetime, policy: Policy, state: State) -> str | None:
 
 
 def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
-    """Say whether nobody used the template for so long that it may rest."""
+    """Return whether nobody used the template for so long that it may rest."""
     if policy.unused_days is None:
         return False
     idle = dt.timedelta(days=policy.unused_days)
@@ -128,7 +128,7 @@ def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
 
 
 def _due_on_change(now: dt.datetime, policy: Policy, state: State) -> str | None:
-    """Say why a new change is built. One that was tried is never tried again."""
+    """Return why a new change is built. One that was tried is never tried again."""
     assert state.newest is not None
     assert state.newest_at is not None
     assert state.behind_since is not None
@@ -165,7 +165,7 @@ def _due_by_cron(now: dt.datetime, policy: Policy, state: State) -> str | None:
 
 
 def last_time(cron: str, *, now: dt.datetime) -> dt.datetime | None:
-    """Return the newest time of a schedule that is not in the future, None for none."""
+    """Return the last due time of a schedule, None if there is none."""
     just_after = now.astimezone(dt.UTC) + dt.timedelta(microseconds=1)
     try:
         at = croniter(cron, just_after).get_prev(dt.datetime)
@@ -176,7 +176,7 @@ def last_time(cron: str, *, now: dt.datetime) -> dt.datetime | None:
 
 
 def is_schedule(cron: str) -> bool:
-    """Say whether it is a schedule of five fields whose time ever comes."""
+    """Return whether it is a schedule of five fields whose time ever comes."""
     fields = cron.split()
     if len(fields) != 5 or any(_RANDOM.match(field) for field in fields):
         return False

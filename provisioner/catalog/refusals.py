@@ -21,8 +21,7 @@ class NoGoodSnapshot(ActionRefused):
 
 
 class SnapshotGone(ActionRefused):
-    """The snapshot “{snapshot}” of this template is not there any more. Choose a newer
-    one."""
+    """The snapshot “{snapshot}” of this template is gone. Choose a newer one."""
 
     code = "snapshot_gone"
 

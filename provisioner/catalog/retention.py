@@ -99,7 +99,7 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
 
 
 def pins_of_snapshot(snapshot: Snapshot) -> Pins | None:
-    """Return what pins a snapshot, None where it is off the offer."""
+    """Return why a snapshot is kept on offer, None if it is not offered."""
     pins = pins_of(snapshot.template)
     return next((pin for pin in pins if pin.snapshot == snapshot), None)
 

@@ -43,7 +43,7 @@ class TemplatePage:
 
     @property
     def notices(self) -> list[Notice]:
-        """What has to be said first, the most important first."""
+        """Notices, the most important first."""
         return [
             *self._archived(),
             *self._obstacle(),

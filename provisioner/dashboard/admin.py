@@ -56,7 +56,7 @@ class ServerWatchAdmin(admin.ModelAdmin[ServerWatch]):
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
-    """Looking is free; changing has its own pages."""
+    """Read-only: changes have their own pages."""
 
     def get_exclude(self, request: HttpRequest, obj: Any | None = None) -> list[str]:
         """Leave out what is worked with alone: no page takes names of any bytes."""

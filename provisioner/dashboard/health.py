@@ -75,9 +75,9 @@ def shared_readiness() -> Readiness | None:
 
 
 def readiness() -> Readiness:
-    """Look at the database, our clock, the workers, and each site's ONTAP and Perforce.
+    """Check the database, our clock, the workers, and each site's ONTAP and Perforce.
 
-    Far sides are checked side by side, each for at most ANSWER_WITHIN_SECONDS.
+    Remote systems are checked in parallel, each for at most ANSWER_WITHIN_SECONDS.
     """
     database = _timed("database", _check_database)
     if not database.ok:

@@ -1,4 +1,4 @@
-"""Probes are answered before anything else is asked."""
+"""Answer probes before any other middleware."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Offers:
 
     @property
     def more(self) -> int:
-        """How many match that are not shown."""
+        """How many more match than are shown."""
         return self.matching - len(self.templates)
 
 

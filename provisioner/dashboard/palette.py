@@ -25,7 +25,7 @@ LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a person may see that has the letters in its name."""
+    """What a person may see whose name contains the letters."""
 
     templates: list[Template]
     workspaces: list[Workspace]

@@ -86,10 +86,9 @@ class Deed:
 
 
 def deeds(user: User, words: list[str]) -> Iterator[Deed]:
-    """Yield what a verb and the words after it can mean; nothing without a verb.
-
-    Without further words they are about a person's own workspaces alone, and so are
-    all of people who administer nothing: nobody else changes them. One query.
+    """Yield the actions that a verb and the words after it can mean, none without a
+    verb. Without further words, and for everybody but administrators, only a person's
+    own workspaces are found. One query.
     """
     verbs = verbs_meant(words[0]) if words else []
     if not verbs:
@@ -117,5 +116,5 @@ def verbs_meant(word: str) -> list[Verb]:
 
 
 def is_verb(word: str) -> bool:
-    """Say whether a word is a verb to its last letter."""
+    """Return whether a word is a verb to its last letter."""
     return any(word.casefold() in verb.words for verb in VERBS)

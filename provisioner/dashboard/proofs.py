@@ -13,12 +13,12 @@ from provisioner.gateways.ontap.types import is_short_of_inodes
 from provisioner.web.templatetags.cloneyard import ago, count, size
 from provisioner.workspaces.models import Workspace
 
-NOT_COMPARED = "The files were not compared with the depot one by one"
+NOT_COMPARED = "The files were not compared with the depot individually"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """One fact. `icon` says how far it is verified; `lines` unfold below `summary`."""
+    """One fact. `icon` shows how far it is verified; `lines` unfold below `summary`."""
 
     icon: str
     title: str
@@ -107,7 +107,7 @@ def _files(workspace: Workspace) -> Iterator[Proof]:
 
 
 def activity_of(overview: WorkspaceOverview) -> SafeString | str:
-    """Say what was last done in a workspace, "" where nobody looked."""
+    """Return the last activity in a workspace, "" if it was never read."""
     workspace = overview.workspace
     if not workspace.client_name or workspace.activity_seen_at is None:
         return ""

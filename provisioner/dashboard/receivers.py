@@ -1,8 +1,7 @@
-"""Into the audit log by signals: signing in, tokens, and rows that are kept by hand.
+"""Audit events by signals: sign-ins, tokens, and rows that administrators edit.
 
-Whoever changes such a row, the admin site, an action or a command, is seen here alike;
-only updates in bulk, which send no signals, are not: code of ours uses none on them.
-Values are written down but for those that could be secret.
+Changes by the admin site, actions and commands are all recorded. Bulk updates send no
+signals, so our code uses none on these rows. Values that may be secret are left out.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Lately:
 
 
 def saved_lately(tallies: Tallies, *, now: dt.datetime) -> Lately:
-    """Return it in two queries; the space is that of every clone there is."""
+    """Two queries. Space counts every existing clone."""
     whole = _whole_seconds()
     rows = (
         _ready(created_at__gte=now - LATELY)

@@ -83,7 +83,7 @@ class Setup:
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told when it changes."""
+        """What a screen reader announces when it changes."""
         for milestone in self.milestones:
             if milestone.is_open:
                 said = {

@@ -37,7 +37,7 @@ class Span:
 
     @property
     def earliest(self) -> dt.datetime:
-        """Where the period before begins, where it is asked for."""
+        """Start of the previous period, if compared."""
         return self.begin - self.length if self.is_compared else self.begin
 
     @property

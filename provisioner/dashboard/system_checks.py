@@ -15,7 +15,7 @@ from provisioner.sites.models import Site
 def no_site_points_at_the_lab(
     *, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Refuse the lab in an installation that people work with: it is for trying."""
+    """Refuse the lab in a production installation."""
     if settings.DEBUG or not databases:
         return []
     return [

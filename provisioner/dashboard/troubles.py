@@ -40,7 +40,7 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return what is wrong beside missing workers, in three queries."""
+    """Return what is wrong besides missing workers. Three queries."""
     return [
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),

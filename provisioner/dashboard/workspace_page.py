@@ -66,7 +66,7 @@ class WorkspacePage:
 
     @property
     def happened(self) -> SafeString:
-        """The last that happened to it, in a sentence."""
+        """The last thing that happened to it, in a sentence."""
         workspace, seconds = self.workspace, self.overview.ready_seconds
         if workspace.state == State.RETIRED:
             return format_html("Retired {}.", ago(workspace.retired_at))
@@ -103,7 +103,7 @@ class WorkspacePage:
 
     @property
     def space(self) -> str:
-        """Where it is, and what it takes."""
+        """State, and what it takes."""
         is_ready = self.workspace.state == State.READY
         return space_of(self.workspace) if is_ready else ""
 
@@ -168,7 +168,7 @@ class WorkspacePage:
 
     @property
     def notices(self) -> list[Notice]:
-        """What has to be said first, the most important first."""
+        """Notices, the most important first."""
         found = (
             self._shared(),
             self._failed(),
@@ -182,7 +182,7 @@ class WorkspacePage:
 
     @property
     def actions(self) -> list[Action]:
-        """What can be done with it as a whole."""
+        """Actions on the whole workspace."""
         if not self.overview.may_change:
             return []
         match self.workspace.state:
@@ -202,7 +202,7 @@ class WorkspacePage:
         return reverse(name, args=[self.workspace.pk])
 
     def _allowed(self, *actions: Action | None) -> tuple[Action, ...]:
-        """Return those that there are, for who may change the workspace."""
+        """Return the actions that exist, if the reader may change the workspace."""
         if not self.overview.may_change:
             return ()
         return tuple(action for action in actions if action is not None)

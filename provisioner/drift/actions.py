@@ -63,9 +63,9 @@ def queue_drift_checks(sites: Iterable[Site]) -> None:
 
 
 def finding_resolve(*, by: User, finding: Finding) -> Finding:
-    """Ask for a finding's action. It looks again before it does anything.
+    """Request the repair of a finding. It checks again before acting.
 
-    Raises: NotAllowed, FindingResolved, FindingNotOurs (nothing that we could do).
+    Raises: NotAllowed, FindingResolved, FindingNotOurs (there is no repair).
     """
     permissions.require(permissions.can_administer(by))
     with transaction.atomic():

@@ -52,7 +52,7 @@ class Finding(models.Model):
     """One difference that a drift check found, until it is resolved.
 
     `subject` is the name of the volume, client, snapshot or job on the far side;
-    `external_id` its uuid there. `details` is for people who look closer.
+    `external_id` its uuid there. `details` is evidence for people.
     """
 
     class Kind(models.TextChoices):
@@ -109,7 +109,7 @@ class Finding(models.Model):
     last_seen_at = models.DateTimeField()
     times_seen = models.PositiveIntegerField(default=1)
     asked_at = models.DateTimeField(
-        null=True, blank=True, help_text="When somebody asked for its action."
+        null=True, blank=True, help_text="When its repair was requested."
     )
     asked_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

@@ -1,4 +1,4 @@
-"""Where database, ONTAP and Perforce disagree, for those who run the place."""
+"""Where database, ONTAP and Perforce disagree, for administrators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from provisioner.web.templatetags.cloneyard import ago
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def drift(request: WebRequest) -> HttpResponseBase:
-    """List findings and the last check of each far side; resolve many."""
+    """List findings and the last check of each system; resolve in bulk."""
     runs = DriftCheck.objects.select_related("site")
     context = {"runs": runs, "adoptable": adoptable().count()}
     return list_answer(request, FINDINGS, "drift/list.html", context)

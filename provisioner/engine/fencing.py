@@ -40,7 +40,7 @@ def leave_seconds() -> float:
 
 
 class _Leave(ABC):
-    """Leave that the database gives for a while; call it before each act."""
+    """A lease on acting, given by the database. Call it before each act."""
 
     def __init__(self) -> None:
         self._until = 0.0

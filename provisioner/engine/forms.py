@@ -1,4 +1,4 @@
-"""What a page of a log is asked for. What makes no sense shows the end of the log."""
+"""Query of a log page. Invalid values show the end of the log."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class ClockIsOff(Exception):
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether it says that the database does not answer, not that it refused."""
+    """Return whether an error means that the database does not answer."""
     return isinstance(
         error.__cause__ if isinstance(error, ConnectorException) else error,
         DOES_NOT_ANSWER,
@@ -114,7 +114,7 @@ def is_away(error: BaseException) -> bool:
 async def finish_of_its_worker(
     connector: BaseConnector, job: Job, *, status: Status, delete_job: bool
 ) -> bool:
-    """End a job where it is with the worker that it was read with; say whether."""
+    """End a job where it is with the worker that it was read with; return whether."""
     rows = await connector.execute_query_all_async(
         query=FINISH,
         job_id=job.id,
@@ -134,7 +134,7 @@ async def retry_of_its_worker(
     queue: str | None = None,
     lock: str | None = None,
 ) -> bool:
-    """Queue a job again where it is with the worker it was read with; say whether."""
+    """Queue a job again if it still has the worker it was read with; return whether."""
     rows = await connector.execute_query_all_async(
         query=RETRY,
         job_id=job.id,
@@ -268,7 +268,7 @@ class LastingJobManager(JobManager):
         )
 
     async def _settle(self, job: Job, settle: Callable[[], Awaitable[bool]]) -> None:
-        """Settle a job, whatever becomes of the first answer."""
+        """Finish a job, even if the first answer of the database is lost."""
         attempt = 0
         while True:
             try:
@@ -404,7 +404,7 @@ class LastingJobManager(JobManager):
     # --- patience
 
     async def _insist(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the answer as soon as there is one, unless the worker is to stop."""
+        """Return the answer when there is one, unless the worker is stopping."""
         attempt = 0
         while True:
             try:

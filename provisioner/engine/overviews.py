@@ -31,7 +31,7 @@ class StepLine:
 
     @property
     def state_word(self) -> str:
-        """Its state; a step that an early end left out was not unneeded."""
+        """Its state. A step left out by an early end is not shown as skipped."""
         if self.wait is not None:
             return "Waits for a slot"
         is_cut_short = self.operation.state != Operation.State.SUCCEEDED

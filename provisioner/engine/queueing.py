@@ -20,9 +20,8 @@ def defer(job: JobDeferrer, **arguments: int | str) -> int:
 
 
 def defer_once(job: JobDeferrer, **arguments: int | str) -> bool:
-    """Queue a job, unless one with its queueing lock is waiting: that is as good.
-
-    Say whether it was queued. A lock that is taken breaks off no transaction.
+    """Queue a job unless one with its queueing lock waits already; return whether it
+    was queued. A taken lock does not abort the transaction.
     """
     try:
         with transaction.atomic():

@@ -1,9 +1,9 @@
-"""Whose turn it is at a Perforce server: one budget for flushes, syncs, comparisons.
+"""Slots at Perforce servers: one budget for flushes, syncs and comparisons.
 
-A step that needs a slot is queued without a job. It gets one when there is room, and
-that job is its turn: it holds it while it is queued or runs. So there is no table of
-slots that could disagree with the steps, and the turn of a killed worker is still the
-step's when its job is given to another. One that pauses for a retry lets its turn go.
+A step that needs a slot is queued without a job. It gets a job when there is room, and
+that job is its slot: it holds it while it is queued or runs. So no table of slots can
+disagree with the steps, and a step whose worker was killed keeps its slot. One that
+pauses for a retry lets its turn go.
 
 People come before machines, then who asked first; what is made for a warm pool comes
 after all who ask. Syncs of templates take hours: the last turn is never theirs where
@@ -62,7 +62,7 @@ class Budget:
         return is_free or self.short == 0
 
     def take(self, use: PerforceUse) -> bool:
-        """Count one more; say whether there was room."""
+        """Count one more; return whether there was room."""
         if not self.has_room(use):
             return False
         self.short += use == PerforceUse.SHORT
@@ -71,7 +71,7 @@ class Budget:
 
 
 def is_waiting(step: Step) -> bool:
-    """Say whether a step waits for a slot: no job is to be expected then."""
+    """Return whether a step waits for a slot, and so has no job."""
     is_queued = step.state == Step.State.QUEUED and step.job_id is None
     return is_queued and step.perforce_use != PerforceUse.NONE
 
@@ -106,7 +106,7 @@ def observe(step: Step, use: LockUse) -> None:
 
 
 def _back_off(server: Server, *, now: dt.datetime) -> None:
-    """Halve what may run, once for all that waited for one and the same jam."""
+    """Halve the number of slots, once for all waits for the same lock."""
     known = SlotBudget.objects.filter(server=server.pk).first()
     since = known.backed_off_at if known else None
     present = present_limit(server, known, now=now)
@@ -129,7 +129,8 @@ def _limit_now(server: Server, known: SlotBudget | None) -> int:
 
 
 def present_limit(server: Server, known: SlotBudget | None, *, now: dt.datetime) -> int:
-    """Return how many may run now: after a long wait fewer, then one more a minute."""
+    """Return how many steps may run now: fewer after a long wait for a lock, then one
+    more each minute."""
     if known is None or known.backed_off_to is None or known.backed_off_at is None:
         return server.flush_limit
     minutes = (now - known.backed_off_at).total_seconds() // ONE_MORE_AFTER_SECONDS
@@ -137,7 +138,7 @@ def present_limit(server: Server, known: SlotBudget | None, *, now: dt.datetime)
 
 
 def is_paused(server_id: int) -> bool:
-    """Say whether nothing may begin that uses the server."""
+    """Return whether nothing may begin that uses the server."""
     paused = SlotBudget.objects.filter(server=server_id, paused_at__isnull=False)
     return paused.exists()
 
@@ -167,10 +168,10 @@ def servers_waited_for() -> list[int]:
 
 
 def next_in_line(server_id: int) -> list[Step]:
-    """Return the steps that may start now; give each a job in this transaction.
+    """Return the steps that may start now, each with a job queued in this transaction.
 
-    The row of the server is locked until it ends: slots are given one by one. Steps
-    that somebody else is changing are left to the next check.
+    The server's row is locked until then, so slots are given one by one. Steps locked
+    by others are left to the next check.
     """
     server = _locked_server(server_id)
     counts = _counts(server_id)
@@ -189,9 +190,9 @@ def next_in_line(server_id: int) -> list[Step]:
 
 
 def may_start(step: Step) -> bool:
-    """Say whether a step whose job begins may run; start it in this transaction.
+    """Start a step whose job begins, if it may run; return whether.
 
-    One that paused for a retry has to take a slot anew.
+    A step that paused for a retry needs a new slot.
     """
     assert step.perforce_server_id is not None
     if is_paused(step.perforce_server_id):
@@ -254,7 +255,7 @@ def _locked_server(server_id: int) -> Server:
 def _candidates(
     server_id: int, uses: Collection[str], budget: Budget
 ) -> Iterable[Step]:
-    """Return the first of each of these kinds that wait: no more could start."""
+    """Return the first waiting steps of each kind, as many as could start."""
     for use in (PerforceUse.LIGHT, *NEEDS_SLOT):
         if use not in uses or not budget.has_room(use):
             continue

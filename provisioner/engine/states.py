@@ -60,7 +60,7 @@ def end_operation(
     message: str = "",
     findings: dict[str, Any] | None = None,
 ) -> bool:
-    """End a running operation; say whether this call was the one that ended it."""
+    """End a running operation; return whether this call was the one that ended it."""
     fields: dict[str, Any] = {
         "state": to,
         "status_code": code,
@@ -193,7 +193,7 @@ def cancel_operation(operation: Operation, *, message: str) -> None:
 
 
 def skip_waiting_steps(operation: Operation) -> None:
-    """End what an ended operation will not start any more."""
+    """End the steps that an ended operation does not start any more."""
     operation.steps.filter(state__in=(S.WAITING, S.QUEUED, S.RETRYING)).update(
         state=S.SKIPPED, ended_at=clocks.database_now()
     )

@@ -164,9 +164,9 @@ class StepRun:
         states.record_progress(self.step, shown)
 
     def progress_of_command(self, text: str) -> None:
-        """Show progress of what is too dear to begin again while the database is away.
+        """Report progress of work too expensive to restart while the database is away.
 
-        Another worker may have the step by then: the lock of the tree keeps it waiting.
+        Another worker may have the step by then; the tree lock makes it wait.
         """
         with contextlib.suppress(*DATABASE_WENT_AWAY):
             self.progress(text)

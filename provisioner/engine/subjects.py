@@ -80,7 +80,7 @@ def paths(*, by: str) -> list[str]:
 
 
 def crumbs_of(operation: Operation) -> str:
-    """Return the template that leads from the lists of its feature to its subject."""
+    """Return the template of the breadcrumbs to an operation's subject."""
     return _kinds[operation.subject.kind].crumbs
 
 

@@ -74,7 +74,7 @@ def wait_before(attempts: int) -> float:
 
 
 def _attempts_of(job: Job) -> int:
-    """Return how often its step was tried, by jobs before it, too."""
+    """Return how often its step was tried, including earlier jobs."""
     tried = job.task_kwargs.get("tried", 0)
     assert isinstance(tried, int)
     return job.attempts + tried
@@ -143,7 +143,7 @@ def _step_of(job: Job, *, step_id: int) -> Step | None:
 
 
 def _begin(context: JobContext, step: Step) -> bool:
-    """Begin the step that a job came for; say whether there is one to run."""
+    """Begin the step that a job came for; return whether there is one to run."""
     try:
         if step.operation.state != Operation.State.RUNNING:
             states.skip_step(step)
@@ -308,7 +308,7 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
 def end_badly(
     operation: Operation, *, code: str, message: str, why: BaseException | None = None
 ) -> None:
-    """End an operation whose step failed, and let its feature say what comes of it."""
+    """End an operation whose step failed, and call its feature's `on_failure`."""
     findings = why.findings if isinstance(why, StepRefused) else None
     is_refused = findings is not None
     to = Operation.State.REFUSED if is_refused else Operation.State.FAILED
@@ -348,7 +348,7 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
 
 
 def _can_go_on(context: JobContext, step: Step) -> bool:
-    """Say whether a job's worker serves the step, and nobody is kept waiting by it.
+    """Return whether a job's worker serves the step, and nobody is kept waiting by it.
 
     A job that was tried again has used up some of its time for retries: the next step
     gets a job of its own, with all of it. Where the job would go on in another queue,
@@ -416,7 +416,7 @@ def start_operation(
 
 
 def defer_step(operation: Operation, step: Step) -> None:
-    """Queue a step's job in the current transaction, or let it wait for its turn."""
+    """Queue a step's job in the current transaction, or let it wait for a slot."""
     server_id = step.perforce_server_id
     needs_slot = step.perforce_use in slots.NEEDS_SLOT
     if server_id and (needs_slot or slots.is_paused(server_id)):
@@ -447,7 +447,7 @@ def give_slots(
 ) -> bool:
     """Queue the jobs of the steps whose slot is free at a Perforce server.
 
-    Where it is the turn of `to`, it is begun in this job instead: say whether it was.
+    State the turn of `to`, it is begun in this job instead: say whether it was.
     """
     has_its_slot = False
     for step in slots.next_in_line(server_id):
@@ -472,7 +472,7 @@ def _release_slot(step: Step) -> None:
 @app.periodic(cron="* * * * * */5")
 @app.task(name="sweep_slots", queue="sweeps", queueing_lock="sweep_slots")
 def sweep_slots(timestamp: int) -> None:
-    """Give the slots that a crash, or the end of an operation, left to nobody."""
+    """Give out slots that a crash or the end of an operation left unused."""
     for server_id in slots.servers_waited_for():
         with transaction.atomic():
             give_slots(server_id)

@@ -15,9 +15,9 @@ from provisioner.engine.subjects import Server
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """That a step waits for a slot: behind how many, or for the end of a pause.
+    """A step's wait for a slot: its place in the queue, or the pause.
 
-    `since` is when the first of those before it began to wait, where that was asked.
+    `since` is when the first in the queue began to wait, if asked for.
     """
 
     server: str
@@ -45,7 +45,7 @@ class Wait:
 
 
 def wait_of(step: Step) -> Wait | None:
-    """Say why a step has not begun yet; None where it does not wait for a slot."""
+    """Return why a step has not started, None if it does not wait for a slot."""
     if not slots.is_waiting(step):
         return None
     assert step.perforce_server is not None

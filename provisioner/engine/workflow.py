@@ -105,7 +105,7 @@ def title_of(step: Step) -> str:
 
 
 def ready_to_start(operation: Operation, steps: list[Step]) -> list[Step]:
-    """Return waiting steps whose predecessors are done; one left out never blocks."""
+    """Return waiting steps whose predecessors are done or skipped."""
     present = {step.name for step in steps}
     settled = settled_names(steps)
     return [

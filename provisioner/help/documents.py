@@ -77,7 +77,7 @@ def documents() -> dict[str, Document]:
 
 def _document(name: str, path: str) -> Document:
     def lead(address: str) -> str | None:
-        """Lead to documents and elsewhere, but not to files that no page shows."""
+        """Keep links to documents and sites; drop links to files without a page."""
         if "://" in address or address.startswith("#"):
             return address
         there, hash_sign, anchor = address.partition("#")
@@ -145,7 +145,7 @@ def _excerpt(text: str, word: str) -> str:
 
 
 def meaning_of(word: str) -> str:
-    """Return what the glossary says of a word, by its anchor.
+    """Return a word's meaning in the glossary, by its anchor.
 
     Raises: KeyError.
     """

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 Lead = Callable[[str], str | None]
-"""Where a link of a document leads on this server; None: nowhere."""
+"""Return the address of a document's link on this server, None if no page shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendered:
-    """`words` are what a table explains: each with its meaning, by its anchor."""
+    """`words` are the words explained in tables: their meanings by anchor."""
 
     title: str
     html: str
@@ -36,7 +36,7 @@ class Rendered:
 
 
 def rendered(source: str, *, lead: Lead) -> Rendered:
-    """Return a document, which is ours and may hold HTML, as a page shows it."""
+    """Return a document as HTML. Our documents may contain HTML."""
     markdown = MarkdownIt("commonmark").enable("table")
     # Lines of code do not break: whoever has no mouse scrolls them, too.
     markdown.add_render_rule("fence", _code)
@@ -66,7 +66,7 @@ def _code(
 
 
 def _without_empty_headings(tokens: Sequence[Token]) -> list[Token]:
-    """Leave out the headings of tables that have none: Markdown asks for a row."""
+    """Leave out empty heading rows, which Markdown requires."""
     kept: list[Token] = []
     begin = 0
     for token in tokens:
@@ -114,7 +114,7 @@ def _sections(tokens: Sequence[Token]) -> tuple[Section, ...]:
 
 
 def _words(tokens: Sequence[Token]) -> dict[str, str]:
-    """Return what tables explain, and give each word its anchor.
+    """Return the words explained in tables, and give each an anchor.
 
     Such a row begins with words in bold type; its next cell says what they mean.
     """

@@ -106,7 +106,7 @@ def abandoned_matching(user: User, *, text: str = "") -> QuerySet[Workspace]:
 
 
 def reclaimable(user: User) -> Reclaimable:
-    """Return what retiring all that looks abandoned would give back.
+    """Return the space that retiring all abandoned workspaces would free.
 
     Raises: NotAllowed.
     """
@@ -156,7 +156,7 @@ def shown_abandoned(workspaces: Sequence[Workspace]) -> list[AbandonedWorkspace]
 
 
 def _clones_of_snapshots(workspaces: Sequence[Workspace]) -> dict[int, int]:
-    """Return how many clones hold each of their snapshots."""
+    """Return the number of clones of each snapshot."""
     snapshots = {workspace.snapshot_id for workspace in workspaces}
     holding = Workspace.objects.filter(snapshot__in=snapshots).order_by()
     there = holding.exclude(state=Workspace.State.RETIRED)
@@ -227,9 +227,9 @@ class RetirementProgress:
 
 
 def retirements_of_abandoned(user: User) -> RetirementProgress:
-    """Return how far those are that were retired as abandoned and are still there.
+    """Return the progress of the workspaces retired as abandoned.
 
-    Each stays until it is really gone: its clone destroyed, or its owner has it back.
+    Each is listed until it is purged or restored.
 
     Raises: NotAllowed.
     """

@@ -1,8 +1,7 @@
-"""Does a workspace look abandoned? Signs of life with their times, and what they say.
+"""Decide whether a workspace looks abandoned, from signs of life and their times.
 
-No row is read: sweeps/activity.py collects the signs, this reads them. No single sign
-decides: a P4V that was left open keeps a client's Access date fresh, and a tree that
-nobody changed may still be read.
+No row is read: sweeps/activity.py collects the signs. No single sign decides: an open
+P4V keeps a client's Access date fresh, and an unchanged tree may still be read.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ def work_seen(workspace: Workspace) -> list[tuple[str, dt.datetime]]:
 
 
 def _applies(workspace: Workspace, kind: str) -> bool:
-    """Say whether a sign was looked for: without a client there is less to see."""
+    """Return whether a sign was looked for: without a client there is less to see."""
     if kind == "files":
         return "files" in workspace.activity
     return bool(workspace.client_name) or kind == "touched"

@@ -99,7 +99,7 @@ class LeasePolicyForm(AskingForm):
     trash_seconds = SpanField(
         max_length=60,
         label="Time in the trash",
-        help_text="How long it can be brought back, such as 72 h. 0 s: not at all.",
+        help_text="How long it can be restored, such as 72 h. 0 s: not at all.",
     )
     seal = forms.CharField(required=False, max_length=24, widget=forms.HiddenInput)
 
@@ -107,7 +107,7 @@ class LeasePolicyForm(AskingForm):
     def initial_of(
         policy: Policy, *, template: Template | None, purpose: str
     ) -> dict[str, Any]:
-        """Return a policy as people write it."""
+        """Return the initial values of the form for a policy."""
         return {
             "template": template,
             "purpose": purpose,

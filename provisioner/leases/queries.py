@@ -1,6 +1,6 @@
-"""When a workspace ends: the policies, and the one object that knows the dates.
+"""When a workspace ends: the policies and the deadline.
 
-Pages, API and mails read a Deadline; nobody else computes a date from a lease.
+Pages, API and mails read a Deadline. Nothing else computes dates of leases.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ DAY = 24 * HOUR
 class Policy:
     """How long workspaces of a purpose live; all times in seconds.
 
-    No `default_seconds`: leases do not end by themselves. No `maximum_seconds`: a lease
-    may be extended as far as anybody likes; otherwise that far from now at a time.
+    Without `default_seconds` leases have no end. Without `maximum_seconds` extensions
+    have no limit; otherwise each reaches at most that far from now.
     """
 
     default_seconds: int | None
@@ -173,12 +173,11 @@ class LeaseEnd:
 class Deadline(LeaseEnd):
     """Everything about the end of one workspace, as of a moment.
 
-    `latest_possible` is None where an extension has no limit. `usual_extension` is
-    where a click leads, None where that is no later. `then` is "trash" or "remove";
+    `latest_possible` is None if an extension has no limit. `usual_extension` is the end
+    after one click, None if that is no later. `then` is "trash" or "remove";
     `restorable_until` is None where there is nothing to restore. `warns_at` are the
     mails still to come.
-    `heartbeat_due_at` is when it ends if its job goes on saying nothing, None where
-    nobody waits for a heartbeat.
+    `heartbeat_due_at` is when it ends without another heartbeat, None if it has none.
     """
 
     latest_possible: dt.datetime | None
@@ -229,10 +228,10 @@ def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadl
 
 
 def heartbeat_due_at(workspace: Workspace) -> dt.datetime | None:
-    """Return by when its job has to say that it lives, None where nobody waits for it.
+    """Return when the next heartbeat is due, None if none is expected.
 
-    The clock starts when the workspace is ready, or has failed without having been. It
-    stands still while it is being made.
+    The clock starts when the workspace is ready, or when it has failed before that. It
+    does not run during provisioning.
     """
     if workspace.heartbeat_seconds is None or workspace.keep_reason:
         return None
@@ -244,7 +243,7 @@ def heartbeat_due_at(workspace: Workspace) -> dt.datetime | None:
 
 
 def is_silent(workspace: Workspace, now: dt.datetime) -> bool:
-    """Say whether the job of a workspace has missed its heartbeat."""
+    """Return whether the job of a workspace has missed its heartbeat."""
     due_at = heartbeat_due_at(workspace)
     return due_at is not None and due_at <= now
 
@@ -258,8 +257,8 @@ def warning_moments(
 ) -> tuple[WarningMoment, ...]:
     """Return the mails from now until an end, the earliest first.
 
-    Moments that lie before now are not made up for: who asks for two hours need not
-    be told that they end within a week. Machines get no mail.
+    Past moments are left out: a lease of two hours needs no warning a week ahead.
+    Service accounts get no mail.
     """
     if ends_at is None or workspace.owner.is_service:
         return ()
@@ -297,7 +296,7 @@ def _sentence(workspace: Workspace, policy: Policy, *, now: dt.datetime) -> str:
     if workspace.state != Workspace.State.TRASHED or workspace.purge_at is None:
         return f"{workspace.get_state_display()}."
     if workspace.purge_at <= now:
-        return "Its time in the trash is over: it is about to be removed for good."
+        return "Its time in the trash is over: it will be purged soon."
     age = times.age_text(workspace.purge_at, now=now)
     return f"It can be restored until {exact(workspace.purge_at)} ({age})."
 
@@ -311,14 +310,14 @@ def _sentence_of_lease(
         return "Its lease does not end."
     if workspace.expires_at <= now:
         return (
-            f"Its lease ended on {exact(workspace.expires_at)}: it is about to be "
-            "retired, unless its lease is extended before."
+            f"Its lease ended on {exact(workspace.expires_at)}: it will be retired "
+            "soon unless its lease is extended."
         )
     age = times.age_text(workspace.expires_at, now=now)
     said = f"Its lease ends on {exact(workspace.expires_at)} ({age})."
     due_at = heartbeat_due_at(workspace)
     if due_at is not None and due_at < workspace.expires_at:
-        said += f" It ends on {exact(due_at)} if its job says nothing until then."
+        said += f" It ends on {exact(due_at)} without a heartbeat."
     if workspace.holds_work:
         said += " Unsubmitted work is rescued."
     if not policy.trash_seconds:

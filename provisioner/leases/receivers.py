@@ -28,7 +28,7 @@ def trash_seconds(workspace: Workspace, **kwargs: Any) -> int:
 
 @receiver(workspace_restored)
 def plan_mails_anew(workspace: Workspace, **kwargs: Any) -> None:
-    """Have the mails of its deadline as the policy is by now."""
+    """Plan the mails of its deadline by the current policy."""
     policy = policy_for(workspace.template, workspace.purpose)
     plan_warnings(workspace, policy, now=clocks.database_now())
 

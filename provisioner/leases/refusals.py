@@ -20,7 +20,7 @@ class LeaseTooLong(ActionRefused):
 
 
 class LeaseNotLonger(ActionRefused):
-    """The lease of “{name}” would not get any longer by that."""
+    """That would not extend the lease of “{name}”."""
 
     code = "lease_not_longer"
 

@@ -13,10 +13,10 @@ from provisioner.workspaces.models import Workspace
 def plan_warnings(
     workspace: Workspace, policy: queries.Policy, *, now: dt.datetime
 ) -> None:
-    """Have exactly the mails of this workspace's deadline ahead, and no others.
+    """Plan exactly the mails of this workspace's deadline.
 
     Call it in the transaction that sets or clears `expires_at`, or that changes the
-    policy: what belongs to another deadline is voided.
+    policy: mails of an earlier deadline are voided.
     """
     ahead = _ahead(workspace, policy, now=now)
     unsent(workspace).filter(kind=Notification.Kind.LEASE_ENDS, due_at__gt=now).exclude(

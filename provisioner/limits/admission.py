@@ -67,8 +67,8 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
 def check_claim(*, by: User) -> None:
     """Refuse a pool's member to somebody who has enough workspaces.
 
-    It is there already, so nothing but quotas and the token's bounds count. Who has
-    none waits for nobody; for the others, call it as late as can be.
+    It exists already, so only quotas and the token's scope count. Users without a quota
+    take no lock; for others, call it as late as possible.
 
     Raises: LimitReached.
     """
@@ -93,7 +93,7 @@ def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
 
 
 def check_build(*, template: Template) -> None:
-    """Refuse a build whose snapshot, or for the first one whose volume, has no place.
+    """Refuse a build without room for its snapshot, or for the volume of a first build.
 
     Call it in the transaction that writes the build's operation.
 
@@ -107,7 +107,7 @@ def check_build(*, template: Template) -> None:
 
 
 def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
-    """Let requests pass one by one until the transaction ends; teams before sites."""
+    """Serialise requests until the transaction ends; lock teams before sites."""
     if team_id is not None:
         pass_one_by_one("admission_team", team_id)
     pass_one_by_one("admission_site", site.pk)
@@ -124,7 +124,7 @@ def _one_at_a_time_where_bounded(user: User) -> None:
 
 
 def quota_limits(user: User) -> list[Limit]:
-    """Return the quotas of a person and their team, as far as there are any."""
+    """Return the quotas of a person and their team, if any."""
     limits: list[Limit] = []
     if _is_bounded(most := _bounds_of(user)):
         limits += _of_user(user.username, most, _held(owner=user))
@@ -155,7 +155,7 @@ _QUOTA = ("pk", "max_workspaces", "max_unique_bytes")
 
 
 def team_limits(tallies: Tallies) -> list[Limit]:
-    """Return the quotas of all teams that have one."""
+    """Return all quotas of teams."""
     nothing, held, limits = Tally(), tallies.by_team, list[Limit]()
     for pk, name, *most in tallies.teams:
         limits += _of_team(name, Bounds(*most), _held_in(held.get(pk, nothing)))
@@ -163,7 +163,7 @@ def team_limits(tallies: Tallies) -> list[Limit]:
 
 
 def people_limits(tallies: Tallies) -> list[Limit]:
-    """Return the quotas of all people that have one, in one query."""
+    """Return all quotas of people, in one query."""
     people = User.objects.filter(_HAS_QUOTA, is_active=True).order_by("username")
     nothing, held, limits = Tally(), tallies.by_owner, list[Limit]()
     for pk, *most, name in people.values_list(*_QUOTA, "username"):
@@ -172,7 +172,7 @@ def people_limits(tallies: Tallies) -> list[Limit]:
 
 
 class Bounds(NamedTuple):
-    """How much somebody may have; None: as much as there is."""
+    """How much a person may have; None: no quota."""
 
     workspaces: int | None
     unique_bytes: int | None
@@ -242,7 +242,7 @@ class Counted(NamedTuple):
 
 
 def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
-    """Return what has to hold for one more clone of a snapshot, whoever asks."""
+    """Return the limits on one more clone of a snapshot, whoever asks."""
     ours = template.workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
@@ -270,7 +270,7 @@ def place_limits(
 
 
 def snapshot_limit(template: Template) -> Limit:
-    """Return how many snapshots the template's volume has, ours or others'."""
+    """Return how many snapshots the template's volume has, including foreign ones."""
     ours = template.snapshots.filter(deleted_at__isnull=True).count()
     known = _known(template.site)
     return _snapshots(known, template.name, template.volume_uuid, ours=ours)
@@ -312,7 +312,7 @@ def _snapshots(known: Known, template: str, volume_uuid: str, *, ours: int) -> L
 
 
 def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
-    """Return how many files the volume has, of those that ONTAP lets it have."""
+    """Return the used and the maximum inodes of the volume."""
     return Limit(
         code="inode_limit",
         subject=template.name,
@@ -326,7 +326,7 @@ def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A site, and what was measured there; `fresh` where that is not long ago.
+    """A site and its measurement, `fresh` if that is recent.
 
     `promised_since_bytes` are the sizes of volumes that are newer than that.
     """
@@ -405,7 +405,7 @@ def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
 
 
 def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
-    """Return the limits of a site, as it was measured, and of all its templates."""
+    """Return the limits of a measured site and of all its templates."""
     templates = [each for each in tallies.templates if each.site_id == known.site.pk]
     with_volume = [each for each in templates if each.has_volume]
     # A workspace is where its template is.
@@ -474,7 +474,7 @@ def _promised(known: Known, *, needed_bytes: int) -> Limit:
 
 
 def _promised_since(measured: Collection[SiteCapacity]) -> dict[int, int]:
-    """Return what volumes made after each measurement may grow to, by site."""
+    """Return the total size of volumes newer than the measurement, by site."""
     # A claimed one was created when it was made, whenever it was asked for. None was
     # asked for before it was made, and for that, in a pool or out of it, is an index.
     first = min(

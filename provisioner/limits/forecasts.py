@@ -1,7 +1,6 @@
 """When limits will be reached at the rate of the last weeks.
 
-Only what a site is measured for each day has a rate: the space of its aggregate and the
-volumes of its SVM.
+Only daily measurements have a rate: space of the aggregate and volumes of the SVM.
 """
 
 from __future__ import annotations

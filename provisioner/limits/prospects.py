@@ -21,9 +21,9 @@ from provisioner.workspaces.models import Workspace
 def refusals_of(
     snapshots: Collection[Snapshot], *, measured: Mapping[Site, SiteCapacity | None]
 ) -> dict[int, LimitReached]:
-    """Return what would refuse anybody a workspace of each snapshot, by its id.
+    """Return what prevents a workspace of each snapshot for everybody, by snapshot id.
 
-    Those that nothing refuses are left out. The snapshots have their templates and
+    Snapshots without an obstacle are left out. The snapshots have their templates and
     sites; `measured` is what is known of all these sites. Four queries.
     """
     known = known_of(measured)

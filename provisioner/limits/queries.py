@@ -1,4 +1,4 @@
-"""All limits at a check, for those who run the place. Few queries, no remote call."""
+"""All limits, for administrators. Few queries, no remote call."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def nearest(limits: Iterable[Limit], *, most: int) -> list[Limit]:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteLimits:
-    """`capacity` was not saved where nobody has tried to measure.
+    """`capacity` is unsaved before the first measurement.
 
-    `is_stale` says that space refuses nobody, for want of a recent measurement.
+    With `is_stale` there is no recent measurement, so nobody is refused for lack of
+    space.
     """
 
     site: Site
@@ -35,7 +36,7 @@ class SiteLimits:
 
     @property
     def shown(self) -> list[Limit]:
-        """The nearest first, and of many these alone."""
+        """The nearest limits, nearest first."""
         return nearest(self.limits, most=LIMITS_SHOWN)
 
     @property
@@ -50,7 +51,7 @@ class LimitsOverview:
 
     @property
     def quotas_shown(self) -> list[Limit]:
-        """The nearest first, and of many these alone."""
+        """The nearest limits, nearest first."""
         return nearest(self.quotas, most=LIMITS_SHOWN)
 
     @property
@@ -72,7 +73,7 @@ def limits_overview(user: User) -> LimitsOverview:
 
 
 def limits_of_sites(tallies: Tallies) -> list[SiteLimits]:
-    """Return what is limited at each site, its templates included."""
+    """Return the limits of each site and its templates."""
     sites = Site.objects.select_related("capacity").order_by("name")
     known = admission.known_of(
         {site: getattr(site, "capacity", None) for site in sites}

@@ -13,7 +13,7 @@ from provisioner.limits.admission import check_build
 
 @receiver(before_building)
 def refuse_beyond_limits(template: Template, **kwargs: Any) -> None:
-    """Have room for the snapshot, and for the volume of a first build.
+    """Refuse a build without room for its snapshot, or for the volume of a first build.
 
     Raises: LimitReached.
     """

@@ -53,7 +53,7 @@ def sweep_capacity(timestamp: int) -> None:
 
 @app.task(name="measure_site", queue=STORAGE)
 def measure_site(site_id: int) -> None:
-    """Measure a site; a failure is kept beside what was measured before."""
+    """Measure a site; a failure is saved beside the last measurement."""
     site = Site.objects.filter(pk=site_id).first()
     if site is None:
         return
@@ -68,9 +68,9 @@ def measure_site(site_id: int) -> None:
 
 
 def measure(site: Site) -> SiteCapacity:
-    """Ask ONTAP and write what it says. Safe to repeat.
+    """Measure with ONTAP and save the result. Safe to repeat.
 
-    An account of the SVM alone may not see aggregates: the rest is measured then.
+    An account of the SVM may not see aggregates; everything else is then measured.
 
     Raises: GatewayError.
     """
@@ -118,7 +118,7 @@ def measure(site: Site) -> SiteCapacity:
 
 
 def _version_of(ontap: OntapGateway) -> str:
-    """Return ONTAP's release, "" where the role of our account may not ask for it."""
+    """Return ONTAP's release, "" if our account's role may not read it."""
     try:
         return ontap.get_cluster().version_number
     except Refused:
@@ -126,9 +126,9 @@ def _version_of(ontap: OntapGateway) -> str:
 
 
 def _keep_day(capacity: SiteCapacity) -> None:
-    """Write down how the day is so far, and forget days that are too long ago.
+    """Save the day's figures so far, and delete days that are too old.
 
-    A year is kept and a month, so the rows of a site are bounded.
+    Thirteen months are kept, which bounds the rows of a site.
     """
     today = clocks.database_now().astimezone(dt.UTC).date()
     is_known = capacity.aggregate_size_bytes > 0
@@ -178,7 +178,7 @@ def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
 
 
 def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -> None:
-    """Let volumes of ours have more files before they run out; that takes no space."""
+    """Raise the inode limit of our volumes before they run out. That takes no space."""
     for volume in ours:
         used, given = volume.used_inodes, volume.max_inodes
         if used is None or given is None or not is_short_of_inodes(used, given):
@@ -245,7 +245,7 @@ def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
 
 
 def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
-    """Return the volumes that carry no tag of a row of ours."""
+    """Return the volumes without a tag of ours."""
     workspaces = Workspace.objects.filter(site=site).exclude(
         state=Workspace.State.RETIRED
     )

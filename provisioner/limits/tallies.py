@@ -94,18 +94,18 @@ class Tallies:
 
     @property
     def by_owner(self) -> dict[int | None, Tally]:
-        """What each person has who has something, by their id."""
+        """What each person has, by id; people with nothing are left out."""
         assert self._with_people
         return self._found["owner"]
 
     @property
     def by_team(self) -> dict[int | None, Tally]:
-        """What the members of each team have together; None: who is in no team."""
+        """Totals by team; None is people without a team."""
         return self._found["team"]
 
     @cached_property
     def templates(self) -> list[CountedTemplate]:
-        """All templates by name, those without a workspace, too."""
+        """All templates by name, including those without workspaces."""
         published = Count("snapshots", filter=Q(snapshots__deleted_at__isnull=True))
         rows = (
             Template.objects.order_by("name", "pk")
@@ -116,7 +116,7 @@ class Tallies:
 
     @cached_property
     def teams(self) -> list[CountedTeam]:
-        """All teams by name, those without a workspace or a quota, too."""
+        """All teams by name, including those without workspaces or a quota."""
         rows = Team.objects.order_by("name").values_list(*CountedTeam._fields)
         return [CountedTeam(*row) for row in rows]
 

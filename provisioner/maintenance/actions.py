@@ -1,4 +1,4 @@
-"""Announcing maintenance, and taking it back."""
+"""Announcing maintenance, and cancelling it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from provisioner.maintenance.models import LONGEST_MESSAGE, Maintenance
 def maintenance_announce(
     *, by: User, message: str, starts_at: dt.datetime, ends_at: dt.datetime
 ) -> Maintenance:
-    """Have every page say it from now on until it ends.
+    """Announce maintenance: every page shows it until it ends.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -31,7 +31,7 @@ def maintenance_announce(
     if ends_at <= starts_at:
         raise InvalidRequest("It ends before it begins. Give a later end.")
     if ends_at <= clocks.database_now():
-        raise InvalidRequest("It would be over already. Give a later end.")
+        raise InvalidRequest("It would already be over. Choose a later end.")
     row = Maintenance.objects.create(
         message=message, starts_at=starts_at, ends_at=ends_at, announced_by=by
     )

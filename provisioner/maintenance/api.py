@@ -35,7 +35,7 @@ class MaintenanceCreateSerializer(serializers.Serializer[Any]):
 
 
 class MaintenanceViewSet(ApiViewSet):
-    """Maintenance that goes on or is still to come."""
+    """Current and coming maintenance."""
 
     queryset = Maintenance.objects.none()
     serializer_class = MaintenanceSerializer
@@ -63,7 +63,7 @@ class MaintenanceViewSet(ApiViewSet):
 
     @described(
         "Withdraw maintenance",
-        "For administrators. It is over, or does not take place.",
+        "For administrators. It has ended, or is cancelled.",
         ok=None,
         status=204,
         refused=[403, 404],

@@ -13,7 +13,7 @@ from provisioner.web.forms import AskingForm
 
 
 class MaintenanceForm(AskingForm):
-    """Times are in the zone of who writes them."""
+    """Times are in the writer's time zone."""
 
     message = forms.CharField(
         max_length=LONGEST_MESSAGE,

@@ -12,7 +12,7 @@ LONGEST_MESSAGE = 300
 
 
 class Maintenance(models.Model):
-    """Every page says so until it ends; nothing else follows from it."""
+    """Every page shows it until it ends. It has no other effect."""
 
     message = models.CharField(
         max_length=LONGEST_MESSAGE,

@@ -1,4 +1,4 @@
-"""Maintenance, for those who run the place."""
+"""Maintenance, for administrators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from provisioner.web.http import WebRequest, administrators_only, posted
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def maintenance_list(request: WebRequest) -> HttpResponse:
-    """Show what is announced, and announce more."""
+    """List announced maintenance, and announce more."""
     form = MaintenanceForm(posted(request))
     if form.is_valid():
         try:
@@ -25,7 +25,7 @@ def maintenance_list(request: WebRequest) -> HttpResponse:
         except ActionRefused as refusal:
             form.refuse(refusal)
         else:
-            messages.success(request, "Announced. Every page says so until it ends.")
+            messages.success(request, "Announced. Every page shows it until it ends.")
             return redirect("maintenance-list")
     context = {"form": form, "announced": announced().select_related("announced_by")}
     return render(request, "maintenance/list.html", context, status=form.http_code)

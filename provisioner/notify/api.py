@@ -50,7 +50,7 @@ from provisioner.notify.webhooks import webhooks_visible_to
 
 class SubscriptionSerializer(serializers.Serializer[Any]):
     subscribed = serializers.BooleanField(
-        help_text="Whether you get mails when it fails, and when it is good again."
+        help_text="Whether you get mails when it fails and recovers."
     )
     address = serializers.CharField(help_text="Where they go; empty: nowhere.")
 
@@ -348,7 +348,7 @@ class WebhookViewSet(ApiViewSet):
         return Response(DeliverySerializer(delivery).data, status=202)
 
     @described(
-        "Give a webhook another secret",
+        "Rotate the secret of a webhook",
         "It counts at once. The secret is in this answer alone.",
         ok=WebhookWithSecretSerializer,
         refused=[400, 403, 404],
@@ -388,8 +388,7 @@ class DeliveryViewSet(ApiViewSet):
 
     @described(
         "Send it again",
-        "With the same `Cloneyard-Delivery`: a receiver that took it already may pass "
-        "it over.",
+        "With the same `Cloneyard-Delivery`, so a receiver can ignore a repeat.",
         ok=DeliverySerializer,
         status=202,
         refused=[403, 404, 409],

@@ -96,7 +96,7 @@ class WebhookChangeForm(AskingForm):
             self.fields["url"].required = False
             self.fields[
                 "url"
-            ].help_text = f"{webhook.owner} alone sees it. Leave it empty to keep it."
+            ].help_text = f"{webhook.owner} can see it. Leave it empty to keep it."
 
     def clean_url(self) -> str | None:
         return self.cleaned_data["url"] or None

@@ -1,7 +1,6 @@
-"""What enters the audit log is told to people and to programs, in its transaction.
+"""Notifications are written in the transaction of an audit event.
 
-Everything that happens comes by there, whoever moves it: a step that ended, the
-watchdog, a person.
+Every change passes there, whether by a step, the watchdog or a person.
 """
 
 from __future__ import annotations

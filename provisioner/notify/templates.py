@@ -101,12 +101,12 @@ def tell(build: Operation, *, now: dt.datetime) -> None:
 
 
 def is_superseded(build: Operation) -> bool:
-    """Say whether a newer build of its template is good."""
+    """Return whether a newer build of its template is good."""
     return good_builds_of(build.subject.template).filter(pk__gt=build.pk).exists()
 
 
 def failed_before(build: Operation) -> bool:
-    """Say whether the build before this one, as far as it says anything, failed."""
+    """Return whether the build before this one, as far as it says anything, failed."""
     for earlier in (
         builds_of(build.subject.template).filter(pk__lt=build.pk).order_by("-pk")
     ):
@@ -129,9 +129,8 @@ def failure_notifications(build: Operation) -> QuerySet[Notification]:
 
 
 def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
-    """Return the changes that a failed build had and the last good snapshot not.
-
-    The newest first; none where no change can have been the reason.
+    """Return the changes of a failed build that the last good snapshot lacks, newest
+    first. Empty if no change can be the reason.
     """
     none = SubmittedChange.objects.none()
     template = build.subject.template
@@ -161,7 +160,7 @@ def failed_step(build: Operation) -> Step | None:
 
 
 def failed_its_tests(build: Operation) -> bool:
-    """Say whether a build failed for its tests alone: there is a snapshot of it."""
+    """Return whether only the tests of a build failed, so that it has a snapshot."""
     return build.status_code == "test_failed"
 
 

@@ -49,7 +49,7 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def my_notifications(request: WebRequest) -> HttpResponse:
-    """Choose of what one is told, and by which way."""
+    """Choose notifications, and how they are sent."""
     person = request.user
     form = WaysForm(posted(request), ways=ways_by_topic(person))
     if form.is_valid():
@@ -183,14 +183,14 @@ def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
     else:
-        said = "A test is on its way. Look below for what came of it."
+        said = "A test was sent. See its result below."
         messages.success(request, said)
     return redirect("webhook-detail", pk)
 
 
 @require_POST
 def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
-    """Give a webhook another secret; the answer shows it, this once."""
+    """Rotate the secret of a webhook; the answer shows it, this once."""
     try:
         webhook = webhook_renew_secret(by=request.user, webhook=_webhook(request, pk))
     except ActionRefused as refusal:

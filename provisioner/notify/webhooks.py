@@ -84,7 +84,7 @@ def tell_of_build(event: Event, build: Operation) -> None:
 
 
 def tell_of_withdrawal(event: Event, template: Template) -> None:
-    """Write the messages about a snapshot that nobody gets any more."""
+    """Write the messages about a withdrawn snapshot."""
     kind = WebhookEvent.SNAPSHOT_WITHDRAWN
     hooks = listening(kind, _concern(template))
     if hooks:
@@ -141,7 +141,7 @@ def _concern(template: Template) -> Q:
 
 
 def _has_new_suspects(build: Operation) -> bool:
-    """Say whether somebody new has submitted since the build before this one."""
+    """Return whether somebody new has submitted since the build before this one."""
     before = templates.builds_of(build.subject.template).filter(pk__lt=build.pk)
     earlier = before.order_by("-pk").first()
     if earlier is None:

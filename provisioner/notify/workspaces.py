@@ -1,4 +1,4 @@
-"""Mails as rows: planned where their reason is, sent later. Here: about workspaces.
+"""Mails about workspaces, as rows: planned with their reason, sent later.
 
 An outbox: a row is written in the transaction that makes it true. `sweeps/mails.py`
 claims it, checks it again under its lock, and sends or voids it. Mails about templates
@@ -30,7 +30,7 @@ STILL_TRUE_IN = {
     Notification.Kind.ABANDONED: (Workspace.State.READY,),
     Notification.Kind.SNAPSHOT_WITHDRAWN: LEASED,
 }
-"""The states of a workspace in which a mail can be true."""
+"""The states of a workspace in which a mail can still hold."""
 
 OF_PROVISIONING = {
     "workspace_ready": Notification.Kind.WORKSPACE_READY,
@@ -161,7 +161,7 @@ def _a_later_one_is_due(notice: Notification, *, now: dt.datetime) -> bool:
 
 
 def is_too_late(notice: Notification, *, now: dt.datetime) -> bool:
-    """Say whether a warning would announce what is past; the lease's sweep decides."""
+    """Return whether a warning would be too late; the sweep of leases decides."""
     if notice.kind != Notification.Kind.LEASE_ENDS or notice.workspace is None:
         return False
     ends_at = notice.workspace.expires_at
@@ -169,9 +169,9 @@ def is_too_late(notice: Notification, *, now: dt.datetime) -> bool:
 
 
 def unspoken_warnings(workspace: Workspace) -> list[Notification]:
-    """Return the mails about its present deadline, where none of them went out.
+    """Return the mails about its present deadline if none of them was sent.
 
-    Empty where one did, where they could not be delivered, and where none was planned.
+    Empty if one was sent, could not be delivered, or none was planned.
     """
     about = workspace.notices.filter(
         kind=Notification.Kind.LEASE_ENDS, deadline_at=workspace.expires_at

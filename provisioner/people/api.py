@@ -78,8 +78,8 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
 @extend_schema_serializer(component_name="TokenCreate")
 class TokenCreateSerializer(serializers.Serializer[Any]):
-    """With any of the last four the token gets workspaces within those bounds, sees and
-    changes those that it got, and can do nothing else."""
+    """With any of the last four the token only gets workspaces within those bounds, and
+    only sees and changes its own."""
 
     name = Text(
         max_length=LONGEST_NAME,
@@ -201,7 +201,7 @@ class TokenViewSet(ApiViewSet):
 
     @described(
         "List tokens",
-        "Those that still open the door. A scoped token sees itself alone.",
+        "Active tokens. A scoped token sees only itself.",
         ok=TokenSerializer,
         refused=[400, 403],
         parameters=[TokenListQuery],
@@ -214,8 +214,8 @@ class TokenViewSet(ApiViewSet):
 
     @described(
         "Make a token",
-        "Send your username and password with HTTP basic, or be signed in. The token "
-        "is in this answer alone.",
+        "Send your username and password with HTTP basic, or use a session. Only "
+        "this answer has the token.",
         body=TokenCreateSerializer,
         ok=TokenCreatedSerializer,
         status=201,

@@ -37,7 +37,7 @@ EVENTS_SHOWN = 20
 
 
 class Standing(TextChoices):
-    """What an account is here, as administrators choose it."""
+    """Kinds of accounts, as administrators choose them."""
 
     DEVELOPER = "developer", "Developer"
     ADMINISTRATOR = "administrator", "Administrator"
@@ -81,9 +81,8 @@ def people_matching(
     issue: str = "",
     gone: str = "",
 ) -> QuerySet[User]:
-    """Return accounts with `workspaces_number` and `unique_bytes`, as quotas count.
-
-    With `gone`, return the closed accounts alone.
+    """Return accounts with `workspaces_number` and `unique_bytes`, counted as for
+    quotas. With `gone`, only closed accounts.
 
     Raises: NotAllowed.
     """

@@ -105,7 +105,7 @@ def _checked(
     max_age_seconds: int,
     idle_seconds: int | None,
 ) -> dict[str, Any]:
-    """Return the settings of a pool as they are kept.
+    """Return the settings of a pool in the form that is stored.
 
     Raises: InvalidRequest.
     """

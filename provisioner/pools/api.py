@@ -41,7 +41,7 @@ class PoolFiguresSerializer(serializers.Serializer[Any]):
     failed = serializers.IntegerField()
     leaving = serializers.IntegerField(help_text="Those that are being retired.")
     unique_bytes = serializers.IntegerField(
-        help_text="What destroying all of them would free, by ONTAP."
+        help_text="Space that purging all members would free, as measured by ONTAP."
     )
     unmeasured = serializers.IntegerField(help_text="Those not measured yet.")
     warm = serializers.IntegerField(help_text="How many were claimed from it.")
@@ -49,7 +49,7 @@ class PoolFiguresSerializer(serializers.Serializer[Any]):
         help_text="How many were asked for that it had none for."
     )
     seconds_saved = serializers.FloatField(
-        help_text="What making those that were claimed had taken before."
+        help_text="How long provisioning the claimed members had taken."
     )
     last_asked_at = serializers.DateTimeField(allow_null=True)
 
@@ -112,10 +112,10 @@ class PoolChangeSerializer(serializers.Serializer[Any]):
         max_length=MOST_WINDOWS,
         required=False,
         help_text="Such as “mon-fri 07:00-19:00 20”: days, times in UTC, a size. The "
-        "first that fits counts.",
+        "first match applies.",
     )
     max_age_seconds = _span(
-        required=False, help_text="After so long a member is replaced."
+        required=False, help_text="Members older than this are replaced."
     )
     idle_seconds = _span(
         required=False,
@@ -202,8 +202,7 @@ class PoolViewSet(ApiViewSet):
 
     @described(
         "Delete a warm pool",
-        "What lies in it is retired, as its `figures` say how many; what was claimed "
-        "from it stays.",
+        "Its members are retired; `figures` counts them. Claimed workspaces stay.",
         ok=None,
         status=204,
         refused=[403, 404],

@@ -28,8 +28,8 @@ class PoolChangeForm(AskingForm):
         rows=4,
         required=False,
         label="Schedule",
-        help_text="One a line, such as mon-fri 07:00-19:00 20: days, times in UTC, "
-        "and a size. The first that fits counts.",
+        help_text="One per line, such as mon-fri 07:00-19:00 20: days, times in UTC, "
+        "and a size. The first match applies.",
     )
     max_age_seconds = SpanField(
         max_length=60,
@@ -40,13 +40,13 @@ class PoolChangeForm(AskingForm):
         required=False,
         max_length=60,
         label="Halved while nobody asks for",
-        help_text="Such as 2 d: half its size then, a quarter after twice as long. "
+        help_text="Such as 2 d: halved after that, halved again after twice as long. "
         "Empty: never.",
     )
 
     @staticmethod
     def initial_of(pool: Pool) -> dict[str, Any]:
-        """Return a pool's settings as people write them."""
+        """Return the initial values of the form for a pool."""
         idle = pool.idle_seconds
         return {
             "size": pool.size,
@@ -75,7 +75,7 @@ class PoolCreateForm(PoolChangeForm):
     )
 
     def machines(self) -> Iterable[str]:
-        """Return the accounts that pools are mostly for, by name; a few of many."""
+        """Return some accounts that pools are usually for, by name."""
         machines = User.objects.filter(
             is_active=True, is_service=True, uid__isnull=False
         )

@@ -15,11 +15,11 @@ from provisioner.workspaces.models import Workspace
 class Pool(models.Model):
     """A warm pool: members of a template for an account and a purpose.
 
-    Its members are rows of Workspace with `is_pooled`: clones with that account's uid
-    and client, of what the template hands out by itself. `windows` are lines such as
-    "mon-fri 07:00-19:00 20" (UTC), of which the first that fits counts; `size` counts
-    at all other times. `failures` are those in a row, `retry_at` when they let it be
-    filled again; `status_message` says what keeps it from its size, if anything.
+    Its members are rows of Workspace with `is_pooled`: clones of the template's default
+    snapshot, with that account's uid and client. `windows` are lines such as "mon-fri
+    07:00-19:00 20" (UTC), of which the first that fits counts; `size` counts at all
+    other times. `failures` are those in a row, `retry_at` when they let it be filled
+    again; `status_message` says what keeps it from its size, if anything.
     """
 
     template = models.ForeignKey(
@@ -39,7 +39,7 @@ class Pool(models.Model):
         null=True,
         blank=True,
         default=2 * 24 * 3600,
-        help_text="After each such time without a request its size is halved.",
+        help_text="Its size is halved after each such time without a request.",
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     changed_at = models.DateTimeField(db_default=Now(), editable=False)

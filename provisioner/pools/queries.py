@@ -31,14 +31,14 @@ def wanted_size(
 
 
 def last_asked_at(pool: Pool) -> dt.datetime | None:
-    """Return when somebody last got, or could have got, one of a pool."""
+    """Return when a pool's kind of workspace was last requested."""
     asked = pool.workspaces.filter(is_pooled=False)
     at: dt.datetime | None = asked.aggregate(at=Max("created_at"))["at"]
     return at
 
 
 def members_of(pool: Pool) -> QuerySet[Workspace]:
-    """Return what is in a pool, whatever its state, the oldest first."""
+    """Return the members of a pool in any state, oldest first."""
     return (
         pool.workspaces.filter(is_pooled=True)
         .exclude(state=W.RETIRED)
@@ -47,7 +47,7 @@ def members_of(pool: Pool) -> QuerySet[Workspace]:
 
 
 def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) -> Q:
-    """Return the condition for members that are as they would be made now."""
+    """Return the condition for members equal to one made now."""
     return Q(
         snapshot=snapshot,
         client_type=client_type,

@@ -1,4 +1,4 @@
-"""What warm pools have to say of templates."""
+"""What warm pools register with the catalog."""
 
 from __future__ import annotations
 

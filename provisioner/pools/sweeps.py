@@ -1,9 +1,9 @@
-"""Warm pools, brought to their size: every fifteen seconds, a little at a time.
+"""Keep warm pools at their size, a few members every fifteen seconds.
 
-What is not as it would be made now goes: of another snapshot, too old, of an account
-as it was, failed, or more than wanted. Making waits for people: nothing is begun while
-a step of theirs waits for a worker, jobs of members come after all others, and the
-last fifth of every limit is left. A pool whose members fail pauses, longer each time.
+Members are retired that differ from one made now: of another snapshot, too old, of a
+changed account, failed, or in excess. People come first: no member is started while a
+step of theirs waits for a worker, jobs of members come last, and the last fifth of
+every limit is left free. A pool whose members fail pauses, longer each time.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _tend(pool: Pool, *, now: dt.datetime) -> None:
     for member in there.exclude(pk__in=fitting.values("pk"))[:AT_ONCE]:
         _retire(member, why="It no longer matches its pool.", now=now)
     for member in fitting.filter(old)[:AT_ONCE]:
-        _retire(member, why="It lay in its pool for too long.", now=now)
+        _retire(member, why="It is too old for its pool.", now=now)
     fresh = fitting.exclude(old)
     for member in fresh.filter(state=W.READY, seconds_saved__isnull=True):
         # Ahead of the claim, which has to be short; one claimed meanwhile has its own.
@@ -107,7 +107,7 @@ def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
         return None, "", "The template is archived."
     snapshot = default_snapshot(pool.template)
     if snapshot is None:
-        return None, "", "The template has nothing that it hands out by itself."
+        return None, "", "The template has no default snapshot."
     if not pool.owner.is_active or pool.owner.uid is None or pool.owner.gid is None:
         return None, "", "Its account is not active, or has no uid and gid."
     try:
@@ -118,7 +118,7 @@ def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
 
 
 def _remove_failed(pool: Pool, *, now: dt.datetime) -> None:
-    """Retire members that could not be made, and have the pool pause for them."""
+    """Retire members that failed, and pause the pool."""
     has_failed = False
     for member in queries.members_of(pool).filter(state=W.FAILED)[:MOST_FAILED]:
         last, why = last_operation(member), member.status_message
@@ -144,7 +144,7 @@ def _remove_failed(pool: Pool, *, now: dt.datetime) -> None:
 
 
 def _retire(member: Workspace, *, why: str, now: dt.datetime) -> bool:
-    """Retire a member for good, unless somebody has got it; say whether."""
+    """Retire and purge a member unless it was claimed; return whether it was."""
     with transaction.atomic():
         member = locked(member)
         if not member.is_pooled or member.state not in (*queries.ALIVE, W.FAILED):
@@ -169,7 +169,7 @@ def _retire(member: Workspace, *, why: str, now: dt.datetime) -> bool:
 
 
 def _may_leave(member: Workspace, last: Operation, now: dt.datetime) -> bool:
-    """Say whether it may be retired, or again where that did not work before.
+    """Return whether it may be retired, or again where that did not work before.
 
     A purge that did not work is tried again with the trash.
     """
@@ -189,7 +189,7 @@ def _fill(
     wanted: int,
     now: dt.datetime,
 ) -> str:
-    """Begin to make what is missing, a few at a time; return what stands against it."""
+    """Start missing members, a few at a time; return what prevents more."""
     members = queries.members_of(pool)
     if fresh.count() >= wanted:
         return ""
@@ -214,12 +214,15 @@ def _fill(
                 with transaction.atomic():
                     _make(pool, snapshot=snapshot, client_type=client_type)
             except LimitReached as refusal:
-                return f"The last fifth of a limit is for who asks. {refusal.sentence}"
+                return (
+                    "The last fifth of a limit is left to people's requests. "
+                    f"{refusal.sentence}"
+                )
     return ""
 
 
 def _others_wait(site: Site) -> bool:
-    """Say whether a step that is not of a pool waits for a worker at a site."""
+    """Return whether a step that is not of a pool waits for a worker at a site."""
     theirs = Q(
         operation__subject__workspace__site=site,
         operation__subject__workspace__is_pooled=False,
@@ -230,7 +233,7 @@ def _others_wait(site: Site) -> bool:
 
 
 def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
-    """Write a member and queue its steps.
+    """Create the row of a member and queue its steps.
 
     Raises: LimitReached.
     """

@@ -1,4 +1,4 @@
-"""Warm pools: which there are, what lies in them, what they cost and save."""
+"""Pages of warm pools: members, costs and savings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pool_list(request: WebRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def pool_create(request: WebRequest) -> HttpResponse:
-    """Make a pool; sweeps fill it."""
+    """Create a pool; sweeps fill it."""
     form = PoolCreateForm(posted(request), initial=PoolCreateForm.initial_of(Pool()))
     if form.is_valid():
         try:
@@ -96,7 +96,7 @@ def pool_edit(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def pool_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Show what goes, then forget a pool."""
+    """Show what is retired, then delete a pool."""
     pool = _pool(pk)
     if request.method == "POST":
         actions.pool_delete(by=request.user, pool=pool)

@@ -47,12 +47,12 @@ class Download:
             raise
 
     def close(self) -> None:
-        """Let go of what the hosts have read, and of the place. Safe to repeat."""
+        """Release what the hosts have read, and the place. Safe to repeat."""
         self._held.close()
 
 
 def rescue_download(*, by: User, rescue: Rescue) -> Download:
-    """Begin to read the archive of a rescue.
+    """Start to read the archive of a rescue.
 
     Raises: NotAllowed, NothingArchived, TooManyDownloads, RescueRemoved,
     RescueUnreadable, NoHostAnswers.

@@ -31,7 +31,7 @@ WHICH = OpenApiParameter(
 
 
 class ShelfSerializer(serializers.Serializer[Any]):
-    """A shelved change that has some of it; `was` is the change it was pending in."""
+    """A shelved change with rescued files; `was` is the change they were pending in."""
 
     change = serializers.IntegerField()
     was = serializers.CharField()
@@ -90,12 +90,12 @@ class ContentsQuery(serializers.Serializer[Any]):
         min_value=0,
         max_value=2**53,
         default=0,
-        help_text="`next_start` of the answer before.",
+        help_text="`next_start` of the previous answer.",
     )
 
 
 class WorkspaceRescueViewSet(ShortListViewSet):
-    """What was rescued of a workspace; for its owner and administrators."""
+    """Rescues of a workspace, for its owner and administrators."""
 
     queryset = Workspace.objects.none()
     serializer_class = RescueSerializer
@@ -104,7 +104,7 @@ class WorkspaceRescueViewSet(ShortListViewSet):
         return workspaces_visible_to(self.user)
 
     @described(
-        "List what was rescued of a workspace",
+        "List the rescues of a workspace",
         "The newest rescue comes first.",
         ok=RescueSerializer(many=True),
         refused=[403, 404],

@@ -71,7 +71,7 @@ class Contents:
 def entries_from(
     pieces: Iterable[bytes], *, start: int, at_most: int = ENTRIES_SHOWN
 ) -> Contents:
-    """Return entries of a manifest that is read from the byte `start` on.
+    """Return entries of a manifest from the byte `start` on.
 
     Raises: RescueDamaged; what reading the pieces raises.
     """

@@ -25,9 +25,9 @@ class RescueReadQuerySet(models.QuerySet["RescueRead"]):
 
 
 class RescueRead(models.Model):
-    """Somebody reads a file of a rescue; the row goes when they have done so.
+    """A download of a rescue's file; the row is deleted afterwards.
 
-    `size_bytes` is known once a host has opened the file, `problem` where none could.
+    `size_bytes` is set once a host has opened the file, `problem` if none could.
     """
 
     class File(models.TextChoices):

@@ -7,5 +7,5 @@ from provisioner.workspaces.models.rescues import RescueQuerySet
 
 
 def rescues_of(workspace: Workspace) -> RescueQuerySet:
-    """Return the rescues that tell people where their work is, newest first."""
+    """Return the rescues with work in them, newest first."""
     return workspace.rescues.with_work().select_related("workspace__site")

@@ -39,9 +39,10 @@ class DownloadBroken(Exception):
 
 
 class Reader:
-    """Reads a file of a rescue from an offset on. Close it, and nothing of it is left.
+    """Reads a file of a rescue from an offset on. Closing it removes what hosts have
+    read.
 
-    Call it outside any transaction: the hosts see only what is committed.
+    Call it outside transactions: hosts see only committed rows.
 
     Raises: NoHostAnswers.
     """
@@ -64,7 +65,7 @@ class Reader:
             self._ask_on()
 
     def size(self) -> int:
-        """Return how long the file is, once a host has opened it.
+        """Return the size of the file once a host has opened it.
 
         Raises: RescueRemoved, RescueUnreadable, NoHostAnswers.
         """

@@ -6,7 +6,7 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class NothingArchived(ActionRefused):
-    """Nothing of this rescue is in an archive. Its shelved changes have all of it."""
+    """This rescue has no archive. All of it is in its shelved changes."""
 
     code = "nothing_archived"
 
@@ -38,7 +38,7 @@ class NoHostAnswers(ActionRefused):
 
 
 class TooManyDownloads(ActionRefused):
-    """Too many downloads are under way. Try again when one of them has ended."""
+    """Too many downloads are running. Try again when one has ended."""
 
     code = "too_many_downloads"
     http_status = 429

@@ -93,6 +93,6 @@ def _reclaim() -> None:
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="sweep_rescue_reads", queue="sweeps", queueing_lock="sweep_rescue_reads")
 def sweep_rescue_reads(timestamp: int) -> None:
-    """Remove what was under way to readers that have gone."""
+    """Remove downloads whose readers have gone."""
     forgotten = RescueRead.objects.filter(asked_at__lt=Now() - FORGOTTEN_AFTER)
     forgotten.forget()

@@ -1,4 +1,4 @@
-"""Addresses of what was rescued."""
+"""Addresses of rescues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was rescued of a workspace: what is in it, and a download."""
+"""Pages of a rescue: its contents, and the download."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from provisioner.workspaces.views.guards import for_changing
 
 
 def download_answer(download: Download) -> StreamingHttpResponse:
-    """Return the answer that sends an archive, as long as it says beforehand."""
+    """Return the response that streams an archive, with its size as Content-Length."""
     disposition = content_disposition_header(True, download.file_name)
     return StreamingHttpResponse(
         download,
@@ -37,7 +37,7 @@ def download_answer(download: Download) -> StreamingHttpResponse:
 def workspace_rescue(
     request: WebRequest, *, pk: int, rescue_pk: int
 ) -> HttpResponseBase:
-    """Show what is in a rescue, some entries at a time."""
+    """Show the contents of a rescue, page by page."""
     rescue = _rescue_or_404(request, pk=pk, rescue_pk=rescue_pk)
     form = ContentsForm(request.GET)
     start = (form.cleaned_data.get("start") if form.is_valid() else 0) or 0

@@ -1,4 +1,4 @@
-"""Whether a site can make anything now, as last seen. No remote call."""
+"""Whether a site can create anything now, as last seen. No remote call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.sites.models import Site, SiteCapacity
 def why_down(
     site: Site, capacity: SiteCapacity | None, *, workers: Collection[AliveWorker]
 ) -> str:
-    """Say why nothing is made at a site at the moment, "" where it is."""
+    """Return why nothing is made at a site at the moment, "" where it is."""
     missing = unserved((STORAGE, PERFORCE, site.host_queue), workers)
     if missing:
         return f"No worker runs for the site {site}."

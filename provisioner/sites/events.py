@@ -1,8 +1,8 @@
-"""What features above sites are asked."""
+"""Signals for features above sites."""
 
 from __future__ import annotations
 
 from django.dispatch import Signal
 
 asks_where_to_go_on = Signal()
-"""Somebody connected a site or a server (user): receivers return a page to go on at."""
+"""Somebody connected a site or a server (user): receivers return the next page."""

@@ -17,8 +17,8 @@ else:
     _OfSite = _OfServer = forms.ModelForm
 
 NAME_HELP = (
-    "Small letters, digits and hyphens, for good: it is part of the name of the "
-    "variable that holds the password."
+    "Lower-case letters, digits and hyphens. It cannot be changed, since the "
+    "variable of the password is named after it."
 )
 _CODE = {"autocomplete": "off", "spellcheck": "false", "class": "code"}
 
@@ -154,5 +154,5 @@ class PauseForm(forms.Form):
     reason = forms.CharField(
         max_length=LONGEST_REASON,
         label="Reason for pausing",
-        help_text="People whose work waits read it.",
+        help_text="People with waiting work read it.",
     )

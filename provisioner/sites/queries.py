@@ -162,7 +162,7 @@ class Connection:
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told when it changes."""
+        """What a screen reader announces when it changes."""
         if self.health == Health.FAILED:
             return f"Something is wrong. {self.first_failure}"
         if self.health == Health.WELL:
@@ -212,7 +212,7 @@ def sites_for(user: User) -> list[SiteOverview]:
 
 
 def sites_matching(user: User, *, text: str = "") -> QuerySet[Site]:
-    """Return the sites that have every word of a text.
+    """Return the sites that match every word of a text.
 
     Raises: NotAllowed.
     """
@@ -359,7 +359,7 @@ def _why_not(
     patience = TRIAL_SILENT_AFTER if is_trial else SILENT_AFTER
     if clocks.database_now() - test.asked_at > patience:
         return (
-            f"A worker serves the queue {queue}, but has not looked yet.",
+            f"A worker serves the queue {queue}, but has not tested it yet.",
             "It may have much to do: look at the overview, then ask again.",
         )
     return "", ""

@@ -14,7 +14,7 @@ SHORTEST_SILENCE_SECONDS = 2.0
 
 
 def bounds_of_host() -> Bounds:
-    """Return what any command on this host may take, and what it does not see."""
+    """Return the limits of every command on this host, and what is hidden from it."""
     return Bounds(
         hidden=private_paths(),
         tmp_bytes=settings.SANDBOX_TMP_MB * MIB,

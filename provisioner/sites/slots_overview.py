@@ -1,4 +1,4 @@
-"""What runs at Perforce servers and what waits, for those who run the place."""
+"""Slots at Perforce servers: running and waiting steps, for administrators."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SlotLine:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a worker runs it; otherwise it has a slot and waits for one."""
+        """Whether a worker runs it; otherwise it has a slot and waits for a worker."""
         return self.step.state == Step.State.RUNNING
 
 
@@ -86,12 +86,12 @@ class ServerSlots:
 
     @property
     def limit_reason(self) -> str:
-        """Say why so many may run."""
+        """Return why this many may run."""
         if not self.is_backed_off:
             return f"{self.limit} may run at a time, as set for the server."
         return (
-            f"{self.present_limit} may run at a time and not {self.limit}, because "
-            "a command waited long for a lock; one more is let in with each minute."
+            f"{self.present_limit} may run at a time and not {self.limit}, because a "
+            "command waited long for a lock. The number rises by one each minute."
         )
 
     @property
@@ -100,7 +100,7 @@ class ServerSlots:
 
 
 def slots_for(user: User) -> list[ServerSlots]:
-    """Return what goes on at each Perforce server.
+    """Return the slots of each Perforce server.
 
     Raises: NotAllowed.
     """
@@ -125,7 +125,7 @@ def pause_notices(slots: ServerSlots) -> list[Notice]:
 
 
 def slots_of(server: PerforceServer) -> ServerSlots:
-    """Return what goes on at one server."""
+    """Return the slots of one server."""
     pause = getattr(server, "slot_budget", None)
     waiting = slots.waiting().filter(perforce_server=server)
     is_machine = Q(operation__requested_by__is_service=True)
@@ -174,7 +174,7 @@ class ServerLine:
 
 
 def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
-    """Return the servers that have every word of a text.
+    """Return the servers that match every word of a text.
 
     Raises: NotAllowed.
     """

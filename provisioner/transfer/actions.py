@@ -43,7 +43,7 @@ def workspace_transfer(
     takes_untracked: bool = False,
     retires_source: bool = True,
 ) -> Workspace:
-    """Ask for a newer workspace with the work of this one; return the new one.
+    """Request a newer workspace with the work of this one; return it.
 
     Where no snapshot is named, it is what a new workspace would get. The old one is
     only read; it goes to the trash at the end if nothing is left to be decided and
@@ -106,7 +106,7 @@ def workspace_transfer(
         record_event(
             made,
             kind="workspace_requested",
-            message=f"Asked for a clone of {template.name} at change "
+            message=f"Requested a clone of {template.name} at change "
             f"{snapshot.change}, with the work of {source.name}.",
             actor=by,
         )
@@ -150,16 +150,15 @@ def _check_account(owner: User, source: Workspace) -> None:
     if (owner.uid, owner.gid) != (source.uid, source.gid):
         raise InvalidRequest(
             f"The account of {owner.username} has another uid or gid than when "
-            f"{source.name} was made, so its files cannot be taken over. Shelve what "
-            "is opened and unshelve it in a new workspace."
+            f"{source.name} was created, so its files cannot be transferred. Shelve "
+            "what is opened and unshelve it in a new workspace."
         )
 
 
 def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:
-    """Ask to drop a workspace into which work is being brought, with all copies of it.
+    """Request to stop a transfer: retire the new workspace with all copies.
 
-    The workspace that the work is from stays as it is. Asking again answers with the
-    operation under way.
+    The source workspace does not change. Asking again returns the running operation.
 
     Raises: NotAllowed, NothingToAbort.
     """
@@ -173,5 +172,5 @@ def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:
         workspace=workspace,
         unsubmitted=Unsubmitted.DISCARD,
         purge=True,
-        reason="Asked not to transfer work after all: the copies go.",
+        reason="Asked to stop the transfer. The copies are deleted.",
     )

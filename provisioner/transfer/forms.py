@@ -1,4 +1,4 @@
-"""What people choose before work is transferred."""
+"""The form of a transfer."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class TransferForm(AskingForm):
         newer = snapshots_to_move_to(workspace)
         field.offer(newer, usual=default_to_move_to(workspace))
         field.error_messages["invalid_choice"] = (
-            "That snapshot is not there any more, or is not newer. Choose another one."
+            "That snapshot is gone or not newer. Choose another one."
         )

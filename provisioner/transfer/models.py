@@ -17,15 +17,15 @@ class TransferOperation(models.TextChoices):
 
 
 class Transfer(models.Model):
-    """What a workspace takes over from the one that it replaces, and how that went.
+    """A transfer of work into a workspace, and its outcome.
 
     `plan` is what was found in the source: {"opened": [OpenedFile], "changed":
-    [OpenedFile], "descriptions": {change: text}, "untracked": [path], "missing":
-    count, "not_asked": {kind: count}}, paths from the root; None until it was looked
-    at. `shelves` are copies in shelved changes of the stand-in, [{"change", "was",
-    "user", "files"}]; None until all are made. `changes` maps pending changes of the
-    source to those that stand for them. `conflicts` are [{"kind", "path", "sentence",
-    "commands"}], by step; see steps.
+    [OpenedFile], "descriptions": {change: text}, "untracked": [path], "missing": count,
+    "not_asked": {kind: count}}, paths from the root; None before the check. `shelves`
+    are copies in shelved changes of the stand-in, [{"change", "was", "user", "files"}];
+    None until all are made. `changes` maps pending changes of the source to those that
+    stand for them. `conflicts` are [{"kind", "path", "sentence", "commands"}], by step;
+    see steps.
     """
 
     workspace = models.OneToOneField(

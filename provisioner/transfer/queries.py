@@ -21,7 +21,7 @@ LEFT_TITLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TransferOverview:
-    """How work came into a workspace."""
+    """The transfer of work into a workspace."""
 
     transfer: Transfer
 

@@ -1,4 +1,4 @@
-"""Transferring work: what there is of it, the choices, and stopping it."""
+"""Pages of a transfer: preview, choices, and stopping it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def workspace_transfer(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @for_changing
 def workspace_transfer_abort(request: WebRequest, pk: int) -> HttpResponse:
-    """Drop a workspace that work is being brought into, with the copies."""
+    """Stop a transfer: retire the new workspace with all copies."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     try:
         actions.workspace_transfer_abort(by=request.user, workspace=workspace)

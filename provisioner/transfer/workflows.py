@@ -1,4 +1,4 @@
-"""A transfer of work as a list of steps, and what becomes of both workspaces."""
+"""The steps of a transfer, and what happens to both workspaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRANSFER = (
     *(spec for spec in PROVISION if spec.name != "reconcile"),
     StepSpec(
         "check",
-        "Look at what is to be taken along",
+        "Check what will be transferred",
         plan.ensure_planned,
         HOST,
         perforce=SHORT,
@@ -84,7 +84,7 @@ TRANSFER = (
 LOOK = (
     StepSpec(
         "check",
-        "Look for what is not submitted",
+        "Check for unsubmitted work",
         plan.ensure_checked,
         HOST,
         perforce=SHORT,
@@ -98,9 +98,9 @@ def _has_arrived(operation: Operation) -> None:
 
 
 def _put_source_away(operation: Operation) -> None:
-    """Retire what a workspace took over from, where nothing about it is in doubt.
+    """Retire the source workspace if there are no conflicts.
 
-    With rescue: what was not taken along, or came later, is not lost either.
+    Its other and later work is rescued.
     """
     transfer = Transfer.objects.select_related("workspace").get(
         workspace=operation.subject.workspace
@@ -116,11 +116,11 @@ def _put_source_away(operation: Operation) -> None:
         transfer.outcome = f"{source.name} stays, as you chose."
     elif left:
         transfer.outcome = (
-            f"{source.name} stays until you retire it: {left:,} of its files are left "
-            "to be decided."
+            f"{source.name} stays until you retire it: {left:,} of its files are "
+            "left for you to decide."
         )
     elif source.state != Workspace.State.READY or is_busy:
-        transfer.outcome = f"{source.name} stays: something else is under way with it."
+        transfer.outcome = f"{source.name} stays: something else is in progress there."
     else:
         set_workspace_state(
             source,
@@ -138,18 +138,16 @@ def _put_source_away(operation: Operation) -> None:
                 "was": Workspace.State.READY,
             },
         )
-        transfer.outcome = (
-            f"{source.name} goes to the trash, from where it can come back."
-        )
+        transfer.outcome = f"{source.name} goes to the trash and can be restored."
     transfer.save(update_fields=["outcome"])
 
 
 def _nothing_moved(operation: Operation) -> None:
-    """A check leaves the workspace as it was."""
+    """A check never changes the workspace."""
 
 
 def _nothing_failed(operation: Operation, failure: Failure) -> None:
-    """A check leaves the workspace as it was, however it ends."""
+    """A check never changes the workspace."""
 
 
 register(

@@ -70,12 +70,12 @@ class Chart:
 
     @property
     def top(self) -> str:
-        """The highest value of all: the scale of the picture."""
+        """The highest value: the scale of the chart."""
         return self.text(self._highest)
 
     @property
     def summary(self) -> str:
-        """What the picture shows, in a sentence."""
+        """What the chart shows, in a sentence."""
         last = self.points[-1]
         values = [point.value for point in self.points]
         return (

@@ -1,4 +1,4 @@
-"""Filters of lists, whose state is the address."""
+"""Filters of lists; the address holds their state."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from provisioner.lib.terminal import harmless_page
 
 
 class PersonalMiddleware:
-    """Keep personal answers out of shared caches and that of the browser.
+    """Keep personal answers out of all caches.
 
     Static files are served before this middleware.
     """

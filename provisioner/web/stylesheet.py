@@ -1,7 +1,7 @@
 """One stylesheet for every page: `css/cloneyard.css` names its parts.
 
-A browser follows the names while we develop. Where static files are collected, the
-parts stand in the file itself, so that a page waits for one file.
+In development the browser loads each part. `collectstatic` inlines the parts, so that a
+page loads one file.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def workspace_create(request: WorkspaceRequest) -> Workspace:
 
 
 def repeat(request: WorkspaceRequest) -> Workspace | None:
-    """Return what the same request got before, None where this is the first.
+    """Return the workspace of an earlier identical request, or None.
 
     Raises: RequestKeyReused.
     """
@@ -75,7 +75,7 @@ def repeat(request: WorkspaceRequest) -> Workspace | None:
 
 
 def claim(request: WorkspaceRequest, terms: Terms) -> Workspace | None:
-    """Hand out a member of a warm pool, None where no ready one fits.
+    """Claim a member of a warm pool; None if no ready one fits.
 
     Raises: LimitReached, NameTaken.
     """
@@ -96,8 +96,8 @@ def claim(request: WorkspaceRequest, terms: Terms) -> Workspace | None:
     record_event(
         member,
         kind="workspace_claimed",
-        message=f"Asked for a clone of {request.template.name} at change "
-        f"{terms.snapshot.change}, and got one from a warm pool.",
+        message=f"Requested a clone of {request.template.name} at change "
+        f"{terms.snapshot.change}, and claimed one from a warm pool.",
         actor=request.by,
         data={
             "pool": member.pool_id,
@@ -109,7 +109,7 @@ def claim(request: WorkspaceRequest, terms: Terms) -> Workspace | None:
 
 
 def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
-    """Write the row of a new workspace and queue its first steps.
+    """Create the row of a new workspace and queue its first steps.
 
     Raises: SnapshotGone, LimitReached, NameTaken.
     """
@@ -145,7 +145,7 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
     record_event(
         workspace,
         kind="workspace_requested",
-        message=f"Asked for a clone of {template.name} at change {snapshot.change}.",
+        message=f"Requested a clone of {template.name} at change {snapshot.change}.",
         actor=by,
     )
     start_operation(WorkspaceOperation.PROVISION, about=workspace, by=by)
@@ -153,7 +153,7 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
 
 
 def _asked_for(request: WorkspaceRequest, terms: Terms, *, pk: int) -> dict[str, Any]:
-    """Return the columns that a request sets, whoever made the clone."""
+    """Return the columns that a request sets, for new clones and claimed ones."""
     name = request.name or name_for(
         pk, owner=request.by, template=request.template, purpose=request.purpose
     )

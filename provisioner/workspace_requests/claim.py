@@ -27,7 +27,7 @@ Reason = Workspace.ColdReason
 
 
 def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
-    """Return the pool that somebody's workspaces of a template come from, or None."""
+    """Return the warm pool of a person for a template, or None."""
     pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
     if pool is not None:
         pool.owner = by  # it is at hand
@@ -86,9 +86,8 @@ def lock_member(
 
 
 def lying_ready(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
-    """Return the ids of those of which somebody who asks to develop now gets a member.
-
-    One query, and two for each for which they have a pool.
+    """Return the ids of templates whose pool has a member for this person's
+    development. One query, and two per pool.
     """
     pooled = Pool.objects.filter(
         owner=by,
@@ -137,7 +136,7 @@ def _asked(
 
 
 def hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:
-    """Make a locked member somebody's: it was asked for, and became ready, now.
+    """Give a locked member to a person: requested and ready as of now.
 
     Raises: NameTaken, after which the transaction is over.
     """

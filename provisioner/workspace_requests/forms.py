@@ -39,13 +39,13 @@ PURPOSES = {
     ),
     Workspace.Purpose.CI_EDIT: (
         "CI that submits",
-        "With a short-lived client whose have list puts no load on others.",
+        "Short-lived client; no load for others.",
     ),
 }
 
 
 class WorkspaceCreateForm(AskingForm):
-    """All of it has a default, so a button that sends nothing else is enough."""
+    """Every field has a default, so a button alone can submit it."""
 
     name = NameField(required=False)
     purpose = forms.ChoiceField(
@@ -78,12 +78,12 @@ class WorkspaceCreateForm(AskingForm):
         assert isinstance(field, SnapshotChoiceField)
         field.offer(snapshots, usual=default_snapshot(template))
         field.error_messages["invalid_choice"] = (
-            "That snapshot is not there any more. Choose a newer one."
+            "That snapshot no longer exists. Choose a newer one."
         )
 
     @property
     def purposes(self) -> list[dict[str, Any]]:
-        """What a workspace can be for, each with why it cannot be, if it cannot."""
+        """Purposes to choose from, each with the reason if it is not available."""
         chosen = self["purpose"].value() or Workspace.Purpose.DEVELOPMENT
         return [
             {
@@ -97,7 +97,7 @@ class WorkspaceCreateForm(AskingForm):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """Hand on the lease in seconds, as the domain has it; None: the usual one."""
+        """Return the lease in seconds; None: the default."""
         cleaned = super().clean() or self.cleaned_data
         days = cleaned.pop("lease_days", None)
         return {**cleaned, "lease_seconds": days and days * SECONDS_A_DAY}

@@ -26,11 +26,11 @@ from provisioner.workspace_requests.claim import lying_ready
 def obstacles_to(
     by: User, templates: Collection[Template], *, quotas: Sequence[Limit]
 ) -> dict[int, Obstacle]:
-    """Return what stands against a workspace of each template, by its id.
+    """Return the obstacle to a workspace of each template, by id.
 
     The templates are as `templates_visible_to` returns them; those without a default
-    snapshot, and those that nothing stands against, are left out. `quotas` are the
-    limits of who asks. Few queries, however many templates.
+    snapshot, and those without an obstacle, are left out. `quotas` are those of the
+    person. A constant number of queries.
     """
     known = {each.pk: getattr(each, "default_snapshot_id", None) for each in templates}
     ids = {pk: snapshot_id for pk, snapshot_id in known.items() if snapshot_id}
@@ -55,7 +55,7 @@ def obstacles_to(
 def _of_places(
     snapshots: Collection[Snapshot],
 ) -> Iterator[tuple[Snapshot, Obstacle]]:
-    """Yield what stands against a clone of each, whoever asks for one."""
+    """Yield the obstacles to a clone of each, whoever asks."""
     sites = {each.template.site for each in snapshots}
     measured = {site: getattr(site, "capacity", None) for site in sites}
     refusals = refusals_of(snapshots, measured=measured)

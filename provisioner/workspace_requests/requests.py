@@ -24,12 +24,12 @@ from provisioner.workspaces.requests import fingerprint_of
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceRequest:
-    """Somebody's request for a workspace of a template.
+    """A person's request for a workspace of a template.
 
     Without a `snapshot` it gets the template's default, or with a `quality` (built,
     tested) the newest of at least that. Without a `name` one is made from the owner's
     and the template's. The lease is the usual one of the policy, or `lease_seconds`;
-    it ends earlier where its job said nothing for `heartbeat_seconds`. Requests with
+    it ends earlier after `heartbeat_seconds` without a heartbeat. Requests with
     the same `request_key` get the workspace of the first.
     """
 
@@ -81,7 +81,7 @@ class WorkspaceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a request comes to now: the snapshot to clone, and until when."""
+    """The terms of a request: the snapshot to clone, and the end of the lease."""
 
     now: dt.datetime
     policy: Policy

@@ -245,7 +245,7 @@ def default_to_move_to(workspace: Workspace) -> Snapshot | None:
 
 
 def can_be_restored(workspace: Workspace) -> bool:
-    """Say whether there is a workspace to bring back, as far as the rows know."""
+    """Return whether there is a workspace to bring back, as far as the rows know."""
     if workspace.ready_at is None or was_destroyed(workspace):
         return False
     return workspace.state in (
@@ -256,7 +256,7 @@ def can_be_restored(workspace: Workspace) -> bool:
 
 
 def was_destroyed(workspace: Workspace) -> bool:
-    """Say whether a purge came as far as the step that cannot be undone."""
+    """Return whether a purge came as far as the step that cannot be undone."""
     return Step.objects.filter(
         operation__subject__workspace=workspace,
         operation__kind=WorkspaceOperation.PURGE,

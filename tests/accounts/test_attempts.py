@@ -75,7 +75,7 @@ def test_the_sign_in_page_refuses_after_too_many(alice: User) -> None:
 
     assert answer.status_code == 429
     assert 0 < int(answer["Retry-After"]) <= 300
-    assert "Too many attempts to sign in did not work. Try again in" in answer.text
+    assert "Too many failed attempts to sign in. Try again in" in answer.text
     assert page("carol", "wrong").status_code == 200
 
 
@@ -100,7 +100,7 @@ def test_the_administration_is_no_way_around(admin: User) -> None:
 
     answer = page("admin", PASSWORD, path="/admin/login/")
 
-    assert "Too many attempts to sign in did not work" in answer.text
+    assert "Too many failed attempts to sign in" in answer.text
     assert page("admin", PASSWORD).status_code == 429
 
 
@@ -119,7 +119,7 @@ def test_tokens_are_refused_after_too_many(alice: User) -> None:
     assert 0 < int(answer["Retry-After"]) <= 300
     body = answer.json()
     assert body["code"] == "throttled"
-    assert body["detail"].startswith("Too many attempts to sign in did not work.")
+    assert body["detail"].startswith("Too many failed attempts to sign in.")
 
 
 def test_page_and_api_count_together(alice: User) -> None:

@@ -90,7 +90,7 @@ def test_a_verdict_on_another_change_is_refused_in_words(
             {"change": change, "verdict": "bad"},
             follow=True,
         )
-        assert "is not being tried now" in answer.text
+        assert "is not the one being tested" in answer.text
     assert started.trials.get().verdict == ""
 
 

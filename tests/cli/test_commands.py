@@ -149,7 +149,9 @@ def test_new_asks_for_what_was_said(
     assert abs(seconds - 8 * 3600) < 60
     assert made.request_key == "build 7"
     assert "cloneyard wait mine" in ran.stderr
-    ended_with(other, cloneyard.REFUSED, saying="This request key was used before")
+    ended_with(
+        other, cloneyard.REFUSED, saying="This request key belongs to an earlier"
+    )
 
 
 def test_a_request_whose_answer_was_lost_makes_one_workspace(
@@ -310,7 +312,7 @@ def test_a_lease_is_extended(command_line: CommandLine, ready: Workspace) -> Non
     assert ready.expires_at is not None
     assert extended["lease"]["ends_at"][:16] == ready.expires_at.isoformat()[:16]
     again = command_line.run("extend", "hers", "1h")
-    ended_with(again, cloneyard.REFUSED, saying="would not get any longer")
+    ended_with(again, cloneyard.REFUSED, saying="would not extend the lease")
 
 
 def test_a_retirement_that_was_refused_shows_what_was_found(

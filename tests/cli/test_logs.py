@@ -107,7 +107,7 @@ def test_a_terminal_gets_colours_and_no_other_control(
         (["logs", "nope"], cloneyard.NOT_FOUND, "There is no workspace"),
         (["logs", "--operation", "4711"], cloneyard.NOT_FOUND, "nothing here"),
         (["logs", "hers", "--step", "nope"], cloneyard.NOT_FOUND, "nothing here"),
-        (["logs", "--template", "main"], cloneyard.NOT_FOUND, "Nothing was done"),
+        (["logs", "--template", "main"], cloneyard.NOT_FOUND, "has no operations yet"),
     ],
 )
 def test_what_has_no_log_is_said(

@@ -29,7 +29,7 @@ def test_each_sign_is_shown_with_its_time(as_admin: Client, ready: Workspace) ->
     assert "No shelved change for 90 days" in page
     assert "Retiring it would free <data" in page
     assert page.count("3 GiB</data>") == 2
-    assert f"the last that holds {ready.snapshot.name}" in page
+    assert f"the last clone of {ready.snapshot.name}" in page
 
 
 def test_nothing_abandoned_is_a_designed_page(

@@ -104,7 +104,7 @@ def test_it_is_extended_until_the_end_of_a_day_in_ones_own_zone(
         ("soon", "Write a time such as", 422),
         ("31 Feb", "Write a time such as", 422),
         ("91 d", "is too long", 409),
-        ("1 d", "would not get any longer", 409),
+        ("1 d", "would not extend the lease", 409),
         ("2001-01-01", "A lease ends in the future", 409),
         ("9999-12-31", "A lease ends in the future", 409),
     ],
@@ -123,7 +123,7 @@ def test_a_lease_that_is_over_can_still_be_extended(
     as_alice: Client, ready: Workspace
 ) -> None:
     end_in(ready, seconds=-20)
-    assert "about to be retired, unless" in as_alice.get(url(ready)).text
+    assert "will be retired soon unless" in as_alice.get(url(ready)).text
 
     as_alice.post(url(ready, "extend/"))
 

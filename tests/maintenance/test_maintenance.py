@@ -70,7 +70,7 @@ def test_it_is_withdrawn_with_an_event(as_admin: Client, as_carol: Client) -> No
     ("changed", "status", "sentence"),
     [
         ({"ends_at": local(-1)}, 409, "It ends before it begins."),
-        ({"starts_at": local(-3), "ends_at": local(-1)}, 409, "over already"),
+        ({"starts_at": local(-3), "ends_at": local(-1)}, 409, "already be over"),
         ({"message": ""}, 422, "This field is required."),
         ({"message": "a\x1bb"}, 409, "without control characters"),
         ({"ends_at": "tomorrow"}, 422, "Enter a valid date/time."),

@@ -159,14 +159,16 @@ def test_people_choose_on_their_page(
     assert ways_by_topic(carol)[Topic.TEMPLATES] == BOTH
     told = Event.objects.filter(kind="notifications_chosen").order_by("pk")
     assert [event.message for event in told] == [
-        "Notifications about “My workspaces are ready, or failed”: by mail.",
+        "Notifications about “My workspaces are ready, or have failed”: by mail.",
         "Notifications about “Withdrawn snapshots”: by mail.",
         "Notifications about “Builds and tests of templates”: none.",
     ]
 
     User.objects.filter(pk=alice.pk).update(email="alice@example.com")
     template = reverse("template-detail", args=[snapshot.template_id])
-    assert "None will come. alice has turned off mails" in client.get(template).text
+    assert (
+        "No mail will be sent. alice has turned off mails" in client.get(template).text
+    )
 
 
 def test_the_api_lists_and_changes_one_s_own_choices(alice: User) -> None:

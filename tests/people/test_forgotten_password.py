@@ -108,7 +108,7 @@ def test_asking_again_and_again_is_slowed(
         as_nobody.post(ASK, {"email": "alice@example.com"})
     answer = as_nobody.post(ASK, {"email": "alice@example.com"})
     assert answer.status_code == 422
-    assert "Too many attempts" in answer.text
+    assert "Too many failed attempts" in answer.text
 
 
 def test_where_no_mails_are_sent_it_says_who_helps(

@@ -197,7 +197,7 @@ def test_many_get_a_team_with_one_confirmation(
         ({"space": "limit", "max_unique_bytes": "much"}, "Write a size such as"),
         (
             {"space": "limit", "max_unique_bytes": "9999999 TiB"},
-            "That is more than any",
+            "No file system is that large",
         ),
     ],
 )

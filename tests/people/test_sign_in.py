@@ -95,7 +95,7 @@ def test_a_session_is_no_place_to_guess_the_password(
     for _ in range(BY_NAME_AND_ADDRESS):
         assert changed(as_alice, old="wrong").status_code == 422
 
-    assert "Too many attempts to sign in" in changed(as_alice).text
+    assert "Too many failed attempts" in changed(as_alice).text
     alice.refresh_from_db()
     assert alice.check_password(PASSWORD)
 

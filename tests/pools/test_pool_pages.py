@@ -114,7 +114,7 @@ def test_the_page_says_warm_or_cold(ci: User, snapshot: Snapshot) -> None:
 
     page = browser.get(address).text
     assert "Warm" in page
-    assert "making it had taken" in page
+    assert "which saved" in page
     assert warm.remote_name in page
     assert browser.get(reverse("workspace-list")).text.count(warm.name) > 0
     cold_page = browser.get(reverse("workspace-detail", args=[cold.pk])).text

@@ -69,7 +69,7 @@ def test_many_are_paused_and_go_on_after_a_preview(
     told = {"chosen": [server.pk], "reason": "Move it"}
 
     preview = post(as_admin, "/perforce/", do="pause", chosen=[server.pk])
-    assert "No step begins there until it is resumed." in preview.content.decode()
+    assert "No step starts there until it is resumed." in preview.content.decode()
     untold = confirm(as_admin, preview, "/perforce/")
     assert untold.status_code == 422, "a pause needs a reason"
     assert not SlotBudget.objects.exists()
@@ -91,7 +91,7 @@ def test_it_shows_what_runs_and_who_waits(waiting: Workspace, as_admin: Client) 
     assert "0 requests of people, 1 request of machines" in page
     assert "ci-1 (machine)" in page
     assert "Began" in page
-    assert "Waits, queued" in page
+    assert "Waiting, queued" in page
 
 
 def test_it_costs_as_many_queries_for_many_as_for_one(

@@ -56,7 +56,7 @@ LISTS = [
     ("/drift/", "left_over", Finding, "resolve", "Delete the volume cy_left_over"),
     ("/webhooks/", "hooks", Webhook, "off", "It gets no events until"),
     ("/pools/", "alice", Pool, "delete", "Its 0 members are retired"),
-    ("/bisections/", "alice", Bisection, "stop", "No further change is tried"),
+    ("/bisections/", "alice", Bisection, "stop", "No further change is tested"),
 ]
 
 

@@ -241,7 +241,7 @@ def test_a_heartbeat_says_by_when_the_next_is_due(
     due_at = dt.datetime.fromisoformat(response.json()["lease"]["heartbeat_due_at"])
     left = due_at - timezone.now()
     assert dt.timedelta(seconds=100) < left <= dt.timedelta(seconds=120)
-    assert "if its job says nothing" in response.json()["lease"]["sentence"]
+    assert "without a heartbeat" in response.json()["lease"]["sentence"]
 
 
 def test_a_silent_job_loses_its_workspace(watched: Workspace) -> None:

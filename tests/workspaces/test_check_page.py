@@ -191,7 +191,7 @@ def test_what_could_not_be_compared_is_not_counted_as_work(
 ) -> None:
     looked(as_alice, ready, {"unchecked": [{"message": "No tree."}]})
     page = as_alice.get(page_of(ready)).text
-    assert "It could not be compared with Perforce" in page
+    assert "Unknown: it could not be compared with Perforce" in page
     assert "thing is not submitted" not in page
 
 

@@ -266,7 +266,7 @@ def test_a_retired_one_offers_nothing_more(
 
 def test_events_say_who_and_when(as_alice: Client, ready: Workspace) -> None:
     page = as_alice.get(address_of(ready)).text
-    assert "Asked for a clone of main at change 100." in page
+    assert "Requested a clone of main at change 100." in page
     assert "by alice" in page
     assert "<time datetime=" in page
 

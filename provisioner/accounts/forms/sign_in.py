@@ -38,7 +38,7 @@ class SignInForm(AuthenticationForm):
 
 
 class RevokingForm(forms.Form):
-    """A new password is often wanted because somebody else knows the old one."""
+    """A password is often changed because somebody else knows the old one."""
 
     revokes_tokens = forms.BooleanField(
         required=False,

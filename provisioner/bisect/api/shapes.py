@@ -99,10 +99,10 @@ class BisectionSerializer(serializers.Serializer[Any]):
     )
     status_message = serializers.CharField(source="headline")
     changes_count = serializers.IntegerField(
-        allow_null=True, help_text="null until Perforce was asked."
+        allow_null=True, help_text="null until Perforce has answered."
     )
     suspects_count = serializers.IntegerField(
-        allow_null=True, help_text="How many changes can be the first bad one by now."
+        allow_null=True, help_text="How many changes may still be the first bad one."
     )
     trials_left = serializers.IntegerField(
         allow_null=True, help_text="At most, if none is skipped."

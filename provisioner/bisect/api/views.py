@@ -96,8 +96,8 @@ class BisectionViewSet(ApiViewSet):
 
     @described(
         "Say what a change is",
-        "Of the change that is being tried; its clone goes, and the next is made. The "
-        "same verdict on the same change once more changes nothing.",
+        "On the change being tested. Its clone is deleted and the next step starts. "
+        "Repeating a verdict changes nothing.",
         body=VerdictSerializer,
         ok=BisectionSerializer,
         also={202: BisectionSerializer},
@@ -126,7 +126,7 @@ class BisectionViewSet(ApiViewSet):
         return self._now(pk)
 
     def _now(self, pk: int, *, seconds: int = 0, status: int = 200) -> Response:
-        """Answer with a bisection as it is after the wait."""
+        """Answer with the bisection after the wait."""
         was_held = wait_until_asked_or_ended(pk, seconds=seconds, by=self.user)
         shown = self._shown(self.get_queryset().get(pk=pk))
         return ask_again_unless(was_held, Response(shown, status=status))

@@ -271,13 +271,13 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
 
 
 def _is_publishing(build: Operation) -> bool:
-    """Say whether its snapshot was begun; nobody begins it while this is checked."""
+    """Return whether its snapshot was begun; nobody begins it while this is checked."""
     snapshots = build.steps.select_for_update(no_key=True).filter(name="snapshot")
     return any(step.attempt > 0 for step in snapshots)
 
 
 def is_settling(template: Template) -> bool:
-    """Say whether a step of a build that was stopped is still at work."""
+    """Return whether a step of a build that was stopped is still at work."""
     return Step.objects.filter(
         operation__subject__template=template, state=Step.State.RUNNING
     ).exists()

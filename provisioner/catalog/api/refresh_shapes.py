@@ -42,7 +42,7 @@ class RefreshSerializer(serializers.Serializer[Any]):
     )
     cron = serializers.CharField(help_text="cron: five fields, in UTC.")
     clean_cron = serializers.CharField(
-        help_text="When it is built clean: five fields, in UTC; “”: never by itself."
+        help_text="Schedule of clean builds: five fields, in UTC; “”: only on request."
     )
     unused_days = serializers.IntegerField(
         allow_null=True,

@@ -43,7 +43,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         "known."
     )
     lint = serializers.ListField(
-        child=serializers.JSONField(), help_text="What a reader should know."
+        child=serializers.JSONField(), help_text="Remarks for people."
     )
     held_by = serializers.CharField(
         source="held_by.username",
@@ -308,7 +308,7 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
     )
     clean = Flag(
         default=False,
-        help_text="Remove everything first that Perforce does not know.",
+        help_text="First remove everything that is not in Perforce.",
     )
     paths = serializers.ListField(
         child=Text(max_length=1024),

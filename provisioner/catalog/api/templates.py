@@ -186,8 +186,9 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Roll back a build that failed",
-        "For its owner and administrators. New workspaces get the newest good snapshot "
-        "from before that build until it is released. The answer is that snapshot.",
+        "For its owner and administrators. New workspaces get the newest good "
+        "snapshot before that build, until it is released. The answer is that "
+        "snapshot.",
         body=TemplateRollBackSerializer,
         ok=SnapshotSerializer,
         refused=[403, 404, 409],

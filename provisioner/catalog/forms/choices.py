@@ -25,7 +25,7 @@ else:
 
 
 class NamesToChoose(ModelChoiceIterator):
-    """Reads no more of the rows than their names; what is chosen comes whole."""
+    """Loads only the names for the choices, and the whole chosen row."""
 
     def __init__(self, field: Any) -> None:
         super().__init__(field)

@@ -42,8 +42,8 @@ class RefreshPolicyForm(AskingForm):
         required=False,
         max_length=100,
         label="Schedule of clean builds",
-        help_text="As above. Everything that is not in Perforce is removed first, so "
-        "that nothing old hides in the build. Empty: only when somebody asks.",
+        help_text="As above. Files that are not in Perforce are removed first, so "
+        "that no stale file affects the build. Empty: only on request.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
         ),
@@ -59,7 +59,7 @@ class RefreshPolicyForm(AskingForm):
 
     @staticmethod
     def initial_of(policy: Policy) -> dict[str, Any]:
-        """Return a policy as people write it."""
+        """Return the initial values of the form for a policy."""
         return {
             "mode": policy.mode.value,
             "quiet_seconds": span_text(policy.quiet_seconds),

@@ -145,7 +145,7 @@ class TemplateCreateForm(TemplateDefinitionForm):
 
 
 def _only_site() -> Site | None:
-    """Return the site that need not be chosen, None where there are several."""
+    """Return the only site, None if there are several."""
     sites = list(Site.objects.all()[:2])
     return sites[0] if len(sites) == 1 else None
 

@@ -1,4 +1,4 @@
-"""What a check of a template's definition had to remark."""
+"""Remarks of a check of a template's definition."""
 
 from __future__ import annotations
 

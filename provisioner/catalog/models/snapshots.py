@@ -1,4 +1,4 @@
-"""What was published of templates: the pins, and which of them people get."""
+"""Published snapshots: their pins, and which of them people get."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         return self.there().filter(withdrawn_at__isnull=True)
 
     def complete(self) -> SnapshotQuerySet:
-        """Keep those whose whole view is at one change."""
+        """Keep snapshots whose whole view is at one change."""
         return self.filter(parts=[])
 
     def mark_deleted(self, *, at: dt.datetime) -> int:
@@ -98,7 +98,7 @@ class Snapshot(models.Model):
     quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
     is_clean = models.BooleanField(default=False)
     parts = EvidenceField(default=list, blank=True)
-    lint = EvidenceField(default=list, help_text="What a reader should know.")
+    lint = EvidenceField(default=list, help_text="Remarks for people.")
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)
     test_seconds = models.FloatField(default=0)

@@ -83,7 +83,7 @@ class Template(HasOperations):
     class WantedQuality(models.TextChoices):
         """What a snapshot needs to be handed out without being chosen."""
 
-        BUILT = "built", "Built, with no test that failed"
+        BUILT = "built", "Built, no failed tests"
         TESTED = "tested", "Tested"
 
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="templates")
@@ -174,7 +174,7 @@ class Template(HasOperations):
         null=True, blank=True, help_text="The size that its volume has, by ONTAP."
     )
     used_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="What its volume holds, by ONTAP."
+        null=True, blank=True, help_text="What its volume uses, as ONTAP reports it."
     )
     used_inodes = models.BigIntegerField(
         null=True, blank=True, help_text="Files and directories in it, by ONTAP."

@@ -92,7 +92,7 @@ def _how_much(run: TemplateRun) -> tuple[int, TreeSize | None]:
 
 
 def _may_be_broken(run: TemplateRun) -> bool:
-    """Say whether something ran in the volume after it was last proved right.
+    """Return whether something ran in the volume after it was last proved right.
 
     Comparing reads every file, so it is left out where the last build was verified.
     """

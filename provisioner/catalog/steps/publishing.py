@@ -146,15 +146,15 @@ def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoRetur
     there = run.ontap.list_snapshots(volume_uuid)
     go_on_after([snapshot.name for snapshot in there])
     raise StepRefused(
-        f"A snapshot {name} is on the volume that is not of this build, as after an "
-        "older backup of the database was restored. It was not changed, and numbers go "
-        "on after it now: build again. The drift check offers to adopt it.",
+        f"A snapshot {name} on the volume is not of this build, as after a restore "
+        "of an older database backup. It was not changed. Build again: numbers "
+        "continue after it. The drift check offers to adopt it.",
         code="snapshot_of_another_build",
     )
 
 
 def _began_clean(operation: Operation) -> bool:
-    """Say whether the build found nothing that another one had left."""
+    """Return whether the build found nothing that another one had left."""
     earlier = Operation.objects.filter(
         subject=operation.subject_id, pk__lt=operation.pk
     )

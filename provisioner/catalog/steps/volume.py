@@ -87,7 +87,7 @@ def _ensure_size(run: TemplateRun, volume: Volume) -> None:
 
 
 def ensure_exported(run: TemplateRun) -> dict[str, Any]:
-    """Have the volume for workers alone, and its root for who builds in it."""
+    """Export the volume to workers only; its root belongs to the build user."""
     ensure_policies(
         run,
         volume_uuid=run.result_of("volume")["volume_uuid"],

@@ -64,15 +64,16 @@ def ensure_ours(
                 raise come_back_later(error) from error
     if not same_tag(volume.comment, comment):
         raise StepRefused(
-            f"A volume named {name} exists on this SVM and is not ours; it was left "
-            "alone.",
+            f"A volume named {name} exists on this SVM without our tag. It was not "
+            "changed.",
             code="volume_name_taken",
         )
     return volume
 
 
 def come_back_later(error: AlreadyExists) -> Busy:
-    """Return what has a step repeated whose name is taken by nothing to be seen yet."""
+    """Return the error that repeats a step whose name is taken by a volume not visible
+    yet."""
     return Busy(
         f"{error.sentence} ONTAP does not list it yet.",
         system=error.system,
@@ -101,8 +102,8 @@ def limits_in_our_words() -> Iterator[None]:
         ) from error
     except OutOfSpace as error:
         raise StepRefused(
-            f"{error} Retire workspaces that nobody needs and empty the trash, or ask "
-            "an administrator for room; then try again.",
+            f"{error} Retire and purge workspaces that nobody needs, or ask an "
+            "administrator for space. Then retry.",
             code="space_low",
         ) from error
 

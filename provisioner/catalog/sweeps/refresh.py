@@ -54,7 +54,7 @@ def refresh_all(*, now: dt.datetime) -> int:
 
 
 def _refresh(row: RefreshPolicy, *, freshness: Freshness, now: dt.datetime) -> bool:
-    """Ask for one build where it is due, a clean one first; say whether it was."""
+    """Ask for one build where it is due, a clean one first; return whether it was."""
     template, policy = row.template, policy_in(row)
     state = refresh_state_of(template, freshness=freshness)
     why_clean = refresh_policy.clean_due(now, policy, state)

@@ -116,7 +116,7 @@ def pause_seconds(interval: int, *, failures: int) -> float:
 
 
 def catch_up(watch: ServerWatch) -> bool:
-    """Fetch and record what is new; say whether nothing is left for now.
+    """Fetch and record what is new; return whether nothing is left for now.
 
     Raises: GatewayError.
     """
@@ -286,7 +286,7 @@ def forget_old(watch: ServerWatch) -> None:
 def _look_back(watch: ServerWatch, perforce: PerforceGateway) -> bool:
     """Find what was submitted between newest snapshots and the beginning of watching.
 
-    Newest first, so what is known never has a gap; say whether all of it is found.
+    Newest first, so what is known never has a gap; return whether all of it is found.
     """
     rounds = 0
     for known in TemplateWatch.objects.filter(server=watch.server_id).select_related(

@@ -40,7 +40,7 @@ class PhasePlot:
 
     @property
     def summary(self) -> str:
-        """What the picture shows, in a sentence."""
+        """What the chart shows, in a sentence."""
         phase = self.phase
         number = len(phase.known)
         said = (

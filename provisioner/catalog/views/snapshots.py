@@ -64,7 +64,7 @@ def _gets(snapshot: Snapshot) -> str:
 
 @require_POST
 def snapshot_release(request: WebRequest, pk: int) -> HttpResponse:
-    """Let new workspaces get the newest snapshot again."""
+    """Release a held snapshot: new workspaces get the newest again."""
     snapshot = _snapshot_to_change(request, pk)
     snapshots.snapshot_release(by=request.user, snapshot=snapshot)
     messages.success(request, "Released. New workspaces get the newest snapshot again.")

@@ -129,7 +129,7 @@ def template_check(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def template_build(request: WebRequest, pk: int) -> HttpResponse:
-    """Build a template at a change, the newest where none is given."""
+    """Build a template at a change, by default the newest."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     form = TemplateBuildForm(posted(request))
     if form.is_valid():

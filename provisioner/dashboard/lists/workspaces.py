@@ -35,7 +35,7 @@ from provisioner.workspaces.queries import (
 
 
 class UnsubmittedForm(forms.Form):
-    """What happens to unsubmitted work, wherever there is some."""
+    """What happens to unsubmitted work, if any."""
 
     unsubmitted = forms.ChoiceField(
         label="Unsubmitted work",
@@ -213,7 +213,7 @@ ALL_WORKSPACES = Listing[Workspace](
         Chip(label="Abandoned", url_name="abandoned-list"),
         Chip(label="Mine", query={"owner": "{me}"}),
     ),
-    nothing="There is no workspace yet.",
+    nothing="No workspaces yet.",
 )
 
 OWN_WORKSPACES = Listing[Workspace](

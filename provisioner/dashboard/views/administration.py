@@ -1,4 +1,4 @@
-"""For those who run the place."""
+"""For administrators."""
 
 from __future__ import annotations
 

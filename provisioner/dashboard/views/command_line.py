@@ -35,7 +35,7 @@ def command_line(request: HttpRequest) -> HttpResponse:
 
 
 def commands_to_get_it(request: HttpRequest) -> list[str]:
-    """Return what a person types to have the program, and to sign in with it."""
+    """Return the commands that download the program and sign in with it."""
     address = request.build_absolute_uri(reverse("command-line"))
     return [
         f"curl -fsSo cloneyard {shlex.quote(address)}",

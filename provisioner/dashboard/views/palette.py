@@ -68,7 +68,7 @@ class Place:
 @require_safe
 @vary_on_headers("HX-Request")
 def command_palette(request: WebRequest) -> HttpResponse:
-    """Show where the letters that were typed may lead; to htmx the list alone."""
+    """Show the matches of the typed letters; htmx gets the list alone."""
     text = request.GET.get("q", "")[:LONGEST_TEXT]
     page = "dashboard/_places.html" if request.htmx else "dashboard/palette.html"
     places = places_for(request.user, text=text)

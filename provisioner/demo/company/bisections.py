@@ -80,7 +80,7 @@ class Bisections:
         self._log.tell(
             bisection,
             "bisection_requested",
-            f"Asked which change between {bisection.good} and {bisection.bad} of "
+            f"Started a search between {bisection.good} and {bisection.bad} of "
             f"{built.template.name} is the first bad one.",
             at=at,
             by=owner,
@@ -142,7 +142,7 @@ class Bisections:
         self._log.tell(
             workspace,
             "workspace_requested",
-            f"Asked for a clone of {built.template.name} at change "
+            f"Requested a clone of {built.template.name} at change "
             f"{workspace.snapshot.change}, to try change {change} in it.",
             at=at,
             by=owner,

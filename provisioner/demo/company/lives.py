@@ -143,7 +143,7 @@ class Lives:
         self._log.tell(
             workspace,
             "workspace_requested",
-            f"Asked for a clone of {workspace.template.name} at change "
+            f"Requested a clone of {workspace.template.name} at change "
             f"{snapshot.change}{with_work}.",
             at=at,
             by=workspace.owner,

@@ -69,7 +69,7 @@ class Ran:
         return self.operation.ended_at or self.operation.created_at
 
     def fail(self, *, code: str, message: str) -> None:
-        """Say why it failed, on the step that did, too."""
+        """Return why it failed, on the step that did, too."""
         self.operation.status_code = code
         self.operation.status_message = message
         for step in self.steps.values():

@@ -76,7 +76,7 @@ class Pooling:
         return found[0]
 
     def is_warm(self) -> bool:
-        """Say whether a member is there for who asks."""
+        """Return whether a member is there for who asks."""
         return self._studio.happens(IS_WARM)
 
     def claim(self, workspace: Workspace, pool: Pool) -> None:
@@ -91,8 +91,8 @@ class Pooling:
         self._log.tell(
             workspace,
             "workspace_claimed",
-            f"Asked for a clone of {workspace.template.name} at change "
-            f"{workspace.snapshot.change}, and got one from a warm pool.",
+            f"Requested a clone of {workspace.template.name} at change "
+            f"{workspace.snapshot.change}, and claimed one from a warm pool.",
             at=workspace.created_at,
             by=workspace.owner,
             data={

@@ -55,8 +55,8 @@ class Transfers:
         outcome = f"{source.name} stays, as you chose."
         if conflicts:
             outcome = (
-                f"{source.name} stays until you retire it: 1 of its files are left to "
-                "be decided."
+                f"{source.name} stays until you retire it: 1 of its files are left "
+                "for you to decide."
             )
         self._studio.rows.add(
             Transfer(
@@ -87,7 +87,7 @@ class Transfers:
             at=workspace.created_at,
             by=owner,
         )
-        left = "; 1 are left to be decided." if conflicts else "."
+        left = "; 1 are left for you to decide." if conflicts else "."
         for about in (workspace, source):
             self._log.tell(
                 about,

@@ -51,7 +51,7 @@ class Work:
             self._check(workspace, engine=engine)
 
     def is_left(self) -> bool:
-        """Say whether somebody leaves work behind that is rescued."""
+        """Return whether somebody leaves work behind that is rescued."""
         return self._studio.happens(IS_LEFT)
 
     def rescue(self, workspace: Workspace, ran: Ran, *, by: User) -> None:

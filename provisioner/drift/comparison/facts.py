@@ -88,7 +88,7 @@ class KnownTree:
         return f"the {self.kind} {self.name}"
 
     def is_proven(self, volume: Volume) -> bool:
-        """Say whether a volume without its tag is still the one that we made.
+        """Return whether a volume without its tag is still the one that we made.
 
         A clone that was split has no parent any more.
         """
@@ -99,14 +99,14 @@ class KnownTree:
         ) and parent in ("", self.parent_volume)
 
     def is_its_volume(self, volume: Volume) -> bool:
-        """Say whether a volume with its tag has the name and the parent we gave it."""
+        """Return whether a tagged volume has the name and parent that we gave it."""
         parent = volume.clone_parent.volume_name if volume.clone_parent else ""
         return (volume.name, parent) == (self.volume_name, self.parent_volume)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSnapshot:
-    """A snapshot's row; it is needed while a workspace that is not retired is of it."""
+    """A snapshot's row. It is needed while a workspace uses it."""
 
     template_id: int
     name: str
@@ -200,7 +200,7 @@ def tag_of_volume(volume: Volume) -> tuple[str, str] | None:
 
 
 def purpose_of_volume(volume: Volume) -> str:
-    """Return what a workspace's volume says that it is for, "" where it does not."""
+    """Return the purpose in a workspace volume's comment, "" if there is none."""
     found = _COMMENT.fullmatch(volume.comment)
     return found[3] or "" if found else ""
 

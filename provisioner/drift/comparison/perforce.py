@@ -145,7 +145,8 @@ def _view_differs(tree: KnownTree, view: tuple[str, ...]) -> Difference:
         },
         action=Action.FINISH,
         sentence=f"The View of the client {tree.client_name} of {tree.title} was "
-        "changed. People may do so; the workspace is then not all of its snapshot.",
+        "changed. That is allowed, but the workspace no longer has the "
+        "whole snapshot.",
     )
 
 

@@ -15,7 +15,7 @@ Action = Finding.Action
 
 
 def preview(finding: Finding) -> list[str]:
-    """Say what will be done when somebody confirms, in order."""
+    """Yield what the repair will do, in order."""
     subject, details = finding.subject, finding.details
     look = "Check it again; where the difference is gone, nothing is done."
     return [
@@ -101,7 +101,7 @@ def _adopting_snapshot(subject: str, details: dict[str, Any]) -> list[str]:
 def _junction(subject: str, details: dict[str, Any]) -> list[str]:
     wanted = details.get("wanted_junction_path")
     if wanted:
-        return [f"Mount {subject} at {wanted}; hosts lose sight of it elsewhere."]
+        return [f"Mount {subject} at {wanted}; hosts no longer see it elsewhere."]
     return [f"Unmount {subject} from {details.get('junction_path')}."]
 
 
@@ -167,7 +167,7 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
     ],
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): _adopting_snapshot,
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
-        f"Take {subject} off the offer. Nothing on ONTAP is changed."
+        f"Take {subject} off the offer. ONTAP is not changed."
     ],
     (Kind.JOB_UNATTENDED, Action.REMOVE): lambda subject, details: [
         f"Cancel the job {subject} in ONTAP. One that is too far on to be cancelled "

@@ -102,9 +102,9 @@ def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
             action=Action.ADOPT,
             # Only our own row is written, and where it failed nobody relies on it.
             is_automatic=tree.volume is Wanted.MAYBE and tree.is_its_volume(own),
-            sentence=f"The volume {own.name} belongs to {tree.title} by tag, name and "
-            "parent, but its row does not know it: an answer was lost. Adopting it "
-            "notes its id.",
+            sentence=f"The volume {own.name} belongs to {tree.title} by tag, name "
+            "and parent, but its row does not know it: an answer was lost. "
+            "Adopting it records its id.",
         )
     elif own.state not in ("", "online"):
         yield about(
@@ -162,7 +162,10 @@ def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
         + (
             ""
             if tree.is_settled
-            else " Nothing proves that its unsubmitted work was rescued: look first."
+            else (
+                " Nothing proves that its unsubmitted work was rescued. Check that "
+                "first."
+            )
         )
         + (
             ""
@@ -205,8 +208,8 @@ def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Difference:
                 "Finishing marks the workspace as failed, so that its owner sees it "
                 "and can retire what is left."
                 if tree.is_workspace
-                else "Finishing marks the template as failed and takes its snapshots "
-                "off the offer; its next build makes a new volume.",
+                else "The repair marks the template as failed and withdraws its "
+                "snapshots. Its next build creates a new volume.",
             ]
         ),
     )
@@ -349,9 +352,9 @@ def _jobs(known: Known, seen: SeenStorage) -> Iterator[Difference]:
                 workspace_id=row.workspace_id,
                 template_id=row.template_id,
                 action=Action.REMOVE,
-                sentence=f"ONTAP is still at work on {job.description or 'a job'} for "
-                f"the step {row.step}, which has ended. Nobody waits for it: it may "
-                "end by itself, or be cancelled.",
+                sentence=f"ONTAP is still at work on {job.description or 'a job'} "
+                f"for the step {row.step}, which has ended. Nothing waits "
+                "for it. Let it end, or cancel it.",
             )
 
 

@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                 ('first_seen_at', models.DateTimeField()),
                 ('last_seen_at', models.DateTimeField()),
                 ('times_seen', models.PositiveIntegerField(default=1)),
-                ('asked_at', models.DateTimeField(blank=True, help_text='When somebody asked for its action.', null=True)),
+                ('asked_at', models.DateTimeField(blank=True, help_text='When its repair was requested.', null=True)),
                 ('status_message', models.TextField(blank=True, help_text='Why the last attempt at its action failed.')),
                 ('resolved_at', models.DateTimeField(blank=True, null=True)),
                 ('resolution', models.TextField(blank=True)),

@@ -1,8 +1,7 @@
-"""What is done about a finding: look again, act, look again.
+"""Repairs of findings: check, act, check again.
 
-Nothing is concluded from an older look: each repair reads the far side and the row
-anew, and does nothing where they do not say any more what the finding says. Nothing is
-forced: ONTAP keeps what has clones, Perforce what has work.
+Each repair reads the remote system and the row again, and does nothing if the finding
+no longer holds. Nothing is forced: ONTAP keeps what has clones, Perforce what has work.
 """
 
 from __future__ import annotations

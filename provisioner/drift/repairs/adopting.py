@@ -124,7 +124,7 @@ def _snapshot_taken(snapshot: Snapshot) -> CannotRepair:
     """Return what to say where somebody else wrote a row of its name just now."""
     return CannotRepair(
         f"A row of the snapshot {snapshot.name} of {snapshot.template.name} was "
-        "written at that moment. Nothing was done here; adopt it once more."
+        "written at the same time. Nothing was done here. Adopt it again."
     )
 
 

@@ -54,9 +54,9 @@ def workspace_in(finding: Finding, *allowed: Workspace.State) -> Workspace:
 
 
 def volume_now(finding: Finding) -> Volume | None:
-    """Return the finding's volume if it still is there and carries a tag of ours.
+    """Return the finding's volume if it still exists with our tag.
 
-    Raises: CannotRepair where it is somebody else's by now.
+    Raises: CannotRepair where its tag is another's by now.
     """
     try:
         volume = registry.ontap(finding.site).get_volume(finding.external_id)
@@ -74,7 +74,7 @@ def client_now(finding: Finding) -> ClientSpec | None:
 
     Asked for by list: naming it would refresh its Access date.
 
-    Raises: CannotRepair where it is somebody else's by now.
+    Raises: CannotRepair where its tag is another's by now.
     """
     perforce = registry.perforce(finding.site.perforce_server)
     for client in perforce.clients.find_all(name_filter=finding.subject):

@@ -122,7 +122,7 @@ def finish_client(finding: Finding) -> str:
             found, root=wanted.root, owner=wanted.owner, host=wanted.host
         )
     )
-    return f"Root, Owner and Host of the client {finding.subject} were put right."
+    return f"Root, Owner and Host of the client {finding.subject} were corrected."
 
 
 def _client_wanted_by(row: Workspace | Template) -> ClientSpec:
@@ -134,7 +134,7 @@ def _client_wanted_by(row: Workspace | Template) -> ClientSpec:
 def _whole_client_now(finding: Finding) -> ClientSpec | None:
     """Return the finding's client with its View, which refreshes its Access date.
 
-    Raises: CannotRepair where it is somebody else's by now.
+    Raises: CannotRepair where its tag is another's by now.
     """
     if client_now(finding) is None:
         return None

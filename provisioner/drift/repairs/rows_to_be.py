@@ -222,8 +222,8 @@ def _one_of(people: QuerySet[User], *, of: str) -> User | None:
     found = list(people.order_by("username")[:2])
     if len(found) > 1:
         raise CannotRepair(
-            f"{found[0]} and {found[1]} both have {of}: it has to be one account's, "
-            "then adopt the workspace."
+            f"{found[0]} and {found[1]} both have {of}: one account must have it "
+            "before the workspace can be adopted."
         )
     return found[0] if found else None
 
@@ -244,10 +244,10 @@ def _parent_of(volume: Volume, *, template: Template) -> Snapshot:
 
 
 def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
-    """Return the row of a snapshot; one that nobody knows is not saved, without pin.
+    """Return the row of a snapshot.
 
-    What a snapshot without a mark of ours holds, nobody knows, nor which parts of one
-    are at another change: such are never handed out.
+    An unknown one is unsaved and has no pin. The contents of a snapshot without our
+    mark are unknown, so it is never offered.
 
     Raises: CannotRepair.
     """
@@ -318,7 +318,7 @@ def _begin(workspace: Workspace, missing: str) -> None:
         workspace.state, workspace.failed_at = Workspace.State.FAILED, now
         workspace.status_code = "adopted_in_part"
         workspace.status_message = (
-            f"It was adopted, but {missing}. “Try again” makes that; retiring rescues "
+            f"It was adopted, but {missing}. “Retry” creates it. Retiring rescues "
             "what can be found."
         )
 

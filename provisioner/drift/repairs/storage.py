@@ -181,7 +181,7 @@ def finish_lost_volume(finding: Finding) -> str:
 
 
 def _is_there(finding: Finding, row: Workspace | Template) -> bool:
-    """Say whether the row's volume is there, with its tag or as the row knows it."""
+    """Return whether the row's volume is there, with its tag or as the row knows it."""
     ontap = registry.ontap(finding.site)
     by_name = ontap.find_volume(row.volume_name)
     if by_name is not None and (

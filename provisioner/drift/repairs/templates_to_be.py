@@ -30,7 +30,8 @@ from provisioner.sites.models import Site
 def template_to_be(
     volume: Volume, *, site: Site, clients: Sequence[ClientSpec]
 ) -> Template:
-    """Return the template that a volume with our tag was, without its definition.
+    """Return the template that a volume with our tag belonged to, without its
+    definition.
 
     Raises: CannotRepair with what is missing.
     """

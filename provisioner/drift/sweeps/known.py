@@ -80,12 +80,12 @@ def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Know
 
 
 def _is_first(site: Site, *, among: QuerySet[Site]) -> bool:
-    """Say whether this site, of those on one far side, speaks of what nobody knows."""
+    """Return whether this site reports unknown objects of a shared system."""
     return among.order_by("pk").first() == site
 
 
 def _tags_elsewhere(site: Site, seen: Collection[str]) -> frozenset[str]:
-    """Return which of these tags are those of other sites' rows."""
+    """Return which of these tags belong to rows of other sites."""
     tags = [
         *Workspace.objects.filter(tag__in=seen)
         .exclude(site=site)
@@ -271,11 +271,11 @@ def client_views(
     perforce: PerforceGateway,
     at_most: int,
 ) -> dict[str, tuple[str, ...]]:
-    """Return the views of clients that were changed since we made them.
+    """Return the views of clients that changed since we created them.
 
-    Reading one (`client -o`) refreshes its Access date, by which people see what is
-    abandoned: so it is read once per change of its Update date, and remembered. That
-    date has whole seconds: one that is not over may bring another change.
+    Reading one (`client -o`) refreshes its Access date, which people use to find
+    abandoned clients. So it is read once per Update date and the result is saved. That
+    date has whole seconds, so a second that is not over is read again.
     """
     over_by = clocks.database_now() - SECOND_OVER_AFTER
     trees = {
@@ -310,7 +310,7 @@ def client_views(
 def _made_at(
     ids: set[int],
 ) -> dict[int, tuple[dict[str, Any], dt.datetime | None]]:
-    """Return what was seen of each client, and when we last were at work on it."""
+    """Return what was seen of each client, and when we last changed it."""
     rows = Workspace.objects.filter(pk__in=ids).annotate(
         made_at=Greatest(
             Coalesce("ready_at", "created_at"), Max("subject__operations__ended_at")

@@ -1,4 +1,4 @@
-"""What the steps of an operation printed, for those who may see the operation."""
+"""Logs of an operation's steps, for those who may see the operation."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def read_before(
 
 
 def read_on(path: Path, *, offset: int) -> LogPiece | None:
-    """Return what came since an offset, or the end of it where that is too much."""
+    """Return the log since an offset, or its end if that is too much."""
     piece = read_from(path, offset=offset)
     if piece is None or piece.size - piece.start <= FOLLOWED_BYTES:
         return piece
@@ -101,7 +101,7 @@ def numbered(path: Path, piece: LogPiece, *, number: int | None = None) -> LogPi
 
 
 def offset_of_line(path: Path, *, number: int) -> int | None:
-    """Return where a line begins, counted from 1. None: the log has not so many."""
+    """Return the offset of a line, counted from 1. None: the log is shorter."""
     missing, offset = number - 1, 0
     for block in _blocks(path):
         here = block.count(b"\n")

@@ -50,10 +50,10 @@ def search_log(
     hits_at_most: int = HITS_SHOWN,
     seconds: float = SEARCH_SECONDS,
 ) -> Found | None:
-    """Return lines with the text from an offset on. None: there is no log.
+    """Return lines with the text from an offset on, None if there is no log.
 
-    Small and capital letters of ASCII are the same, colours are looked through. It ends
-    early where there are many hits, or after some seconds; it can go on from there.
+    ASCII case and colour codes are ignored. It stops early after many hits or some
+    seconds, and can be continued.
     """
     needle = text.encode(errors="replace").lower()
     pattern = re.compile(re.escape(text), re.IGNORECASE | re.ASCII)

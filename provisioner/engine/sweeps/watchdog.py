@@ -27,7 +27,7 @@ SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 @app.periodic(cron="* * * * * */30")
 @app.task(name="watchdog", queue="sweeps", queueing_lock="watchdog")
 def watchdog(timestamp: int) -> None:
-    """Heal what no job will heal."""
+    """Repair operations and rows that no job will move."""
     with origin.coming_by("watchdog"):
         go_on_with_operations()
         end_steps_of_ended_operations()

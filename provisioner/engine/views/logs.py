@@ -79,7 +79,7 @@ def _wrapped(request: WebRequest, wrap: str) -> HttpResponse:
 
 
 def _what_came(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
-    """Return what a page that follows a log has not shown yet."""
+    """Return the part of a log that its page has not shown yet."""
     path, offset = log.step.log_path, asked.get("offset") or 0
     # A new attempt begins a new log.
     is_other = asked.get("attempt") not in (None, log.step.attempt)
@@ -134,7 +134,7 @@ def _shown_line(path: Path, line: int) -> dict[str, object]:
 
 
 def _is_followed(log: StepLog, piece: reading.LogPiece | None) -> bool:
-    """Say whether there is or will be more of it."""
+    """Return whether there is or will be more of it."""
     return log.is_running or (piece is not None and not piece.is_last)
 
 

@@ -23,7 +23,7 @@ def operation_list(request: WebRequest) -> HttpResponseBase:
 @require_safe
 @vary_on_headers("HX-Request")
 def operation_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show an operation with its steps; to htmx the part that moves."""
+    """Show an operation with its steps; htmx gets the changing part."""
     overview = find_operation(request.user, pk=pk)
     if overview is None:
         raise Http404

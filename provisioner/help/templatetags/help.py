@@ -1,4 +1,4 @@
-"""Words that explain themselves."""
+"""Words with their meaning from the glossary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNTED = "terms on this page"
 
 @register.simple_tag(takes_context=True)
 def term(context: template.Context, word: str, shown: str = "") -> SafeString:
-    """Show a word of the glossary: it leads there, and says what it means."""
+    """Show a word with its meaning and a link to the glossary."""
     anchor = slugify(word)
     counts: Any = context.render_context
     number = counts[_COUNTED] = counts.get(_COUNTED, 0) + 1

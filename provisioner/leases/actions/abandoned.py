@@ -28,7 +28,7 @@ MOST_AT_A_TIME = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What happens to one of many: "retire", "notify" or "refused", and why."""
+    """What happens to one workspace: "retire", "notify" or "refused", and why."""
 
     workspace: Workspace
     word: str

@@ -64,7 +64,7 @@ def set_lease(
     now: dt.datetime,
     keep_reason: str = "",
 ) -> None:
-    """Write when a locked workspace ends, and plan its mails anew."""
+    """Set the end of a locked workspace and plan its mails again."""
     workspace.expires_at, workspace.keep_reason = ends_at, keep_reason
     Workspace.objects.filter(pk=workspace.pk).update(
         expires_at=ends_at, keep_reason=keep_reason
@@ -130,7 +130,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
     if not reason:
         raise InvalidRequest("Say why it is to be kept: others will ask.")
     if len(reason) > LONGEST_REASON or "\0" in reason:
-        raise InvalidRequest(f"A reason has up to {LONGEST_REASON} characters.")
+        raise InvalidRequest(f"A reason may have up to {LONGEST_REASON} characters.")
     with transaction.atomic():
         workspace, policy, now = _leased(workspace)
         is_bounded = policy.maximum_seconds is not None and not by.is_administrator
@@ -150,7 +150,8 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
 
 
 def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
-    """Give a workspace that was kept a lease again, the usual one from now on.
+    """End the keep of a workspace, so that it has a lease again, the usual one from now
+    on.
 
     A scoped token of `by` bounds it.
 

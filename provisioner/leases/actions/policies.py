@@ -74,11 +74,11 @@ class Affected:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyPreview:
-    """What a change would do, as of now.
+    """The effect of a change, as of now.
 
-    `seal` names the change with whom it affects: saving with it makes sure that what
-    was shown is what happens. `kept` counts workspaces that stay kept whatever the
-    policy says.
+    `seal` identifies the change and the affected workspaces: saving with it does
+    exactly what was shown. `kept` counts workspaces kept without an end, which no
+    policy changes.
     """
 
     policy: queries.Policy
@@ -88,7 +88,7 @@ class PolicyPreview:
 
     @property
     def moving(self) -> int:
-        """How many deadlines move."""
+        """How many deadlines change."""
         return sum(one.moves for one in self.affected)
 
 
@@ -258,7 +258,7 @@ def _seal(
     template: Template | None,
     purpose: str,
 ) -> str:
-    """Return a digest of the change and whom it affects: not of times, which pass."""
+    """Return a digest of the change and the affected workspaces, without times."""
     whom = [(one.workspace.pk, one.moves) for one in affected]
     text = repr((template and template.pk, str(purpose), policy, sorted(whom)))
     return hashlib.sha256(text.encode()).hexdigest()[:24]

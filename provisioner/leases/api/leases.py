@@ -47,7 +47,7 @@ class WorkspaceLeaseViewSet(ApiViewSet):
 
     @described(
         "Extend a workspace's lease",
-        "By so many seconds from now, until a moment, or as far as is usual.",
+        "By seconds from now, until a time, or by the default length.",
         body=shapes.LeaseExtendSerializer,
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
@@ -67,9 +67,9 @@ class WorkspaceLeaseViewSet(ApiViewSet):
         return self._as_it_is(pk)
 
     @described(
-        "Say that the job in a workspace lives",
-        "For one that was asked for with `heartbeat_seconds`. A refusal tells the job "
-        "that its workspace is going, or has gone.",
+        "Send a heartbeat for a workspace",
+        "For workspaces requested with `heartbeat_seconds`. A refusal means that the "
+        "workspace is being retired or is gone.",
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
         operation_id="workspaces_heartbeat",
@@ -95,7 +95,7 @@ class WorkspaceLeaseViewSet(ApiViewSet):
         return self._as_it_is(pk)
 
     @described(
-        "Give a workspace that was kept a lease again",
+        "End the keep of a workspace, so that it has a lease again",
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
         operation_id="workspaces_release",
@@ -121,7 +121,7 @@ class LeasePolicyViewSet(ApiViewSet):
 
     @described(
         "List lease policies",
-        "Those that were saved; where there is none, the built-in ones count.",
+        "Saved policies. The built-in ones apply where none is saved.",
         ok=shapes.LeasePolicySerializer,
         refused=[400, 403],
     )
@@ -138,9 +138,9 @@ class LeasePolicyViewSet(ApiViewSet):
 
     @described(
         "Save a lease policy",
-        "Of a template or of all, in place of the one there is. Leases that run and "
-        "reach beyond a shortened maximum are pulled in, never nearer than the first "
-        "warning. With `preview` nothing is changed.",
+        "For a template or for all; it replaces the present one. Running leases "
+        "beyond a shorter maximum are shortened, but never to less than the first "
+        "warning. With `preview` nothing changes.",
         body=shapes.LeasePolicySaveSerializer,
         ok=shapes.PolicyPreviewSerializer,
         refused=[403, 409],
@@ -168,7 +168,7 @@ class LeasePolicyViewSet(ApiViewSet):
 
     @described(
         "Remove a lease policy",
-        "The next wider one counts then. With `preview` nothing is changed.",
+        "The more general policy then applies. With `preview` nothing changes.",
         ok=shapes.PolicyPreviewSerializer,
         refused=[400, 403, 404],
         parameters=[shapes.LeasePolicyRemoveQuery],

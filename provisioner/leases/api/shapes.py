@@ -23,14 +23,14 @@ class Seconds(Number):
 
 
 class LeaseExtendSerializer(serializers.Serializer[Any]):
-    """Without either it is extended as far as is usual."""
+    """Without either, by the default length."""
 
-    seconds = Seconds(required=False, help_text="So long from now.")
+    seconds = Seconds(required=False, help_text="From now.")
     until = serializers.DateTimeField(required=False)
 
 
 class LeaseKeepSerializer(serializers.Serializer[Any]):
-    reason = Text(max_length=LONGEST_REASON, help_text="Why; others can read it.")
+    reason = Text(max_length=LONGEST_REASON, help_text="Why. Others can read it.")
 
 
 # --- policies
@@ -82,18 +82,18 @@ class LeasePolicySaveSerializer(serializers.Serializer[Any]):
         max_length=MOST_WARNINGS,
         help_text="How long before the end mails go out.",
     )
-    preview = Flag(default=False, help_text="Only say whom it would affect.")
+    preview = Flag(default=False, help_text="Only return the effect; change nothing.")
     seal = Text(
         default="",
         allow_blank=True,
         max_length=24,
-        help_text="Of a preview: refused where others are affected by now.",
+        help_text="The seal of a preview. Refused if it would affect others by now.",
     )
 
 
 class LeasePolicyRemoveQuery(serializers.Serializer[Any]):
     preview = serializers.BooleanField(
-        default=False, help_text="Only say whom it would affect."
+        default=False, help_text="Only return the effect; change nothing."
     )
 
 
@@ -107,10 +107,14 @@ class AffectedSerializer(serializers.Serializer[Any]):
 
 
 class PolicyPreviewSerializer(serializers.Serializer[Any]):
-    moving = serializers.IntegerField(help_text="How many deadlines move.")
-    kept = serializers.IntegerField(help_text="How many are kept and stay so.")
+    moving = serializers.IntegerField(help_text="How many deadlines change.")
+    kept = serializers.IntegerField(
+        help_text="How many are kept without an end and do not change."
+    )
     affected = AffectedSerializer(many=True)
-    seal = serializers.CharField(help_text="Send it along to save exactly this.")
+    seal = serializers.CharField(
+        help_text="Send it back to save exactly what this preview shows."
+    )
 
 
 # --- abandoned
@@ -119,7 +123,9 @@ class PolicyPreviewSerializer(serializers.Serializer[Any]):
 class SignalSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField()
     at = serializers.DateTimeField(allow_null=True)
-    is_old = serializers.BooleanField(help_text="It speaks for being abandoned.")
+    is_old = serializers.BooleanField(
+        help_text="It suggests that the workspace is abandoned."
+    )
     sentence = serializers.CharField()
 
 
@@ -158,7 +164,7 @@ class RetirementLineSerializer(serializers.Serializer[Any]):
     purge_at = serializers.DateTimeField(
         source="workspace.purge_at",
         allow_null=True,
-        help_text="When the trash lets it go for good.",
+        help_text="When it is purged from the trash.",
     )
     frees_bytes = serializers.IntegerField(
         source="workspace.unique_bytes",

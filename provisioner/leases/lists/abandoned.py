@@ -40,8 +40,8 @@ class AskOwner(Act[Workspace]):
 class RetireAbandoned(Act[Workspace]):
     name, label, done = "retire", "Retire", "Being retired"
     lead = (
-        "Each owner gets a mail that says where work was rescued to, "
-        "and until when the workspace can be restored."
+        "Each owner gets a mail with the location of rescued work and the last day "
+        "to restore."
     )
     is_dangerous = True
 

@@ -93,7 +93,7 @@ def check_clients(server_id: int) -> None:
 
 
 def _has_moved(workspace: Workspace, client: ClientSpec) -> bool:
-    """Say whether somebody may have used the client since we looked at its changes."""
+    """Return whether somebody may have used the client since our last check."""
     if workspace.activity_seen_at is None or "submitted" not in workspace.activity:
         return True
     if client.accessed_at is None:

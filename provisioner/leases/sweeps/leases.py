@@ -89,7 +89,7 @@ def retire_expired(*, now: dt.datetime) -> int:
 
 
 def _end_lease(pk: int, *, now: dt.datetime) -> bool:
-    """Retire one workspace, unless something speaks against it; say whether."""
+    """Retire one workspace, unless something speaks against it; return whether."""
     with transaction.atomic():
         workspace = _locked(pk)
         expires_at = workspace.expires_at
@@ -128,7 +128,7 @@ def _locked(pk: int) -> Workspace:
 
 
 def _was_brought_back(workspace: Workspace, *, after: dt.datetime) -> bool:
-    """Say whether somebody asked for it back since; whether that worked or not."""
+    """Return whether somebody asked for it back since; whether that worked or not."""
     return workspace.operations.filter(
         kind=WorkspaceOperation.RESTORE, created_at__gte=after
     ).exists()
@@ -141,7 +141,7 @@ def may_try_again(
     since: dt.datetime,
     now: dt.datetime,
 ) -> bool:
-    """Say whether the pause after attempts that did not work is over."""
+    """Return whether the pause after attempts that did not work is over."""
     tried = list(
         workspace.operations.filter(kind=kind, created_at__gte=since).order_by("-id")
     )
@@ -152,11 +152,10 @@ def may_try_again(
 
 
 def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
-    """Say whether its owner got the mails there should have been, if any.
+    """Return whether its owner got all planned mails.
 
-    Where none of them went out because nobody was there to send them, the lease goes
-    on until the last of them has been due; while the mail server refuses them, it
-    waits for that to end.
+    If no worker sent them, the lease continues until the last one was due. While the
+    mail server refuses them, the retirement waits.
     """
     unspoken = workspaces.unspoken_warnings(workspace)
     if not unspoken:
@@ -170,7 +169,7 @@ def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
     record_event(
         workspace,
         kind="lease_postponed",
-        message="Nobody could be told that its lease ends, so it goes on until "
+        message="Nobody could be notified of its end, so its lease continues until "
         f"{recorded(ends_at)}.",
         actor=system_user(),
     )
@@ -178,10 +177,10 @@ def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
 
 
 def purge_expired(*, now: dt.datetime) -> int:
-    """Destroy what has been in the trash for its time; return how many.
+    """Purge workspaces whose time in the trash is over; return how many.
 
-    It is checked twice: what one sweep sees as due, a later one destroys, if it is
-    due still. One that could not be destroyed is tried again.
+    A workspace is purged by the second sweep that finds it due. A purge that failed is
+    retried.
     """
     # Whoever marked these had another time, or their stay was prolonged since.
     Workspace.objects.filter(purge_at__gt=now, purge_seen_at__isnull=False).update(

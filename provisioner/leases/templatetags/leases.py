@@ -1,4 +1,4 @@
-"""How leases look on pages."""
+"""Template filters for leases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks abandoned, for those who run the place."""
+"""Abandoned workspaces, for administrators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioner.web.lists.answers import list_answer
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def abandoned_list(request: WebRequest) -> HttpResponseBase:
-    """Show what looks abandoned and why; ask owners, or retire many."""
+    """List what looks abandoned, and why. Mail owners or retire in bulk."""
     progress = abandoned.retirements_of_abandoned(request.user)
     lines = progress.lines[:MOST_AT_A_TIME]
     context = {
@@ -33,7 +33,7 @@ def abandoned_list(request: WebRequest) -> HttpResponseBase:
 @administrators_only
 @vary_on_headers("HX-Request")
 def abandoned_progress(request: WebRequest) -> HttpResponse:
-    """Show how far those are that were retired together, until each is away."""
+    """Show the progress of a bulk retirement."""
     named = request.GET.get("workspaces", "").split(",")[:MOST_AT_A_TIME]
     pks = [int(pk) for pk in named if pk.isascii() and pk.isdecimal() and len(pk) < 19]
     progress = abandoned.retirement_progress(request.user, pks=pks)

@@ -1,4 +1,4 @@
-"""What every page says of maintenance."""
+"""The maintenance banner of every page."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
 
 
 def webhook_delete(*, by: User, webhook: Webhook) -> None:
-    """Forget a webhook with all that was sent to it.
+    """Delete a webhook with its deliveries.
 
     Raises: NotAllowed.
     """
@@ -141,7 +141,7 @@ def webhook_delete(*, by: User, webhook: Webhook) -> None:
 
 
 def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
-    """Send a message that says nothing, once, also where the webhook is turned off.
+    """Send a test message once, even if the webhook is turned off.
 
     Raises: NotAllowed, WebhookOff.
     """
@@ -180,7 +180,8 @@ def _checked(events: Sequence[str]) -> list[str]:
 
 
 def _check_url(url: str) -> None:
-    """Refuse what could never be told; names are looked up when something is sent."""
+    """Refuse addresses that can never be reached. Names are resolved when something is
+    sent."""
     try:
         target = read_url(url)
         address = literal_address(target)

@@ -21,7 +21,7 @@ class TurnOn(Act[Webhook]):
     def says(self, row: Webhook, result: Webhook) -> str:
         if row.is_enabled:
             return "It stays on."
-        return "It gets events again from now on."
+        return "It gets events again."
 
 
 class TurnOff(Act[Webhook]):

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
             name='NotificationChoice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('topic', models.CharField(choices=[('workspaces', 'My workspaces are ready, or failed'), ('leases', 'Leases, retirement and the trash'), ('snapshots', 'Withdrawn snapshots'), ('templates', 'Builds and tests of templates')], max_length=10)),
+                ('topic', models.CharField(choices=[('workspaces', 'My workspaces are ready, or have failed'), ('leases', 'Leases, retirement and the trash'), ('snapshots', 'Withdrawn snapshots'), ('templates', 'Builds and tests of templates')], max_length=10)),
                 ('by_mail', models.BooleanField()),
                 ('by_webhook', models.BooleanField()),
                 ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notification_choices', to=settings.AUTH_USER_MODEL)),

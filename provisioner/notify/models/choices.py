@@ -1,4 +1,4 @@
-"""What somebody wants to be told of, and by which way."""
+"""Which notifications a person wants, and how they are sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provisioner.accounts.models import User
 class Topic(models.TextChoices):
     """Kinds of events, as people choose among them."""
 
-    WORKSPACES = "workspaces", "My workspaces are ready, or failed"
+    WORKSPACES = "workspaces", "My workspaces are ready, or have failed"
     LEASES = "leases", "Leases, retirement and the trash"
     SNAPSHOTS = "snapshots", "Withdrawn snapshots"
     TEMPLATES = "templates", "Builds and tests of templates"

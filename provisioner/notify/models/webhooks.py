@@ -46,7 +46,7 @@ class Webhook(models.Model):
     Of the workspaces of its owner and of all templates; with `template`, of that one
     alone; with `is_for_all`, which is for administrators, of everybody's workspaces,
     too. `failing_since` is when the first attempt failed after the last that worked.
-    The format stays: messages that wait are in it. Where it is Cloneyard's, messages
+    The format stays: messages that wait are in it. State Cloneyard's, messages
     are signed; the secret is not kept, it follows from `salt` and the SECRET_KEY of
     this place. The address is a secret of its owner: those of Slack and Teams hold a
     token.
@@ -94,7 +94,7 @@ class Webhook(models.Model):
         return self.url.split("//", 1)[-1].split("/", 1)[0].split("?", 1)[0]
 
     def address_for(self, user: User) -> str:
-        """Return the address as somebody may see it: in full to its owner alone."""
+        """Return the address as a person may see it: in full only for its owner."""
         if user.pk == self.owner_id:
             return self.url
         return f"{self.url.partition(':')[0]}://{self.host}/…"
@@ -115,7 +115,7 @@ class Webhook(models.Model):
 class WebhookDelivery(models.Model):
     """One message to one address: written in the transaction of its event.
 
-    `message_id` is what the far side tells repeats by; sending by hand again keeps it.
+    `message_id` identifies repeats to the receiver; resending by hand keeps it.
     `next_try_at` goes with WAITING. The event of a test by hand is TEST.
     """
 

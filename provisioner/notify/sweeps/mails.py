@@ -118,7 +118,7 @@ def look_up_addresses(server_id: int) -> None:
         except GatewayError as error:
             log.warning("address_not_looked_up", **error.log_context())
             of_this_one.filter(created_at__lt=now - NOTIFIED_WITHIN).update(
-                voided_at=now, void_reason=f"Its address is not known: {error}"[:500]
+                voided_at=now, void_reason=f"No mail address is known: {error}"[:500]
             )
             continue
         if is_address(address):
@@ -131,7 +131,7 @@ def look_up_addresses(server_id: int) -> None:
 
 
 def is_address(text: str) -> bool:
-    """Say whether mail can be sent there: people type anything into a user spec."""
+    """Return whether mail can be sent there: people type anything into a user spec."""
     try:
         validate_email(text)
     except ValidationError:
@@ -164,7 +164,7 @@ def send_due(*, now: dt.datetime) -> int:
 
 
 def _claim(notification_pk: int, *, now: dt.datetime) -> Claimed | None:
-    """Claim a mail that is still true, or void it. None: there is nothing to send."""
+    """Claim a mail that still holds, or void it. None: nothing to send."""
     with transaction.atomic():
         found = Notification.objects.filter(pk=notification_pk).first()
         if found is None:
@@ -231,7 +231,7 @@ def _why_not_deliverable(notice: Notification) -> str:
 
 
 def _was_told_at(address: str, *, notice: Notification) -> bool:
-    """Say whether two who are concerned share a mail address."""
+    """Return whether two who are concerned share a mail address."""
     same = Notification.objects.filter(operation=notice.operation_id, kind=notice.kind)
     return same.filter(sent_to__iexact=address).exclude(pk=notice.pk).exists()
 

@@ -129,9 +129,9 @@ def _note(
 
 
 def pause_after(attempts: int, *, wanted: int | None = None) -> dt.timedelta:
-    """Return how long to wait after so many attempts: 15 s, 30 s, 1 min … 1 h.
+    """Return the seconds to wait after so many attempts: 15 s, 30 s, 1 min … 1 h.
 
-    Longer where they want it, in seconds, up to the hour.
+    Longer if the receiver asks for it, up to an hour.
     """
     doubled: dt.timedelta = FIRST_PAUSE * 2 ** (attempts - 1)
     return min(max(doubled, dt.timedelta(seconds=wanted or 0)), LONGEST_PAUSE)

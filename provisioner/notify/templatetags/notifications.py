@@ -1,4 +1,4 @@
-"""What pages about templates say besides the template: who is told, what was found."""
+"""Template tags for notifications on pages of templates."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ register = library.Library()
 
 @register.simple_tag(takes_context=True)
 def subscribed(context: Context, template: Template) -> bool:
-    """Say whether who looks gets mails about a template."""
+    """Return whether who looks gets mails about a template."""
     user: Any = context["user"]
     return Subscription.objects.filter(template=template, user=user).exists()
 
 
 @register.simple_tag
 def why_no_mail(person: User | None = None, event: str = "") -> str:
-    """Return why no mail comes: to a person, or, without one, to anybody; or "".
+    """Return why a person, or nobody at all, gets mail; or "".
 
-    With an event, a kind of mail, also whether the person wants none about it.
+    With an event, also whether the person has turned that kind of mail off.
     """
     if person is None:
         return "" if mails_are_sent() else NO_MAILS

@@ -132,7 +132,7 @@ def check_password(password: str, account: User) -> None:
 
 
 def _write(row: User, values: dict[str, Any]) -> None:
-    """Save what the model lets through.
+    """Save a row that passes the model's validation.
 
     Raises: InvalidRequest.
     """
@@ -149,7 +149,7 @@ def _write(row: User, values: dict[str, Any]) -> None:
 
 
 def team_create(*, by: User, name: str, **quota: int | None) -> Team:
-    """Make a team, with max_workspaces and max_unique_bytes where it is bounded.
+    """Create a team, with an optional quota (max_workspaces, max_unique_bytes).
 
     Raises: NotAllowed, InvalidRequest, TeamExists.
     """
@@ -158,7 +158,7 @@ def team_create(*, by: User, name: str, **quota: int | None) -> Team:
 
 
 def team_update(*, by: User, team: Team, **changes: Any) -> Team:
-    """Change what is given of name, max_workspaces and max_unique_bytes.
+    """Change the given ones of name, max_workspaces and max_unique_bytes.
 
     Raises: NotAllowed, InvalidRequest, TeamExists.
     """
@@ -202,8 +202,8 @@ def _require_reach(row: User, *, by: User) -> None:
     """
     if row.is_superuser and not by.is_superuser:
         raise NotAllowed(
-            f"{row.get_username()} keeps rows by hand, which you may not: ask one who "
-            "may."
+            f"{row.get_username()} may edit rows in the database. Ask an "
+            "administrator who may, too."
         )
 
 

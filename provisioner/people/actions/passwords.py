@@ -1,4 +1,4 @@
-"""Passwords: one that an administrator gives, and a mail that lets people choose."""
+"""Passwords: set by an administrator, or chosen by way of a mail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ PASSWORD_MAIL = "send_password_mail"  # noqa: S105 - the name of a task
 def account_set_password(
     *, by: User, account: User, password: str, revokes_tokens: bool
 ) -> int:
-    """Give somebody a password, which ends their sessions; return how many tokens went.
+    """Set a person's password, which ends their sessions; return how many tokens were
+    revoked.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -39,7 +40,7 @@ def account_set_password(
 
 @transaction.atomic
 def password_mail_to(*, by: User, account: User) -> None:
-    """Send somebody a mail that lets them choose a password.
+    """Mail a person a link to choose a password.
 
     Raises: NotAllowed, NoMailGoesThere.
     """

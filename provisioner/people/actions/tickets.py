@@ -62,7 +62,7 @@ def _server(name: str) -> PerforceServer:
         raise InvalidRequest(
             f"There is no Perforce server “{name}”."
             if name
-            else "Say of which Perforce server the ticket is."
+            else "Name the Perforce server of the ticket."
         )
     return found[0]
 

@@ -39,7 +39,7 @@ def api_token_create(
     Raises: InvalidRequest, NotAllowed.
     """
     if by.token is not None:
-        raise NotAllowed("A token makes no token: sign in with your password.")
+        raise NotAllowed("A token cannot create a token. Sign in with your password.")
     if len(name) > LONGEST_NAME or "\0" in name:
         raise InvalidRequest(f"A name has up to {LONGEST_NAME} characters.")
     if days is not None and not 1 <= days <= longest_days():

@@ -1,4 +1,4 @@
-"""What people choose for themselves, and what administrators give them."""
+"""Forms of accounts: what people and administrators change."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class QuotaForm(AskingForm):
             if bound == Bound.LIMIT and value is None and name not in self.errors:
                 self.add_error(name, "Say how much.")
             elif name == "max_unique_bytes" and (value or 0) > MOST_BYTES:
-                self.add_error(name, "That is more than any file system has.")
+                self.add_error(name, "No file system is that large.")
             elif bound != Bound.LIMIT and value is not None and self._is_typed(name):
                 self.add_error(choice, "Choose “Limit to” if this is the limit.")
             elif bound == Bound.LIMIT:
@@ -192,7 +192,7 @@ class QuotaChangeForm(QuotaForm):
 
 
 class AccountForm(TeamChoiceForm, QuotaForm):
-    """What an administrator gives a person, and who they are elsewhere."""
+    """Quotas of a person, and their identities in other systems."""
 
     email = forms.EmailField(required=False, max_length=254, label="Mail address")
     standing = forms.ChoiceField(label="Role", choices=Standing.choices)
@@ -245,7 +245,7 @@ class GivenPasswordForm(AskingForm):
         strip=False,
         label="New password",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Tell it to them yourself. They can change it afterwards.",
+        help_text="Tell them yourself. They can change it later.",
     )
     revokes_tokens = forms.BooleanField(
         required=False,

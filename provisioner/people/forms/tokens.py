@@ -18,7 +18,7 @@ from provisioner.workspaces.models import Workspace
 
 
 class TokenForm(AskingForm):
-    """All but the name bounds the token; what is left empty does not."""
+    """All but the name limit the token. Empty fields do not."""
 
     name = forms.CharField(
         required=False,

@@ -24,7 +24,7 @@ class Revoke(Act[ApiToken]):
         api_token_revoke(by=self.by, token=row)
 
     def says(self, row: ApiToken, result: None) -> str:
-        return f"Requests of {row.user.username} with it are refused from now on."
+        return f"Requests of {row.user.username} with it are refused now."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""People and teams, for those who run the place."""
+"""People and teams, for administrators."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def person_edit(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def person_create(request: WebRequest) -> HttpResponse:
-    """Make an account in one form."""
+    """Create an account."""
     form = NewAccountForm(posted(request), initial={"standing": Standing.DEVELOPER})
     if form.is_valid():
         given = dict(form.cleaned_data)

@@ -108,7 +108,7 @@ def my_password(request: WebRequest) -> HttpResponse:
     if form.is_valid():
         form.save()
         update_session_auth_hash(request, request.user)
-        said = "Your password is another now. Your other sessions have ended."
+        said = "Your password is changed. Your other sessions have ended."
         if form.cleaned_data["revokes_tokens"]:
             number = api_tokens_revoke_own(by=request.user)
             said += f" Tokens revoked: {number}."

@@ -51,7 +51,7 @@ def token_list(request: WebRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def token_everybody_list(request: WebRequest) -> HttpResponseBase:
-    """Show all tokens that open the door; revoke many."""
+    """List all active tokens; revoke in bulk."""
     return list_answer(request, lists.EVERYBODYS_TOKENS, "people/tokens_everybody.html")
 
 

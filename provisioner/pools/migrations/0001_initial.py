@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('size', models.PositiveIntegerField()),
                 ('windows', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=80), blank=True, default=list, size=None)),
                 ('max_age_seconds', models.PositiveIntegerField(default=86400)),
-                ('idle_seconds', models.PositiveIntegerField(blank=True, default=172800, help_text='After each such time without a request its size is halved.', null=True)),
+                ('idle_seconds', models.PositiveIntegerField(blank=True, default=172800, help_text='Its size is halved after each such time without a request.', null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('changed_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('failures', models.PositiveIntegerField(default=0)),

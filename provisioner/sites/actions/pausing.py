@@ -19,9 +19,9 @@ LONGEST_REASON = 500
 def perforce_server_pause(
     *, by: User, server: PerforceServer, reason: str
 ) -> SlotBudget:
-    """Begin no step that uses the server, and refresh none of its templates.
+    """Start no step that uses the server, and refresh none of its templates.
 
-    What has begun goes on to its end. Another pause has another reason.
+    Running steps continue. Pausing again replaces the reason.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -51,7 +51,7 @@ def perforce_server_pause(
 def perforce_server_resume(
     *, by: User, server: PerforceServer, reason: str = ""
 ) -> bool:
-    """Let what waits go on; say whether it was paused.
+    """Let what waits go on; return whether it was paused.
 
     Raises: NotAllowed, InvalidRequest.
     """

@@ -1,4 +1,4 @@
-"""What runs at Perforce servers and what waits; the switch that pauses one."""
+"""Slots at Perforce servers, and pausing one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SlotSerializer(serializers.Serializer[Any]):
 
 
 class LockWaitSerializer(serializers.Serializer[Any]):
-    """A command of ours that waited for a lock, as the server told."""
+    """A command of ours that waited for a lock, as the server reported."""
 
     at = serializers.DateTimeField()
     operation = serializers.IntegerField(source="operation_id")
@@ -79,14 +79,14 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
         source="pause.paused_reason", default="", help_text="“”: it is not paused."
     )
     running = SlotSerializer(many=True)
-    waiting = SlotSerializer(many=True, help_text="The first twenty in turn.")
+    waiting = SlotSerializer(many=True, help_text="The first twenty in the queue.")
     people_waiting = serializers.IntegerField()
     machines_waiting = serializers.IntegerField()
 
 
 class PauseSerializer(serializers.Serializer[Any]):
     reason = Text(
-        max_length=LONGEST_REASON, help_text="People whose work waits read it."
+        max_length=LONGEST_REASON, help_text="People with waiting work read it."
     )
 
 
@@ -95,13 +95,13 @@ class ResumeSerializer(serializers.Serializer[Any]):
 
 
 class PerforceServerViewSet(ShortListViewSet):
-    """For administrators: the budget of each Perforce server, and its switch."""
+    """For administrators: the slots of each Perforce server, and pausing it."""
 
     queryset = PerforceServer.objects.select_related("slot_budget__paused_by")
     serializer_class = PerforceServerSerializer
 
     @described(
-        "Look at Perforce servers",
+        "List Perforce servers",
         "What runs on each, what waits for a slot, and whether it is paused.",
         ok=PerforceServerSerializer,
         refused=[403],
@@ -112,9 +112,8 @@ class PerforceServerViewSet(ShortListViewSet):
 
     @described(
         "Pause a Perforce server",
-        "No step begins that uses it, and none of its templates is refreshed, until it "
-        "is resumed. What has begun goes on to its end. A paused server gets the new "
-        "reason.",
+        "No step that uses it starts, and none of its templates is refreshed, until "
+        "it is resumed. Running steps continue. A paused server gets the new reason.",
         ok=PerforceServerSerializer,
         refused=[400, 403, 404],
         body=PauseSerializer,
@@ -130,7 +129,8 @@ class PerforceServerViewSet(ShortListViewSet):
 
     @described(
         "Resume a Perforce server",
-        "What waits goes on, people first. Nothing happens to one that is not paused.",
+        "Waiting steps start, people's first. A server that is not paused does "
+        "not change.",
         ok=PerforceServerSerializer,
         refused=[400, 403, 404],
         body=ResumeSerializer,

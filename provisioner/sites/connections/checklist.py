@@ -44,7 +44,7 @@ class Wrong(Exception):
 
 
 class Remark(Wrong):
-    """A check found something that somebody should know, and that stops nothing."""
+    """A check found something worth knowing that stops nothing."""
 
     outcome = Outcome.REMARKED
 
@@ -88,7 +88,7 @@ class Checklist:
         self.checks.append(check)
 
     def has_passed(self, names: Iterable[str]) -> bool:
-        """Say whether nothing of these failed or was left out."""
+        """Return whether nothing of these failed or was left out."""
         stopped = {
             check.name
             for check in self.checks

@@ -28,7 +28,7 @@ HARDENING = ("nosuid", "nodev")
 
 
 def check_from_host(site: Site) -> list[Check]:
-    """Look from this host, which mounts the namespace, at all that it needs."""
+    """Check from this host, which mounts the namespace, all that it needs."""
     checklist = Checklist()
     looks = _Checks(
         site,
@@ -83,16 +83,16 @@ class _Checks:
         site, uid = self._site, os.geteuid()
         if uid == 0:
             return "The worker runs as root."
-        advice = "Run this worker as root: it acts below the mount root alone."
+        advice = "Run this worker as root: it acts only below the mount root."
         if uid != site.template_uid:
             raise Wrong(
                 f"The worker runs as uid {uid}: it can neither build as uid "
-                f"{site.template_uid} nor make files people's own.",
+                f"{site.template_uid} nor change the owner of files.",
                 advice=advice,
             )
         raise Remark(
-            f"The worker runs as uid {uid}: it can build, and make no files people's "
-            "own.",
+            f"The worker runs as uid {uid}: it can build, but not change the owner "
+            "of files.",
             advice=advice,
         )
 
@@ -135,14 +135,15 @@ class _Checks:
         if "ro" in mount.options:
             raise Wrong(
                 f"{self._site.mount_root} is mounted read-only.",
-                advice="Mount it with rw, and look whether the export rule of the "
-                "SVM's root volume is meant.",
+                advice="Mount it with rw, and check the export rule of the SVM's "
+                "root volume.",
             )
         missing = [name for name in HARDENING if name not in mount.options]
         if missing and mount.fs_type.startswith("nfs"):
             raise Remark(
-                f"{self._site.mount_root} is mounted without {' and '.join(missing)}: "
-                "a set-uid file that somebody makes in a clone works for everybody.",
+                f"{self._site.mount_root} is mounted without "
+                f"{' and '.join(missing)}: a set-uid file in a clone works for "
+                "everybody.",
                 advice=f"Mount it with {','.join(HARDENING)}.",
             )
         return f"{', '.join(mount.options)}: none of them hurts."

@@ -204,7 +204,7 @@ class _Checks:
                 f"{name} is assigned to the SVM, but our account may not look at it: "
                 f"{error.sentence}",
                 advice="Give it the right to read /api/storage/aggregates: otherwise "
-                "nothing is known of the space that is left.",
+                "the free space is unknown.",
             ) from error
         if not aggregate.available_bytes:
             raise Wrong(f"{name} is full.", advice="Make room, or choose another one.")

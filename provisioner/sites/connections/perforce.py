@@ -171,7 +171,7 @@ class _Checks:
 
     def fingerprint(self) -> str:
         if not is_encrypted(self._server.p4port):
-            return "There is none: P4PORT has no ssl:, so nothing is encrypted."
+            return "None: P4PORT has no ssl:, so nothing is encrypted."
         try:
             self.gateway.get_info()
         except AuthFailed as error:
@@ -253,8 +253,8 @@ class _Checks:
         if not self.info.is_case_sensitive:
             raise Remark(
                 f"The server ignores case, and is {unicode}.",
-                advice="Nothing; but names that differ in case alone are one file "
-                "there and two in a clone.",
+                advice="Nothing. Note that names that differ only in case are one "
+                "file there and two in a clone.",
             )
         return f"Case matters; {unicode}, P4CHARSET is {charset}."
 
@@ -299,7 +299,7 @@ class _Checks:
             rejected = self.gateway.setting("rejectList")
         except NotPermitted as error:
             raise Remark(
-                f"{self._server.p4user} may not ask for the settings of the server.",
+                f"{self._server.p4user} may not read the server's settings.",
                 advice="Nothing, if zerosyncPrefix is not set: with it, syncs of "
                 "clients whose names begin so bring no files. With super, rejectList "
                 "and the level of p4 monitor are shown here, too.",

@@ -67,9 +67,9 @@ KINDS = frozenset({*_WHOLE, *_REMARKED, *_REFUSED})
 
 
 def kind_sentence(services: str, *, server_id: str) -> str:
-    """Return what is to be said of a kind of server with which all is well.
+    """Return the sentence for a supported kind of server.
 
-    Raises: Remark (a part of our work is not done there), Wrong (none is).
+    Raises: Remark (some features do not work there), Wrong (nothing works).
     """
     if services in _REFUSED:
         raise Wrong(_REFUSED[services], advice=_ELSEWHERE)

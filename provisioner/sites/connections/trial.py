@@ -105,7 +105,7 @@ class _Trial:
             )
         )
         self.ontap.create_snapshot(made.uuid, name=SNAPSHOT, comment=COMMENT)
-        return f"The volume {self.name} and its snapshot were made."
+        return f"The volume {self.name} and its snapshot were created."
 
     def clone(self) -> str:
         site = self.site

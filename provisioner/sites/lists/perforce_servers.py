@@ -19,8 +19,8 @@ from provisioner.web.lists.listing import Column, Listing
 class Pause(Act[PerforceServer]):
     name, label, done = "pause", "Pause", "Paused"
     lead = (
-        "Running steps finish. No other step that uses them begins, "
-        "and their templates are not refreshed."
+        "Running steps finish. No other step that uses them starts, and their "
+        "templates are not refreshed."
     )
     form = PauseForm
     rehearsed: ClassVar = {"reason": "…"}
@@ -29,12 +29,12 @@ class Pause(Act[PerforceServer]):
         return perforce_server_pause(by=self.by, server=row, **told)
 
     def says(self, row: PerforceServer, result: SlotBudget) -> str:
-        return "No step begins there until it is resumed."
+        return "No step starts there until it is resumed."
 
 
 class Resume(Act[PerforceServer]):
     name, label, done = "resume", "Resume", "Resumed"
-    lead = "Waiting steps begin, those of people first."
+    lead = "Waiting steps start, people's first."
 
     def do(self, row: PerforceServer, **told: Any) -> bool:
         return perforce_server_resume(by=self.by, server=row)

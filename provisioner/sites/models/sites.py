@@ -87,8 +87,8 @@ class PerforceServer(models.Model):
     read_access_host = models.GenericIPAddressField(
         null=True,
         blank=True,
-        help_text="The address for which people's protections are checked. Empty: "
-        "only what they may read from anywhere counts.",
+        help_text="The host address for which protections are checked. Empty: only "
+        "lines for all hosts count.",
     )
 
     accepts_tickets = models.BooleanField(

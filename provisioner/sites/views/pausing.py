@@ -1,4 +1,4 @@
-"""Perforce servers and how busy they are; the switch that pauses one."""
+"""The list of Perforce servers, and pausing one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from provisioner.web.lists.answers import list_answer
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def perforce_server_list(request: WebRequest) -> HttpResponseBase:
-    """Show how each server is, how busy, and what was seen submitted; pause many."""
+    """List Perforce servers with health, slots and newest change; pause in bulk."""
     return list_answer(request, PERFORCE_SERVERS, "sites/perforce_servers/list.html")
 
 
 @require_POST
 @administrators_only
 def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
-    """Let nothing begin that uses a server."""
+    """Pause a server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     form = PauseForm(request.POST)
     reason = form.cleaned_data["reason"] if form.is_valid() else ""
@@ -45,7 +45,7 @@ def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @administrators_only
 def perforce_server_resume(request: WebRequest, pk: int) -> HttpResponse:
-    """Let what waits for a server go on."""
+    """Resume a server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     if engine_actions.perforce_server_resume(by=request.user, server=server):
         messages.success(request, f"{server.name} goes on.")

@@ -1,4 +1,4 @@
-"""Perforce servers: how they are, connecting and testing one."""
+"""One Perforce server: its page, connecting and testing it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def perforce_server_create(request: WebRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a server, what goes on there, and what was found about the way to it; to
-    htmx that alone."""
+    """Show a server: its slots, and the last test of its connection. htmx gets the
+    latter alone."""
     context = _context(request, pk)
     if request.htmx:
         return connection_part(request, context)

@@ -1,4 +1,4 @@
-"""Shapes of work that is transferred."""
+"""Serializers of transfers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ConflictSerializer(serializers.Serializer[Any]):
 
 
 class TransferSerializer(serializers.Serializer[Any]):
-    """How work came into a workspace."""
+    """The transfer of work into a workspace."""
 
     source_id = serializers.IntegerField(
         source="transfer.source_id", help_text="The workspace that it is from."

@@ -38,9 +38,9 @@ class WorkspaceTransferViewSet(ApiViewSet):
 
     @described(
         "Transfer the work of a workspace",
-        "The answer is the new workspace, of a newer snapshot. It is `ready` once all "
-        "that is opened here has arrived there; what is left to be decided is in its "
-        "`transfer`. This one is only read, and goes to the trash if nothing is left.",
+        "The answer is the new workspace, of a newer snapshot. It is `ready` once "
+        "all opened files have arrived; conflicts are in its `transfer`. This "
+        "workspace is only read, and retired if there are no conflicts.",
         body=TransferRequestSerializer,
         ok=WorkspaceSerializer,
         status=202,
@@ -72,9 +72,9 @@ class WorkspaceTransferViewSet(ApiViewSet):
         return self._settled(made.pk, seconds=seconds)
 
     @described(
-        "Stop bringing work into a workspace",
-        "Of the new workspace: it is dropped with all copies, and the one that the "
-        "work is from stays as it is.",
+        "Stop a transfer",
+        "Call it on the new workspace: it is retired with all copies. The source "
+        "workspace does not change.",
         ok=WorkspaceSerializer,
         status=202,
         refused=[400, 403, 404, 409],
@@ -89,9 +89,9 @@ class WorkspaceTransferViewSet(ApiViewSet):
         return self._settled(workspace.pk, seconds=seconds)
 
     @described(
-        "Look how work came into a workspace",
-        "What arrived, and file by file what is left to be decided, with the p4 "
-        "commands for it. 404 where no work was brought into it.",
+        "Show a transfer",
+        "What arrived, and each file left to decide with the p4 commands for it. 404 "
+        "if no work was transferred into it.",
         ok=TransferSerializer,
         refused=[404],
         operation_id="workspaces_transfer_get",

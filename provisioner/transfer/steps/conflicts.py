@@ -31,7 +31,7 @@ def _conflict(
 
 
 def needs_resolve(item: ToResolve) -> Conflict:
-    """Both sides changed the same lines, or a file that cannot be merged."""
+    """Both sides changed the same lines, or the file cannot be merged."""
     path = shlex.quote(item.depot_file)
     return _conflict(
         "resolve",
@@ -133,8 +133,8 @@ def history_lost(file: OpenedFile) -> Conflict:
     return _conflict(
         "history",
         file.depot_file,
-        f"It was opened for {file.action} and is opened for {became} now: its content "
-        "arrived, where it came from did not.",
+        f"It was opened for {file.action} and is opened for {became} now: its "
+        "content arrived, its integration history did not.",
         (
             f"p4 integrate -f SOURCE {shlex.quote(file.depot_file)}",
             "names the source once more, if that has to be on record",
@@ -143,7 +143,7 @@ def history_lost(file: OpenedFile) -> Conflict:
 
 
 def built_there(place: str, aside: str) -> Conflict:
-    """A new file of the owner has the name of something that the build makes."""
+    """A new file has the same name as a build output."""
     name, kept = shlex.quote(place), shlex.quote(aside)
     return _conflict(
         "built_there",
@@ -151,7 +151,7 @@ def built_there(place: str, aside: str) -> Conflict:
         f"You added it, and the new snapshot has something else there, which is in "
         f"{aside} now.",
         (f"diff {kept} {name}", "shows how they differ"),
-        (f"rm -r {kept}", "lets that of the new snapshot go"),
+        (f"rm -r {kept}", "replaces the one of the new snapshot"),
     )
 
 
@@ -179,7 +179,7 @@ def not_copied(place: str, *, reason: str) -> Conflict:
 
 
 def differs(path: str, *, reason: str) -> Conflict:
-    """The proof found something else than what was planned."""
+    """The comparison found a difference from the plan."""
     return _conflict(
         "differs",
         path,

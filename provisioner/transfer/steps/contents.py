@@ -35,9 +35,9 @@ _GONE = ("delete", "move/delete")
 
 
 def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
-    """Have copies of all that is planned in shelves of the stand-in.
+    """Shelve copies of everything planned in the temporary client.
 
-    A try that was killed is begun anew: nothing has used its shelves.
+    A killed attempt starts over, since nothing has used its shelves.
     """
     transfer = transfer_of(run)
     if transfer.shelves is None:
@@ -125,7 +125,8 @@ def _make_stand_in(run: WorkspaceRun, transfer: Transfer) -> str:
 
 
 def _remove_stand_ins(run: WorkspaceRun, transfer: Transfer) -> None:
-    """Have no stand-in, and none of its changes and shelves. Safe to repeat."""
+    """Ensure that the temporary client, its changes and shelves are gone. Safe to
+    repeat."""
     transfer.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
 
 
@@ -323,7 +324,7 @@ def _record(run: WorkspaceRun, transfer: Transfer) -> None:
     message = (
         f"Transferred {transfer.counts['opened']:,} opened and "
         f"{transfer.counts['untracked']:,} untracked files from {transfer.source.name}"
-        + (f"; {left:,} are left to be decided." if left else ".")
+        + (f"; {left:,} are left for you to decide." if left else ".")
     )
     with run.writing():
         for workspace in (transfer.workspace, transfer.source):

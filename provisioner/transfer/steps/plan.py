@@ -1,4 +1,4 @@
-"""Looking at the work of a workspace that is to be transferred."""
+"""Checking the work of a workspace that will be transferred."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def transfer_of(run: WorkspaceRun) -> Transfer:
 
 
 def ensure_checked(run: WorkspaceRun) -> dict[str, Any]:
-    """Say what is not submitted, and what stands against transferring it.
+    """Check for unsubmitted work, and for what prevents a transfer.
 
     Nothing is touched.
     """
@@ -73,7 +73,7 @@ def ensure_planned(run: WorkspaceRun) -> dict[str, Any]:
 
 
 def require_ready(source: Workspace) -> None:
-    """Refuse to take from a workspace that is not in use any more."""
+    """Refuse a source workspace that is no longer in use."""
     if source.state != Workspace.State.READY:
         raise StepRefused(
             f"{source.name} is {source.get_state_display().lower()} now, so its work "
@@ -99,8 +99,8 @@ def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
         account = run.perforce_account_of(user, host=client.host)
         if account is None:
             yield (
-                f"{user} has files or changes pending in {workspace.name}, and the "
-                "account of Cloneyard may not act as that user: it has to be super for "
+                f"{user} has files or changes pending in {workspace.name}, and "
+                "Cloneyard's account may not act as that user. It needs super for "
                 "this."
             )
             continue
@@ -131,7 +131,7 @@ def _plan(run: WorkspaceRun, look: Look, transfer: Transfer) -> dict[str, Any]:
     untracked = by_kind["untracked"] if transfer.takes_untracked else []
     if len(untracked) > UNTRACKED_AT_MOST:
         raise StepRefused(
-            f"{len(untracked):,} untracked files are too many to take along: at most "
+            f"{len(untracked):,} untracked files are too many to transfer. At most "
             f"{UNTRACKED_AT_MOST:,}. Have what builds make ignored, or do without.",
             code="too_many_untracked",
         )
@@ -177,9 +177,9 @@ def _as_edits(
     account = run.perforce_account_of(user, host=client.host)
     if account is None:
         raise StepRefused(
-            f"Files were changed in {run.workspace.name} without opening them, and the "
-            f"account of Cloneyard may not open them as {user}: it has to be super for "
-            "this.",
+            f"Files were changed in {run.workspace.name} without opening them, and "
+            f"Cloneyard's account may not open them as {user}: it has to be super "
+            "for this.",
             code="cannot_transfer",
         )
     return run.perforce_as(account).changes.as_edits(client.name, paths)
@@ -213,6 +213,6 @@ def place_of(file: OpenedFile, plan: dict[str, Any]) -> str:
 
 
 def stamp_now(root: Path, plan: dict[str, Any]) -> str:
-    """Return a fingerprint of everything that is planned, as it is below a root."""
+    """Return a fingerprint of all planned files below a root."""
     opened = {place_of(file, plan) for file in opened_in(plan)} - {""}
     return stamp_of(root, [*opened, *plan["untracked"]], read=opened)

@@ -39,8 +39,8 @@ def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
         found.append(
             conflicts.differs(
                 str(transfer.source.path),
-                reason=f"Somebody worked in {transfer.source.name} while its work was "
-                "taken along: what they did last may be there alone.",
+                reason=f"Somebody worked in {transfer.source.name} while its work "
+                "was transferred. Their last changes may be only there.",
             )
         )
     transfer.conflicts["5 proof"] = found
@@ -63,7 +63,7 @@ def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
 def _opened_otherwise(
     run: WorkspaceRun, transfer: Transfer
 ) -> Iterator[conflicts.Conflict]:
-    """Yield what is not opened as it was, and is not explained yet."""
+    """Yield files opened differently without an explanation so far."""
     opened = _opened_now(run, transfer)
     explained = {conflict["path"] for conflict in transfer.all_conflicts}
     for file in opened_in(plan_of(transfer)):
@@ -118,18 +118,18 @@ def _different_content(
     )
     for place in differing:
         yield conflicts.differs(
-            at[place], reason="Its content is not the same in both workspaces."
+            at[place], reason="Its content differs between the workspaces."
         )
 
 
 def _is_comparable(file: OpenedFile) -> bool:
-    """Say whether the bytes on disk are those that Perforce keeps."""
+    """Return whether the bytes on disk are those that Perforce keeps."""
     base, _, modifiers = file.type.partition("+")
     return file.action not in _GONE and base in _PLAIN_TYPES and "k" not in modifiers
 
 
 def _has_changed_since(run: WorkspaceRun, transfer: Transfer) -> bool:
-    """Say whether the source is not as it was when it was checked."""
+    """Return whether the source is not as it was when it was checked."""
     plan, source = plan_of(transfer), transfer.source
     opened = {
         (file.depot_file, file.action, file.change, file.type)

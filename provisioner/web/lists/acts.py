@@ -1,4 +1,4 @@
-"""What can be done to many rows of a list at a time."""
+"""Bulk actions of lists."""
 
 from __future__ import annotations
 

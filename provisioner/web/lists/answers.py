@@ -105,10 +105,10 @@ def _previewed_or_done(
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What an act would do to the chosen rows, by the values of its form.
+    """The effect of a bulk action on the chosen rows.
 
-    While the form lacks a value no row has a sentence, and `lacks` says what is wrong
-    with what was typed.
+    While the form is incomplete no row has a sentence, and `lacks` says what is
+    missing.
     """
 
     listing: Listing[Any]
@@ -146,7 +146,7 @@ class Preview:
 
     @property
     def summary(self) -> list[tuple[str, int]]:
-        """What happens how often, the most frequent first, where many share it."""
+        """Counts of equal effects, the most frequent first."""
         counted = Counter(line["sentence"] for line in self.going)
         return counted.most_common() if len(counted) < len(self.going) else []
 
@@ -195,7 +195,7 @@ def _say(
     act: Act[Row],
     outcomes: Sequence[RowOutcome[Row]],
 ) -> None:
-    """Tell how many rows were changed, and which were left out and why."""
+    """Report how many rows were changed, and which were not and why."""
     refused = [outcome for outcome in outcomes if outcome.is_refused]
     if done := len(outcomes) - len(refused):
         said = f"{act.done}: {listing.tally(done)}. {act.undo}"

@@ -1,4 +1,4 @@
-"""What a person keeps of a list, and the view that an address names."""
+"""Saved views of lists, and the view that an address names."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def count(number: int, one: str, many: str) -> str:
 
 @register.filter
 def printed(text: str) -> str:
-    """Return the text as a terminal would show it, without control characters."""
+    """Return the text without control characters, as a terminal would show it."""
     return terminal.shown_text(text)
 
 

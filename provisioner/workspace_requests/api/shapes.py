@@ -1,4 +1,4 @@
-"""What a script asks for when it asks for a workspace."""
+"""The body of a request for a workspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class WorkspaceCreateSerializer(WorkedOutOnce):
     site = Text(
         max_length=LONGEST_NAME,
         required=False,
-        help_text="Needed where several sites have a template of that name.",
+        help_text="Needed if several sites have a template of that name.",
     )
     name = Name(required=False, help_text="Made up if not given.")
     purpose = serializers.ChoiceField(
@@ -35,7 +35,8 @@ class WorkspaceCreateSerializer(WorkedOutOnce):
         default=False, help_text="Compare all files with the depot before it is ready."
     )
     lease = Seconds(
-        required=False, help_text="Seconds until it is retired; the usual if not given."
+        required=False,
+        help_text="Seconds until it is retired; by default as the policy says.",
     )
     heartbeat_seconds = Number(
         required=False,

@@ -32,12 +32,11 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
 
     @described(
         "Ask for a workspace",
-        "With `wait` the answer is held until the workspace has settled: 201 when it "
-        "is ready, 202 while it is still being made, 409 `workspace_failed` where it "
-        "could not be. A member of a warm pool is claimed at once; "
-        "`start` says whether, and if not, why. A request repeated with its key "
-        "answers with the same workspace as it is then; `Idempotency-Replayed` says "
-        "so.",
+        "With `wait` the answer is held until the workspace has settled: 201 when "
+        "ready, 202 while it is being created, 409 `workspace_failed` if that "
+        "failed. A member of a warm pool is claimed at once; `start` says whether, "
+        "and if not, why. A request repeated with its key returns the same "
+        "workspace, with `Idempotency-Replayed: true`.",
         body=WorkspaceCreateSerializer,
         ok=WorkspaceSerializer,
         status=202,
@@ -89,7 +88,7 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
         return answer
 
     def _at_hand(self, workspace: Workspace) -> Response:
-        """Answer with what was got, or begun, just now: all around it is at hand."""
+        """Answer with a workspace just claimed or created, without reading it again."""
         workspace_queries.read_newest_operation(workspace)
         where = reverse("api:workspace-detail", [workspace.pk], request=self.request)
         body = self.get_serializer(workspace).data

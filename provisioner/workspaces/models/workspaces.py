@@ -353,7 +353,7 @@ class Workspace(HasOperations):
 
     @property
     def start_sentence(self) -> str:
-        """Say whether it was there when it was asked for, and if not, why."""
+        """Return whether it was there when it was asked for, and if not, why."""
         if self.is_warm:
             saved = f"{self.seconds_saved or 0:.1f} seconds"
             return f"Claimed from a warm pool, which saved {saved}."
