@@ -419,7 +419,7 @@ TYPED = {
         "quiet_seconds": "a span: lib/spans.py",
         "every_seconds": "a span: lib/spans.py",
     },
-    "PauseForm": {"reason": "Governor.paused_reason"},
+    "PauseForm": {"reason": "SlotBudget.paused_reason"},
     "RefreshPauseForm": {"server": CHOSEN, "do": CHOSEN},
     "ReasonForm": {"reason": "Snapshot.hold_reason"},
     "OptionalReasonForm": {"reason": "Snapshot.withdraw_reason"},
