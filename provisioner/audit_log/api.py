@@ -100,6 +100,6 @@ class EventViewSet(ApiViewSet):
         events = queries.events_matching(self.user, **query)
         return self.page_of(events.filter(**about))
 
-    @described("Look at an event", ok=EventSerializer, refused=[404])
+    @described("Get an event", ok=EventSerializer, refused=[404])
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)

@@ -126,7 +126,7 @@ def _token_revoked(instance: ApiToken, **kwargs: Any) -> None:
 def _remember(
     sender: type[Model], instance: Any, raw: bool, update_fields: Any, **kwargs: Any
 ) -> None:
-    """Look at the row before it is written over."""
+    """Read the row before it is overwritten."""
     instance._log_before = None
     if raw or (update_fields is not None and set(update_fields) <= NOT_A_CHANGE):
         return

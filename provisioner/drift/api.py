@@ -106,7 +106,7 @@ class FindingViewSet(ApiViewSet):
             findings = findings.filter(site__name=site)
         return self.page_of(findings.filter(**query))
 
-    @described("Look at a finding", ok=FindingSerializer, refused=[403, 404])
+    @described("Get a finding", ok=FindingSerializer, refused=[403, 404])
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -139,7 +139,7 @@ class FindingViewSet(ApiViewSet):
 
     @described(
         "Check every site for drift now",
-        "Look at the findings again once the jobs have run.",
+        "Read the findings again when the jobs have run.",
         ok=DriftCheckStartedSerializer,
         status=202,
         refused=[403],

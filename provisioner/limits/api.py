@@ -45,7 +45,7 @@ class LimitViewSet(ShortListViewSet):
     serializer_class = LimitsSerializer
 
     @described(
-        "Look at all limits",
+        "List all limits",
         "Of each site with its templates, and the quotas of teams and people.",
         ok=LimitsSerializer,
         refused=[403],

@@ -275,7 +275,7 @@ class WebhookViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         return self.page_of(self.get_queryset())
 
-    @described("Look at a webhook", ok=WebhookSerializer, refused=[404])
+    @described("Get a webhook", ok=WebhookSerializer, refused=[404])
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -382,7 +382,7 @@ class DeliveryViewSet(ApiViewSet):
     def list(self, request: Request, webhook_pk: int) -> Response:
         return self.page_of(self.get_queryset())
 
-    @described("Look at a delivery", ok=DeliverySerializer, refused=[404])
+    @described("Get a delivery", ok=DeliverySerializer, refused=[404])
     def retrieve(self, request: Request, webhook_pk: int, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 

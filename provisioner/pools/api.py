@@ -156,7 +156,7 @@ class PoolViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         return self.page_of(self.get_queryset())
 
-    @described("Look at a warm pool", ok=PoolSerializer, refused=[403, 404])
+    @described("Get a warm pool", ok=PoolSerializer, refused=[403, 404])
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 

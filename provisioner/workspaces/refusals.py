@@ -59,7 +59,7 @@ class BeingTransferred(ActionRefused):
 
 
 class NobodyOfThatName(ActionRefused):
-    """There is no {what} “{name}”. Look how the name is written."""
+    """There is no {what} “{name}”. Check the spelling."""
 
     code = "nobody_of_that_name"
 

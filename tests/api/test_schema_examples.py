@@ -19,6 +19,16 @@ SHOWN_FIRST = {
     "workspaces_retrieve": {"200", "202", "400", "401", "404", "429", "503"},
     "workspaces_extend": {"request", "200", "400", "403", "404", "409", "503"},
     "workspaces_destroy": {"202", "400", "403", "404", "409", "429", "503"},
+    "workspaces_check": {"202"},
+    "workspaces_heartbeat": {"200", "409"},
+    "workspaces_keep": {"request", "200"},
+    "workspaces_restore": {"202"},
+    "workspaces_retry": {"202"},
+    "workspaces_shares_create": {"request", "201"},
+    "operations_retrieve": {"200"},
+    "snapshots_list": {"200"},
+    "templates_retrieve": {"200"},
+    "templates_build": {"request", "202"},
 }
 
 

@@ -81,7 +81,7 @@ class BisectionViewSet(ApiViewSet):
         return answer
 
     @described(
-        "Look at a bisection",
+        "Get a bisection",
         ok=BisectionSerializer,
         also={202: BisectionSerializer},
         refused=[400, 404],

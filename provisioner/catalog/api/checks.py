@@ -65,7 +65,7 @@ class TemplateCheckViewSet(ApiViewSet):
         return Response(TemplateCheckSerializer(found or _NOTHING).data)
 
     @described(
-        "Look at a template's definition now",
+        "Check a template's definition now",
         "For administrators. It takes seconds, and asks the Perforce server how large "
         "the view and its depots are.",
         ok=TemplateCheckSerializer,
@@ -79,7 +79,7 @@ class TemplateCheckViewSet(ApiViewSet):
         return Response(TemplateCheckSerializer(found).data)
 
     @described(
-        "Look at a definition before it is saved",
+        "Check a definition before it is saved",
         "For administrators. Nothing is saved.",
         body=TemplateCreateSerializer,
         ok=TemplateCheckSerializer,

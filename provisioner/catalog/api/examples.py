@@ -10,6 +10,7 @@ from provisioner.catalog.refusals import (
     SnapshotWithdrawn,
     TemplateNeeded,
 )
+from provisioner.engine.api.examples import operation, step
 
 _TEMPLATE: dict[str, Any] = {
     "id": 3,
@@ -66,6 +67,23 @@ _TEMPLATE: dict[str, Any] = {
     "created_at": "2026-11-01T08:00:00Z",
 }
 LIST = [answer("Templates", _TEMPLATE)]
+GET = [answer("A template", _TEMPLATE)]
+BUILD = [
+    request_body("At the newest change", {}),
+    request_body("Clean, at a change", {"change": 5031, "clean": True}),
+    answer(
+        "Started",
+        operation(
+            "template_build",
+            step("sync", "Sync the files", state="queued", attempt=0),
+            state="running",
+            ended_at=None,
+            requested_by="alice",
+            template=3,
+        ),
+        status=202,
+    ),
+]
 
 _SNAPSHOT: dict[str, Any] = {
     "id": 88,
@@ -97,6 +115,10 @@ _BY_ALICE = ("2026-11-24T09:00:00Z", "alice")
 _WHY_HELD = "The trade show runs on this one until Friday."
 _WHY_WITHDRAWN = "Its shaders are those of the wrong branch."
 _WITHDRAWN = SnapshotWithdrawn(snapshot="c5023.b412", reason=_WHY_WITHDRAWN)
+
+
+SNAPSHOTS = [answer("Snapshots of a template", _SNAPSHOT)]
+SNAPSHOT = [answer("A snapshot", _SNAPSHOT)]
 
 
 def _held(reason: str) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class SnapshotViewSet(ApiViewSet):
         ok=SnapshotSerializer,
         refused=[400],
         parameters=[SnapshotListQuery],
+        examples=examples.SNAPSHOTS,
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(SnapshotListQuery)
@@ -52,7 +53,12 @@ class SnapshotViewSet(ApiViewSet):
             snapshots = snapshots.filter(_of_template(query["template"]))
         return self.page_of(snapshots)
 
-    @described("Look at a snapshot", ok=SnapshotSerializer, refused=[404])
+    @described(
+        "Get a snapshot",
+        ok=SnapshotSerializer,
+        refused=[404],
+        examples=examples.SNAPSHOT,
+    )
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 

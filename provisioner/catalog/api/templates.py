@@ -81,7 +81,12 @@ class TemplateViewSet(ApiViewSet):
             templates = templates.filter(site__name=query["site"])
         return self.page_of(is_archived(templates, query["archived"]))
 
-    @described("Look at a template", ok=TemplateSerializer, refused=[404])
+    @described(
+        "Get a template",
+        ok=TemplateSerializer,
+        refused=[404],
+        examples=examples.GET,
+    )
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -110,6 +115,7 @@ class TemplateViewSet(ApiViewSet):
         status=202,
         refused=[403, 404, 409],
         operation_id="templates_build",
+        examples=examples.BUILD,
     )
     @action(methods=["post"], detail=True)
     def build(self, request: Request, pk: int) -> Response:

@@ -120,7 +120,7 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @administrators_only
 def template_check(request: WebRequest, pk: int) -> HttpResponse:
-    """Look at a template's definition now."""
+    """Check a template's definition now."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     checks.template_check(by=request.user, template=template)
     return redirect("template-detail", pk)

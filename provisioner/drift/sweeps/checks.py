@@ -68,7 +68,7 @@ def check_all_sites(timestamp: int) -> None:
 
 @app.task(name=CHECK_TASK)
 def check_site(*, site_id: int, system: str) -> None:
-    """Look at one far side of a site."""
+    """Check one remote system of a site."""
     site = Site.objects.select_related("perforce_server").filter(pk=site_id).first()
     if site is not None:
         with origin.coming_by("drift check"):

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
+from provisioner.engine.api import examples
 from provisioner.engine.api.logs import LogQuery, LogSerializer, printed_piece
 from provisioner.engine.api.shapes import OperationListQuery, OperationSerializer
 from provisioner.engine.logs import of_steps
@@ -31,13 +32,19 @@ class OperationViewSet(ApiViewSet):
         ok=OperationSerializer,
         refused=[400],
         parameters=[OperationListQuery],
+        examples=examples.LIST,
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(OperationListQuery)
         about = {f"subject__{kind}": pk for kind, pk in query.items()}
         return self.page_of(self.get_queryset().filter(**about))
 
-    @described("Look at an operation", ok=OperationSerializer, refused=[404])
+    @described(
+        "Get an operation",
+        ok=OperationSerializer,
+        refused=[404],
+        examples=examples.GET,
+    )
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 

@@ -73,6 +73,7 @@ class WorkspaceLeaseViewSet(ApiViewSet):
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
         operation_id="workspaces_heartbeat",
+        examples=examples.HEARTBEAT,
     )
     @action(methods=["post"], detail=True)
     def heartbeat(self, request: Request, pk: int) -> Response:
@@ -86,6 +87,7 @@ class WorkspaceLeaseViewSet(ApiViewSet):
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
         operation_id="workspaces_keep",
+        examples=examples.KEEP,
     )
     @action(methods=["post"], detail=True)
     def keep(self, request: Request, pk: int) -> Response:
@@ -129,7 +131,7 @@ class LeasePolicyViewSet(ApiViewSet):
         return self.page_of(self.get_queryset())
 
     @described(
-        "Look at a lease policy",
+        "Get a lease policy",
         ok=shapes.LeasePolicySerializer,
         refused=[403, 404],
     )

@@ -65,7 +65,7 @@ class SiteViewSet(ShortListViewSet):
     serializer_class = SiteSerializer
 
     @described(
-        "Look at sites",
+        "List sites",
         "How each is, as last tested at /sites/: nothing is asked of ONTAP now.",
         ok=SiteSerializer,
         refused=[403],

@@ -30,7 +30,7 @@ NOBODYS = "cloneyard_asks"
 
 
 def check_ontap(site: Site) -> list[Check]:
-    """Look at everything of a site that ONTAP can tell. No transaction may be open."""
+    """Check everything of a site in ONTAP. No transaction may be open."""
     return _checked_at(site, in_full=True)
 
 
@@ -52,7 +52,7 @@ def _checked_at(site: Site, *, in_full: bool) -> list[Check]:
     checklist.look(
         "ontap_address",
         looks.address,
-        advice="Look at host and port, name service, routes and firewalls between this "
+        advice="Check host and port, name service, routes and firewalls between this "
         "machine and the management address of the cluster or SVM.",
     )
     checklist.look(
@@ -72,7 +72,7 @@ def _checked_at(site: Site, *, in_full: bool) -> list[Check]:
             "ontap_sign_in",
             looks.sign_in,
             after=["ontap_password", "ontap_certificate"],
-            advice=f"Look at user {site.ontap_user} and its password: it needs the "
+            advice=f"Check user {site.ontap_user} and its password: it needs the "
             "application http with password authentication (security login show), and "
             "may be locked.",
         )
@@ -223,7 +223,7 @@ class _Checks:
             raise Wrong(
                 f"No address of the SVM {svm} is up: "
                 f"{', '.join(lif.address for lif in lifs)}.",
-                advice=f"Look at network interface show -vserver {svm}",
+                advice=f"Check network interface show -vserver {svm}",
             )
         return f"NFS is served at {', '.join(up)}."
 

@@ -58,7 +58,7 @@ _ASK = "Ask the administrator of the Perforce server, with this sentence."
 
 
 def check_perforce(server: PerforceServer) -> list[Check]:
-    """Look at everything that Cloneyard needs there. No transaction may be open."""
+    """Check everything that Cloneyard needs there. No transaction may be open."""
     checklist, looks = _reached(server)
     checklist.look(
         "perforce_level",
@@ -95,7 +95,7 @@ def check_perforce(server: PerforceServer) -> list[Check]:
         "perforce_settings",
         looks.settings,
         after=["perforce_level"],
-        advice="Look at p4 configure show.",
+        advice="Check p4 configure show.",
     )
     return checklist.checks
 
@@ -111,20 +111,20 @@ def _reached(server: PerforceServer) -> tuple[Checklist, _Checks]:
     checklist.look(
         "perforce_address",
         looks.address,
-        advice="Look at P4PORT, name service, routes and firewalls between this "
+        advice="Check P4PORT, name service, routes and firewalls between this "
         "machine and the Perforce server.",
     )
     checklist.look(
         "perforce_fingerprint",
         looks.fingerprint,
         after=["perforce_address"],
-        advice="Look at P4PORT: does the server speak TLS there?",
+        advice="Check P4PORT: does the server speak TLS there?",
     )
     checklist.look(
         "perforce_server",
         looks.server,
         after=["perforce_fingerprint"],
-        advice="Look at P4PORT and P4CHARSET.",
+        advice="Check P4PORT and P4CHARSET.",
     )
     checklist.look(
         "perforce_sign_in",

@@ -63,7 +63,7 @@ def _defer_check_of_mount(site: Site, host: str, *, passed_on: int) -> None:
 
 @app.task(name="check_mount")
 def check_mount(site_id: int, host: str, passed_on: int) -> None:
-    """Look at a mount from one host; on another, pass that on."""
+    """Check a mount from one host; queue it for the next host."""
     site = Site.objects.filter(pk=site_id).first()
     if site is None:
         return

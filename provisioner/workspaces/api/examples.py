@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.api.examples import answer, refusal
+from provisioner.api.examples import answer, refusal, request_body
+from provisioner.engine.api.examples import operation, step
 from provisioner.workspaces.refusals import WorkspaceRetired
 
 _SERVER = "https://cloneyard.example.com/api/v1"
@@ -137,4 +138,46 @@ LIST = [answer("Yours", WORKSPACE)]
 RETIRE = [
     answer("Begun", _RETIRING, status=202),
     refusal("Gone", WorkspaceRetired(name="ci-main-4711", workspace=4711)),
+]
+
+
+def _being(state: str, kind: str) -> dict[str, Any]:
+    under_way = {
+        **_RETIRING["operation"],
+        "kind": kind,
+    }
+    return {**WORKSPACE, "state": state, "operation": under_way}
+
+
+RESTORE = [answer("Started", _being("restoring", "restore"), status=202)]
+PURGE = [answer("Started", _being("purging", "purge"), status=202)]
+RETRY = [answer("Started", _being("provisioning", "provision"), status=202)]
+OPEN = [request_body("To the owner's group", {"to": "group-reads"})]
+CHECK = [
+    answer(
+        "Started",
+        operation(
+            "check",
+            step("check", "Check for unsubmitted work", state="queued", attempt=0),
+            state="running",
+            ended_at=None,
+            workspace=4711,
+        ),
+        status=202,
+    ),
+]
+SHARE = [
+    request_body("With a person", {"person": "bob"}),
+    request_body("With a team", {"team": "rendering"}),
+    answer(
+        "Shared",
+        {
+            "id": 12,
+            "person": "bob",
+            "team": None,
+            "created_at": "2026-11-24T09:40:00Z",
+            "created_by": "ci",
+        },
+        status=201,
+    ),
 ]

@@ -22,6 +22,7 @@ from provisioner.workspaces.actions.sharing import (
     workspace_share,
     workspace_unshare,
 )
+from provisioner.workspaces.api import examples
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -81,6 +82,7 @@ class WorkspaceOpenViewSet(ApiViewSet):
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
         operation_id="workspaces_open",
+        examples=examples.OPEN,
     )
     @action(methods=["post"], detail=True)
     def open(self, request: Request, pk: int) -> Response:
@@ -126,6 +128,7 @@ class WorkspaceShareViewSet(ApiViewSet):
         ok=ShareSerializer,
         status=201,
         refused=[403, 404, 409],
+        examples=examples.SHARE,
     )
     def create(self, request: Request, workspace_pk: int) -> Response:
         workspace = self._workspace()

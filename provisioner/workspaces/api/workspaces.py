@@ -63,7 +63,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         return self.page_of(workspaces)
 
     @described(
-        "Look at a workspace",
+        "Get a workspace",
         ok=shapes.WorkspaceSerializer,
         also={202: shapes.WorkspaceSerializer},
         refused=[400, 404],
@@ -86,6 +86,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         status=202,
         refused=[400, 403, 404, 409],
         operation_id="workspaces_check",
+        examples=examples.CHECK,
     )
     @action(methods=["post"], detail=True)
     def check(self, request: Request, pk: int) -> Response:
@@ -125,6 +126,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
         operation_id="workspaces_restore",
+        examples=examples.RESTORE,
     )
     @action(methods=["post"], detail=True)
     def restore(self, request: Request, pk: int) -> Response:
@@ -140,6 +142,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
         operation_id="workspaces_purge",
+        examples=examples.PURGE,
     )
     @action(methods=["post"], detail=True)
     def purge(self, request: Request, pk: int) -> Response:
@@ -155,6 +158,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
         operation_id="workspaces_retry",
+        examples=examples.RETRY,
     )
     @action(methods=["post"], detail=True)
     def retry(self, request: Request, pk: int) -> Response:

@@ -1,0 +1,72 @@
+"""Examples of operations for the schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.api.examples import answer
+
+
+def step(name: str, title: str, **others: Any) -> dict[str, Any]:
+    """Return a step that is done; `others` are what differs."""
+    return {
+        "name": name,
+        "title": title,
+        "state": "done",
+        "attempt": 1,
+        "started_at": "2026-11-24T09:30:00Z",
+        "ended_at": "2026-11-24T09:30:02Z",
+        "seconds": 2.0,
+        "progress": {},
+        "wait": None,
+        "exit_code": None,
+        "error_code": "",
+        "error_message": "",
+        **others,
+    }
+
+
+def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any]:
+    """Return an operation that has succeeded; `others` are what differs."""
+    return {
+        "id": 9001,
+        "kind": kind,
+        "state": "succeeded",
+        "status_code": "",
+        "status_message": "",
+        "findings": None,
+        "requested_by": "ci",
+        "created_at": "2026-11-24T09:30:00Z",
+        "ended_at": "2026-11-24T09:30:06Z",
+        "steps": list(steps),
+        "workspace": None,
+        "template": None,
+        **others,
+    }
+
+
+WAITING = step(
+    "flush",
+    "Flush to the snapshot's change",
+    state="queued",
+    attempt=0,
+    started_at=None,
+    ended_at=None,
+    seconds=None,
+    wait={
+        "server": "perforce",
+        "before": 3,
+        "is_paused": False,
+        "sentence": "3 requests are before it at the Perforce server perforce.",
+    },
+)
+PROVISIONING = operation(
+    "provision",
+    step("clone", "Clone the volume"),
+    WAITING,
+    state="running",
+    ended_at=None,
+    workspace=4711,
+)
+GET = [answer("Waits for a slot", PROVISIONING)]
+LIST = [answer("Of a workspace", PROVISIONING)]
