@@ -97,7 +97,7 @@ def test_an_old_measurement_is_said_to_refuse_nobody(
 def test_a_failed_measurement_says_why(as_admin: Client, snapshot: Snapshot) -> None:
     measured(snapshot, minutes_ago=3, message="ONTAP cannot be reached.")
 
-    assert "did not work: ONTAP cannot be reached." in as_admin.get("/limits/").text
+    assert "failed: ONTAP cannot be reached." in as_admin.get("/limits/").text
 
 
 def test_without_a_site_there_is_nothing_to_see(as_admin: Client) -> None:
