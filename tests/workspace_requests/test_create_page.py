@@ -147,7 +147,7 @@ def test_a_snapshot_that_went_away_is_no_choice(
     Snapshot.objects.update(deleted_at=timezone.now())
     answer = as_alice.post(address, {"snapshot": snapshot.pk})
     assert answer.status_code == 422
-    assert "is gone" in answer.text
+    assert "no longer exists" in answer.text
 
 
 def test_a_snapshot_of_another_template_is_no_choice(
