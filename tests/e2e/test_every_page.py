@@ -51,6 +51,29 @@ TOO_WIDE = """
   .filter(it => it.getBoundingClientRect().right > innerWidth + 1)
   .map(it => `${it.tagName} .${it.getAttribute("class")}`).slice(0, 3)
 """
+# In forced colours, where axe takes as long again for each page: words that are hard to
+# tell from what is behind them.
+TOO_FAINT = """
+() => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+  const luminance = colour => parts(colour).slice(0, 3).map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = it => {
+    const colour = getComputedStyle(it).backgroundColor;
+    return (parts(colour)[3] ?? 1) === 1 || !it.parentElement
+      ? colour : behind(it.parentElement);
+  };
+  return [...document.body.querySelectorAll("*")].filter(it => {
+    const words = [...it.childNodes].filter(one => one.nodeName === "#text" &&
+      one.data.trim());
+    if (!words.length || it.matches(":disabled, option") || !it.checkVisibility())
+      return false;
+    const pair = [getComputedStyle(it).color, behind(it)].map(luminance);
+    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05) < 4.5;
+  }).map(it => it.outerHTML.slice(0, 120));
+}
+"""
 
 
 class Look:
@@ -82,6 +105,7 @@ class Look:
             self.resize(width, "dark")
             self.measure(width)
         self.ask_axe(OF_LOOKS)
+        self.force_colours()
 
     def resize(self, width: int, theme: Literal["light", "dark"]) -> None:
         if width != self.width:
@@ -97,6 +121,12 @@ class Look:
     def measure(self, width: int) -> None:
         if self.page.evaluate("document.documentElement.scrollWidth") > width:
             self.note(f"scrolls sideways: {self.page.evaluate(TOO_WIDE)}")
+
+    def force_colours(self) -> None:
+        self.page.emulate_media(forced_colors="active")
+        for faint in self.page.evaluate(TOO_FAINT):
+            self.note(f"too faint in forced colours: {faint}")
+        self.page.emulate_media(forced_colors="none")
 
     def note(self, what: str) -> None:
         self.found.append(f"{self.page.url} {self.width} {self.theme}: {what}")
