@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from rest_framework.test import APIClient
 
 from provisioner.workspaces.models import Workspace
@@ -13,6 +13,8 @@ from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 expect.set_options(timeout=SETTLED_WITHIN_MS)
+
+MOST_TABS = 80
 
 
 def states_of(*workspaces: Workspace) -> list[str]:
@@ -34,6 +36,55 @@ def test_people_do_their_work(
     extend(page, furnished.extendable)
     look_into_a_chart(page, scripts=scripts)
     make_a_token(sign_in(furnished.alice, scripts=scripts))
+
+
+def test_people_do_their_work_by_keyboard(
+    sign_in: SignIn, furnished: Furnished
+) -> None:
+    page = sign_in(furnished.alice)
+    state = page.locator("h1 + .state")
+    enter(page, page.get_by_role("link", name="Get a workspace"))
+    enter(page, page.get_by_role("button", name=f"of {furnished.template.name}"))
+    expect(state).to_have_text("Being created")
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type(furnished.workspace.name)
+    named = page.get_by_role("dialog").get_by_role("option", selected=True)
+    expect(named).to_contain_text(furnished.workspace.name)
+    page.keyboard.press("Enter")
+    expect(state).to_have_text("Ready")
+    enter(page, page.get_by_role("link", name="Extend by…"))
+    reach(page, page.get_by_label("New lease length"))
+    page.keyboard.type("50 days")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("lease")
+    enter(page, page.get_by_role("link", name="Retire", exact=True))
+    enter(page, page.get_by_role("button", name=f"Retire {furnished.workspace.name}"))
+    expect(state).to_have_text("Being retired")
+
+    enter(page, page.get_by_role("link", name="Trash", exact=True))
+    enter(page, page.get_by_role("button", name="Restore :"))
+    expect(state).to_have_text("Being restored")
+
+    enter(page, page.get_by_role("link", name="My workspaces", exact=True).first)
+    reach(page, page.get_by_label(f"Choose {furnished.old.name}", exact=True))
+    page.keyboard.press("Space")
+    enter(page, page.get_by_role("button", name="Retire…", exact=True))
+    expect(page.get_by_role("heading", name="Retire 1 workspace?")).to_be_visible()
+
+
+def enter(page: Page, target: Locator) -> None:
+    reach(page, target)
+    page.keyboard.press("Enter")
+
+
+def reach(page: Page, target: Locator) -> None:
+    """Press Tab until the focus is there, as often as a page may ask for at most."""
+    for _ in range(MOST_TABS):
+        if target.evaluate("it => it === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    expect(target).to_be_focused()
 
 
 def look_into_a_chart(page: Page, *, scripts: bool) -> None:
