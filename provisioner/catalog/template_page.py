@@ -12,11 +12,12 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.catalog.obstacles import Obstacle
-from provisioner.catalog.overviews import TemplateOverview
+from provisioner.catalog.overviews import SnapshotLine, TemplateOverview
 from provisioner.engine.models import Operation
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, count
 
+SNAPSHOTS_SHOWN = 15
 _FAILED = {
     "test_failed": "The test failed. The snapshot is marked.",
     "cancelled": "The build was stopped. Nothing was published.",
@@ -31,10 +32,26 @@ class TemplatePage:
     overview: TemplateOverview
     user: User
     obstacle: Obstacle | None
+    shows_all_snapshots: bool = False
 
     @property
     def template(self) -> Template:
         return self.overview.template
+
+    @property
+    def snapshots(self) -> list[SnapshotLine]:
+        """The newest, and of the others what new workspaces get; or all, if asked."""
+        return [
+            line
+            for number, line in enumerate(self.overview.snapshots)
+            if self.shows_all_snapshots
+            or number < SNAPSHOTS_SHOWN
+            or line.pins.is_default
+        ]
+
+    @property
+    def has_more_snapshots(self) -> bool:
+        return len(self.snapshots) < len(self.overview.snapshots)
 
     @property
     def actions(self) -> list[Action]:

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
@@ -193,3 +194,23 @@ def test_the_page_refuses_a_post_and_nobody(
 ) -> None:
     assert as_alice.post(address_of(template)).status_code == 405
     assert as_nobody.get(address_of(template))["Location"].startswith("/login/")
+
+
+def test_older_snapshots_are_a_click_away(
+    as_carol: Client, admin: User, snapshot: Snapshot
+) -> None:
+    template = snapshot.template
+    for number in range(1, 17):
+        SnapshotFactory.create(template=template, change=snapshot.change + number)
+    newer = Snapshot.objects.exclude(pk=snapshot.pk)
+    newer.update(
+        withdrawn_at=timezone.now(), withdrawn_by=admin, withdraw_reason="Broken."
+    )
+
+    shown = as_carol.get(address_of(template)).text
+    everything = as_carol.get(f"{address_of(template)}?snapshots=all").text
+
+    assert shown.count('<li class="snapshot"') == 16
+    assert f'id="snapshot-{snapshot.pk}"' in shown, "new workspaces get the oldest"
+    assert '<a href="?snapshots=all#snapshots">All 17 snapshots</a>' in shown
+    assert everything.count('<li class="snapshot"') == 17

@@ -37,7 +37,7 @@ def _snapshot_to_change(request: WebRequest, pk: int) -> Snapshot:
 
 def _back(snapshot: Snapshot) -> HttpResponse:
     page = reverse("template-detail", args=[snapshot.template_id])
-    return redirect(f"{page}#snapshot-{snapshot.pk}")
+    return redirect(f"{page}?snapshots=all#snapshot-{snapshot.pk}")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -56,6 +56,7 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
         overview=overview,
         user=request.user,
         obstacle=obstacle_to(request.user, overview.template),
+        shows_all_snapshots=request.GET.get("snapshots") == "all",
     )
     context["durations"] = durations_of(request.user, overview.template)
     if not request.htmx:
