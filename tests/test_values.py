@@ -328,6 +328,7 @@ OURS = {
     "Finding": "kind subject external_id sentence details action status_message "
     "resolution",
     "LeasePolicy": "purpose",
+    "LimitDay": "code",
     "LockWait": "command table",
     "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",

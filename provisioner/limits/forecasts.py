@@ -1,6 +1,7 @@
 """When limits will be reached at the rate of the last weeks.
 
-Only daily measurements have a rate: space of the aggregate and volumes of the SVM.
+What is measured or counted each day has a rate: the space of an aggregate, the volumes
+of an SVM and what they may grow to; clones, snapshots and files of a template's volume.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from heapq import nsmallest
 from provisioner.lib.limits import Limit, Overcommitted, SpaceLow, VolumeLimitReached
 from provisioner.lib.trends import FEWEST_DAYS, daily_growth, days_until
 from provisioner.limits.queries import SiteLimits
+from provisioner.limits.samples import DAYS_KEPT, OF_TEMPLATES, Key, Samples
 from provisioner.sites.models import CapacityDay
 
-WINDOW = dt.timedelta(days=28)
+WINDOW = dt.timedelta(days=DAYS_KEPT)
 LONGEST_DAYS = 730
 _SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
     SpaceLow.code: lambda day: day.used_bytes,
@@ -65,14 +67,19 @@ class Forecast:
 
 
 def nearest_forecasts(
-    sites: Iterable[SiteLimits], days: Mapping[int, list[CapacityDay]], *, most: int
+    sites: Iterable[SiteLimits],
+    days: Mapping[int, list[CapacityDay]],
+    *,
+    of_templates: Samples,
+    most: int,
 ) -> list[Forecast]:
     """Return what sites run out of first: by the days left, then by the share used.
 
-    `days` are the newest days of each site, by its id.
+    `days` are the newest days of each site, by its id; `of_templates` are the samples
+    of their templates' limits.
     """
     forecasts = (
-        _forecast(limit, days.get(of_site.site.pk, []))
+        _forecast(limit, _samples(limit, of_site.site.pk, days, of_templates))
         for of_site in sites
         for limit in of_site.limits
         if limit.percent
@@ -86,13 +93,28 @@ def _nearness(forecast: Forecast) -> tuple[float, int]:
     return math.inf if is_far else float(days or 0), -(forecast.limit.percent or 0)
 
 
-def _forecast(limit: Limit, days: Iterable[CapacityDay]) -> Forecast:
+def _samples(
+    limit: Limit,
+    site_id: int,
+    days: Mapping[int, list[CapacityDay]],
+    of_templates: Samples,
+) -> Mapping[dt.date, float] | None:
+    """Return what was used of a limit by day; None where nobody writes it down."""
+    if limit.code in OF_TEMPLATES:
+        return of_templates.get(Key(site_id, limit.subject, limit.code), {})
     sampled = _SAMPLED.get(limit.code)
     if sampled is None:
-        return Forecast(limit=limit)
-    found = {
-        day.day: float(value) for day in days if (value := sampled(day)) is not None
+        return None
+    return {
+        day.day: float(value)
+        for day in days.get(site_id, [])
+        if (value := sampled(day)) is not None
     }
+
+
+def _forecast(limit: Limit, found: Mapping[dt.date, float] | None) -> Forecast:
+    if found is None:
+        return Forecast(limit=limit)
     newest = max(found, default=dt.date.min)
     recent = {day: value for day, value in found.items() if newest - day < WINDOW}
     return Forecast(limit=limit, samples=len(recent), growth=daily_growth(recent))

@@ -34,6 +34,7 @@ from provisioner.gateways.ontap.types import (
 )
 from provisioner.lib import clocks
 from provisioner.lib.names import tag_in
+from provisioner.limits.samples import keep_limit_days
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -49,6 +50,13 @@ def sweep_capacity(timestamp: int) -> None:
     for site_id in Site.objects.values_list("pk", flat=True):
         job = measure_site.configure(queueing_lock=f"measure_site.{site_id}")
         defer_once(job, site_id=site_id)
+
+
+@app.periodic(cron="13 * * * *")
+@app.task(name="sweep_limit_days", queue="sweeps", queueing_lock="sweep_limit_days")
+def sweep_limit_days(timestamp: int) -> None:
+    """Write down what templates use of their limits today."""
+    keep_limit_days(today=clocks.database_now().astimezone(dt.UTC).date())
 
 
 @app.task(name="measure_site", queue=STORAGE)

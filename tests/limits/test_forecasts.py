@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
+import pytest
+
+from provisioner.catalog.models import Template
 from provisioner.lib.limits import Limit
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
 from provisioner.limits.queries import SiteLimits
+from provisioner.limits.samples import Key, Samples, keep_limit_days, limit_samples
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
+from provisioner.workspaces.models import Workspace
 
 TODAY = dt.date(2026, 11, 25)
 SPACE = Limit(code="space_low", subject="munich", used=90, allowed=100, is_bytes=True)
@@ -27,12 +33,16 @@ def measured(days: int, *, used: int = 90, growth: int = 1) -> list[CapacityDay]
     ]
 
 
-def forecasts(*limits: Limit, days: list[CapacityDay]) -> list[Forecast]:
+def forecasts(
+    *limits: Limit, days: list[CapacityDay], of_templates: Samples | None = None
+) -> list[Forecast]:
     site = Site(pk=1, name="munich")
     of_site = SiteLimits(
         site=site, capacity=SiteCapacity(), is_stale=False, limits=list(limits)
     )
-    return nearest_forecasts([of_site], {1: days}, most=9)
+    return nearest_forecasts(
+        [of_site], {1: days}, of_templates=of_templates or {}, most=9
+    )
 
 
 def test_what_is_full_first_comes_first_whatever_its_share_is() -> None:
@@ -41,10 +51,51 @@ def test_what_is_full_first_comes_first_whatever_its_share_is() -> None:
     assert [one.limit for one in found] == [SPACE, SNAPSHOTS, VOLUMES]
     assert [one.sentence for one in found] == [
         "Full in 10 days at this rate",
-        "",
+        "No forecast: 0 of 7 days measured",
         "Not growing",
     ]
     assert found[0].is_soon
+
+
+def test_limits_of_templates_have_a_rate_of_their_own() -> None:
+    grows = {TODAY - dt.timedelta(days=ago): 1000.0 - ago for ago in range(7)}
+    of_templates = {
+        Key(1, "main", "snapshot_limit"): grows,
+        Key(2, "main", "snapshot_limit"): {},  # the same name at another site
+    }
+    [found] = forecasts(SNAPSHOTS, days=[], of_templates=of_templates)
+    assert found.sentence == "Full in 23 days at this rate"
+    del grows[TODAY]
+    [found] = forecasts(SNAPSHOTS, days=[], of_templates=of_templates)
+    assert found.sentence == "No forecast: 6 of 7 days measured"
+
+
+def test_quotas_are_not_written_down_and_have_none() -> None:
+    quota = Limit(code="quota_workspaces", subject="alice", used=9, allowed=10)
+    [found] = forecasts(quota, days=[])
+    assert (found.days, found.sentence) == (None, "")
+
+
+@pytest.mark.django_db
+def test_each_day_has_one_row_for_each_limit_of_a_template(
+    ready: Workspace, django_assert_max_num_queries: Any
+) -> None:
+    template = ready.template
+    Template.objects.filter(pk=template.pk).update(
+        state="ready", volume_uuid="u", used_inodes=70, actual_size_bytes=2**30
+    )
+    keep_limit_days(today=TODAY - dt.timedelta(days=28))
+    keep_limit_days(today=TODAY - dt.timedelta(days=1))
+    keep_limit_days(today=TODAY)
+    Template.objects.filter(pk=template.pk).update(used_inodes=90)
+    with django_assert_max_num_queries(9):
+        keep_limit_days(today=TODAY)  # later on the same day
+
+    samples = limit_samples()
+    key = Key(template.site_id, template.name, "inode_limit")
+    assert samples[key] == {TODAY - dt.timedelta(days=1): 70.0, TODAY: 90.0}
+    for code in ("clone_limit", "snapshot_limit"):
+        assert list(samples[key._replace(code=code)].values()) == [1.0, 1.0]
 
 
 def test_six_days_give_no_forecast() -> None:

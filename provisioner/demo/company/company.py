@@ -123,6 +123,14 @@ class Company:
             volumes=len(there) + len(templates) + 1,
         )
 
+        for built in templates:
+            places.count_days(
+                self.studio,
+                built.template,
+                clones=sum(each.template == built.template for each in there),
+                snapshots=sum(each.deleted_at is None for each in built.snapshots),
+            )
+
     def _have_joined(self) -> None:
         """Have the people of the demo in their team, whose rows were there before."""
         fields = ["team", "max_workspaces", "email"]

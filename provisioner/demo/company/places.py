@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from provisioner.accounts.models import User
+from provisioner.catalog.models import Template
 from provisioner.demo import seed
 from provisioner.demo.company.studio import Studio
 from provisioner.drift.models import DriftCheck, FarSide
 from provisioner.engine.models import SlotBudget
+from provisioner.lib.limits import (
+    CloneLimitReached,
+    InodesLow,
+    SnapshotLimitReached,
+)
+from provisioner.limits.models import LimitDay
+from provisioner.limits.samples import DAYS_KEPT
 from provisioner.sites.models import (
     CapacityDay,
     ConnectionTest,
@@ -141,6 +149,22 @@ def _ask(studio: Studio, site: Site, *, admin: User) -> None:
                 objects_seen=studio.chance.randrange(300, 900),
             )
         )
+
+
+def count_days(
+    studio: Studio, template: Template, *, clones: int, snapshots: int
+) -> None:
+    """Have what a template used of its limits on each day that forecasts look at."""
+    now_used = {
+        CloneLimitReached.code: (clones, 0.006),
+        SnapshotLimitReached.code: (snapshots, 0.0),
+        InodesLow.code: (template.used_inodes or 0, 0.002),
+    }
+    for code, (used, growth) in now_used.items():
+        for ago in range(DAYS_KEPT):
+            day = studio.calendar.ago(days=ago).astimezone(dt.UTC).date()
+            then = int(used * (1 - growth * ago))
+            studio.rows.add(LimitDay(template=template, code=code, day=day, used=then))
 
 
 def measure(

@@ -1,0 +1,73 @@
+"""Writing down each day what templates use of their limits: forecasts need it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from provisioner.lib.limits import (
+    CloneLimitReached,
+    InodesLow,
+    SnapshotLimitReached,
+)
+from provisioner.limits.models import LimitDay
+from provisioner.limits.queries import SiteLimits, limits_of_sites
+from provisioner.limits.tallies import Tallies
+
+OF_TEMPLATES = {CloneLimitReached.code, SnapshotLimitReached.code, InodesLow.code}
+DAYS_KEPT = 28
+
+
+class Key(NamedTuple):
+    """Whose limit it is: names of templates are unique within a site."""
+
+    site_id: int
+    template: str
+    code: str
+
+
+Samples = Mapping[Key, Mapping[dt.date, float]]
+
+
+def keep_limit_days(*, today: dt.date) -> None:
+    """Write down how a day is so far, in UTC, and forget what is too long ago.
+
+    Safe to repeat. Few queries, however many templates.
+    """
+    tallies = Tallies()
+    sites = limits_of_sites(tallies)
+    ids = {(each.site_id, each.name): each.pk for each in tallies.templates}
+    LimitDay.objects.bulk_create(
+        [
+            LimitDay(
+                template_id=ids[key.site_id, key.template],
+                code=key.code,
+                day=today,
+                used=used,
+            )
+            for key, used in _of_templates(sites)
+        ],
+        update_conflicts=True,
+        unique_fields=("template", "code", "day"),
+        update_fields=("used",),
+    )
+    too_old = today - dt.timedelta(days=DAYS_KEPT)
+    LimitDay.objects.filter(day__lte=too_old).delete()
+
+
+def _of_templates(sites: list[SiteLimits]) -> Iterator[tuple[Key, int]]:
+    for of_site in sites:
+        for limit in of_site.limits:
+            if limit.code in OF_TEMPLATES and limit.used is not None:
+                yield Key(of_site.site.pk, limit.subject, limit.code), limit.used
+
+
+def limit_samples() -> Samples:
+    """Return what was used of each limit of a template on each day. One query."""
+    samples: defaultdict[Key, dict[dt.date, float]] = defaultdict(dict)
+    fields = ("template__site", "template__name", "code", "day", "used")
+    for *key, day, used in LimitDay.objects.values_list(*fields):
+        samples[Key(*key)][day] = float(used)
+    return samples
