@@ -265,7 +265,10 @@ class TemplatePage:
     def _not_refreshed(self) -> Iterator[Notice]:
         if self.template.is_archived:
             return
+        said = self.obstacle.sentence if self.obstacle else ""
         for pause in self.overview.pauses:
+            if said.startswith(pause):
+                continue  # it stands above, with what follows for workspaces
             yield Notice(level=Level.WARNING, texts=(pause,))
         if self.overview.watch_error:
             yield Notice(
