@@ -229,7 +229,7 @@ def test_a_clone_that_ontap_refuses_is_refused_in_the_same_words(
 
     workspace.refresh_from_db()
     assert (workspace.state, workspace.status_code) == (Workspace.State.FAILED, code)
-    assert "Retire workspaces that nobody needs" in workspace.status_message
+    assert "Retire and purge workspaces that nobody" in workspace.status_message
 
     control.set_settings(**before)
     workspace_retry(by=owner, workspace=workspace)

@@ -96,8 +96,8 @@ def limits_in_our_words() -> Iterator[None]:
         kind = re.search(r"\b(clone|snapshot)s\b", str(error))
         code = f"{kind[1]}_limit" if kind else "volume_limit"
         raise StepRefused(
-            f"{error} Retire workspaces that nobody needs and empty the trash, or ask "
-            "an administrator; then try again.",
+            f"{error} Retire and purge workspaces that nobody needs, or ask an "
+            "administrator. Then retry.",
             code=code,
         ) from error
     except OutOfSpace as error:
