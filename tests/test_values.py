@@ -344,7 +344,8 @@ OURS = {
     "SiteCapacity": "ontap_version details status_message",
     "Snapshot": "name ontap_uuid client_spec have_digest quality parts lint",
     "Subject": "kind",
-    "Step": "name state perforce_use progress remote result error_code error_message",
+    "Step": "name state perforce_use progress ontap_job_uuid result error_code "
+    "error_message",
     "SubmittedChange": "user title",
     "Template": "line_end wanted_quality state status_code status_message volume_uuid",
     "TemplateCheck": "remarks error",

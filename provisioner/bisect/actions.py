@@ -22,11 +22,13 @@ from provisioner.bisect.models import (
 )
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.refusals import BisectionOver, NotBeingTried, TooManyCommands
+from provisioner.bisect.steps import Ran
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import snapshots_for_trials
 from provisioner.catalog.refusals import NoSnapshot, require_not_archived
-from provisioner.engine.models import Operation, Step
+from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer
+from provisioner.engine.results import find_result
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
@@ -188,16 +190,16 @@ def _has_settled(bisection: Bisection, trial: Trial) -> bool:
     if operation is None or operation.state == Operation.State.RUNNING:
         _say(bisection)
         return False
-    ran = operation.steps.filter(name="run", state=Step.State.DONE).first()
-    if ran is not None and ran.result["verdict"]:
-        _decide(trial, ran.result["verdict"], reason=ran.result["reason"])
+    ran = find_result(operation, Ran)
+    if ran is not None and ran.verdict:
+        _decide(trial, ran.verdict, reason=ran.reason)
         return True
     if operation.status_code == INTERRUPTED:
         tried = bisection.trials.filter(change=trial.change).count()
         if tried < CLONES_OF_ONE_CHANGE:
             _decide(trial, Verdict.AGAIN, reason=operation.status_message)
             return True
-    why = ran.result["reason"] if ran else operation.status_message
+    why = ran.reason if ran else operation.status_message
     if trial.workspace.state in GONE:
         why = f"{why} Its clone is gone.".strip()
     _say(

@@ -103,7 +103,8 @@ class Bisection(models.Model):
 class Trial(models.Model):
     """One change tried in a clone of its own. Without a `verdict` it is under way.
 
-    `decided_by` is None where the command decided; `reason` says how.
+    `decided_by` is None where the command decided; `reason` says how. A clone in which
+    the command was started is not tried again.
     """
 
     bisection = models.ForeignKey(
@@ -113,6 +114,7 @@ class Trial(models.Model):
         Workspace, on_delete=models.PROTECT, related_name="trial"
     )
     change = models.BigIntegerField()
+    command_started_at = models.DateTimeField(null=True, blank=True)
     verdict = models.CharField(max_length=5, choices=Verdict, blank=True)
     decided_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

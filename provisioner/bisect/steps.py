@@ -10,20 +10,21 @@ import contextlib
 import dataclasses
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from provisioner.bisect.models import INTERRUPTED, Trial, Verdict
 from provisioner.bisect.search import verdict_of
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
-from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
+from provisioner.engine.results import StepResult
 from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.room import says_no_space
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib import clocks
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.purposes import known_client_types
@@ -40,29 +41,29 @@ def trial_of(run: WorkspaceRun) -> Trial:
     )
 
 
-def ensure_access(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_access(run: WorkspaceRun) -> None:
     """See that the owner may read the snapshot, and the change that is tried.
 
     Raises: StepRefused.
     """
     tried = Trial.objects.filter(workspace=run.workspace)
     changes = tried.values_list("change", flat=True)
-    return access.ensure_access(run, changes=set(changes))
+    access.ensure_access(run, changes=set(changes))
 
 
-def ensure_at_change(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_at_change(run: WorkspaceRun) -> None:
     """Have the files of the change that is tried in the clone."""
     trial, workspace = trial_of(run), run.workspace
     pin = workspace.snapshot
     run.visible_root(workspace.junction_path)
     if pin.change == trial.change:
-        return {"from": pin.change, "written": 0, "removed": 0}
+        return
     stand_ins = workspace.stand_ins
     stand_ins.remove_all(run.perforce, Purpose.TRIAL)
     client = _client_of(run, name=stand_ins.new_name(Purpose.TRIAL))
     run.perforce.clients.save(client)
     with room_of(run).told_if_lacking():
-        report = client_files.populate_as(
+        client_files.populate_as(
             run.perforce_account,
             client=client.name,
             since=pin.change,
@@ -77,7 +78,6 @@ def ensure_at_change(run: WorkspaceRun) -> dict[str, Any]:
             ),
         )
     stand_ins.remove_all(run.perforce, Purpose.TRIAL)
-    return {"from": pin.change, **dataclasses.asdict(report)}
 
 
 def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
@@ -111,20 +111,31 @@ def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
     )
 
 
-def ensure_run(run: WorkspaceRun) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Ran(StepResult):
+    """What the command says of the change: "" where it has no verdict."""
+
+    step = "run"
+    verdict: str
+    reason: str
+
+
+def ensure_run(run: WorkspaceRun) -> Ran:
     """Have the command run once in the clone, as its owner; its log is kept.
 
     What a command that was interrupted did to the files is not known, so it is not run
     again in the same clone.
     """
     trial = trial_of(run)
-    if "began" in run.step.remote:
+    if trial.command_started_at is not None:
         raise StepRefused(
             "Its worker ended while the command ran, so the clone is not used again.",
             code=INTERRUPTED,
         )
     root = run.visible_root(run.workspace.junction_path)
-    engine_states.remember_remote(run.step, {"began": True})
+    with run.writing():
+        trial.command_started_at = clocks.database_now()
+        trial.save(update_fields=["command_started_at"])
     result = _run_command(run, trial, root=root)
     if result.timed_out:
         limit = run.template.build_timeout_seconds
@@ -139,12 +150,7 @@ def ensure_run(run: WorkspaceRun) -> dict[str, Any]:
             reason = f"It was ended by signal {-result.exit_code}."
         if verdict == Verdict.BAD and (lacking := _lack_told_by(run)):
             verdict, reason = "", f"{reason} {lacking}"
-    return {
-        "verdict": str(verdict),
-        "reason": reason,
-        "exit_code": result.exit_code,
-        "seconds": result.seconds,
-    }
+    return Ran(verdict=verdict, reason=reason)
 
 
 def _lack_told_by(run: WorkspaceRun) -> str:

@@ -25,7 +25,9 @@ from provisioner.catalog.models import (
     TemplateOperation,
     TemplateWatch,
 )
+from provisioner.catalog.pins import Pin
 from provisioner.engine.models import Operation, SlotBudget
+from provisioner.engine.results import find_result
 
 _Touch = SubmittedChange.templates.through
 
@@ -255,8 +257,8 @@ def change_of(build: Operation) -> int:
     """Return the change that a build is for, 0 where it ended before it knew."""
     if asked := build.parameters.get("change"):
         return int(asked)
-    settled = build.steps.filter(name="client").first()
-    return int(settled.result.get("change", 0)) if settled and settled.result else 0
+    pin = find_result(build, Pin)
+    return pin.change if pin else 0
 
 
 def _used_at(template: Template) -> dt.datetime | None:

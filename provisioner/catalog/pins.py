@@ -1,17 +1,39 @@
-"""Pins as the Perforce gateway takes them."""
+"""What a build is of, and pins as the Perforce gateway takes them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from provisioner.catalog.models import Snapshot
-from provisioner.gateways.perforce.types import HaveList, Part
+from provisioner.engine.results import StepResult
+from provisioner.gateways.perforce.types import HaveList, Part, TreeSize
 
 
-def parts_of(pinned: Snapshot | dict[str, Any]) -> list[Part]:
-    """Return what lies at other changes, of a snapshot or of a build's `client`."""
-    parts = pinned.parts if isinstance(pinned, Snapshot) else pinned.get("parts", [])
-    return [Part(path=part["path"], change=part["change"]) for part in parts]
+@dataclass(frozen=True, kw_only=True)
+class Pin(StepResult):
+    """What a build is of: a change, with parts at others, as a client maps it.
+
+    `tree` is what the view holds, None where an earlier build had all of it. Given by
+    `ensure_client` in steps/volume.py.
+    """
+
+    step = "client"
+    change: int
+    parts: list[Part]
+    client_spec: str
+    tree: TreeSize | None
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Pin:
+        parts = [Part(**part) for part in found["parts"]]
+        tree = found["tree"] and TreeSize(**found["tree"])
+        return cls(**{**found, "parts": parts, "tree": tree})
+
+
+def parts_of(snapshot: Snapshot) -> list[Part]:
+    """Return what lies at other changes than the rest of a snapshot."""
+    return [Part(**part) for part in snapshot.parts]
 
 
 def pinned_have(snapshot: Snapshot) -> HaveList:

@@ -106,7 +106,7 @@ TEMPLATE_BUILD = (
     StepSpec(
         "outcome",
         "Say what the test found",
-        commands.ensure_outcome,
+        publishing.ensure_outcome,
         STORAGE,
         ("prune",),
         applies=_has_test,

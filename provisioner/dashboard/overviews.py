@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import shlex
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils import timezone
 
@@ -13,13 +12,13 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.dashboard.offers import Offers, offers_to
 from provisioner.dashboard.setup import Setup, setup_for
-from provisioner.engine.models import Operation, Step
+from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview
+from provisioner.engine.results import find_result
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.abandonment import work_seen
 from provisioner.lib.limits import Limit
 from provisioner.limits.admission import quota_limits
-from provisioner.transfer.models import TransferOperation
 from provisioner.transfer.queries import TransferOverview, transfer_of
 from provisioner.workspaces.models import Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
@@ -29,6 +28,7 @@ from provisioner.workspaces.queries import (
     workspaces_of,
 )
 from provisioner.workspaces.sharing import shared_with
+from provisioner.workspaces.steps.provision import Flushed
 from provisioner.workspaces.unsubmitted import (
     UnsubmittedWork,
     unsubmitted_work_of,
@@ -80,7 +80,7 @@ class WorkspaceOverview:
     may_keep: bool
     may_change: bool
     unsubmitted: UnsubmittedWork
-    have: dict[str, Any] | None
+    have: Flushed | None
     events: list[Event]
     command: str
     rescue: Rescue | None = None
@@ -168,18 +168,10 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
     )
 
 
-def _have_of(operations: list[Operation]) -> dict[str, Any] | None:
+def _have_of(operations: list[Operation]) -> Flushed | None:
     """Return what the newest flush found the have list to be, None before it."""
-    for operation in operations:
-        for step in operation.steps.all():
-            makes = operation.kind in (
-                WorkspaceOperation.PROVISION,
-                TransferOperation.TRANSFER,
-                WorkspaceOperation.RESTORE,
-            )
-            if makes and step.name == "flush" and step.state == Step.State.DONE:
-                return dict(step.result) or None
-    return None
+    flushes = (find_result(operation, Flushed) for operation in operations)
+    return next(filter(None, flushes), None)
 
 
 def start_command(workspace: Workspace) -> str:

@@ -60,10 +60,10 @@ def _have_list(overview: WorkspaceOverview) -> Iterator[Proof]:
         text = "Not compared yet: the client is not flushed."
         yield Proof(icon="waiting", title="Have list", text=text)
         return
-    digest = have["have_digest"]
+    digest = have.have_digest
     text = format_html(
         'Equals that of the snapshot: {}, digest <code title="{}">{}</code>.',
-        *(count(have["have_count"], "file", "files"), digest, digest[:12]),
+        *(count(have.have_count, "file", "files"), digest, digest[:12]),
     )
     yield Proof(icon="done", title="Have list", text=text)
 

@@ -42,8 +42,7 @@ class StepLine:
     @property
     def has_failed(self) -> bool:
         """Whether it failed; a test that did its work may have failed its snapshot."""
-        has_rejected = bool(self.step.result.get("has_rejected"))
-        return self.step.state == Step.State.FAILED or has_rejected
+        return self.step.state == Step.State.FAILED or self.step.has_rejected
 
     @property
     def has_log(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import structlog
@@ -18,6 +19,7 @@ from django.db.models import QuerySet, TextChoices
 
 from provisioner.audit_log.actions import record_event as record_event
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.results import StepResult
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged, StepCutShort
 
@@ -154,9 +156,16 @@ def start_step(step: Step, *, job_id: int | None = None) -> None:
     )
 
 
-def finish_step(step: Step, *, result: dict[str, Any]) -> None:
+def finish_step(step: Step, *, result: StepResult | None) -> None:
     """End the step well, with what later steps use."""
-    _move_step(step, S.DONE, ended_at=clocks.database_now(), result=result)
+    assert result is None or result.step == step.name
+    _move_step(
+        step,
+        S.DONE,
+        ended_at=clocks.database_now(),
+        result=None if result is None else asdict(result),
+        has_rejected=result is not None and result.has_rejected,
+    )
 
 
 def skip_step(step: Step) -> None:
@@ -214,16 +223,15 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
     step.progress = progress
 
 
-def remember_remote(step: Step, ids: dict[str, Any]) -> None:
-    """Keep ids of the far side on the step, before anything waits for them.
+def remember_ontap_job(step: Step, ontap_job_uuid: str) -> None:
+    """Keep an ONTAP job's id on the step, before anything waits for the job.
 
     Raises: StepCutShort where another attempt has begun.
     """
-    remote = {**step.remote, **ids}
     mine = Step.objects.filter(pk=step.pk, attempt=step.attempt)
-    if not mine.update(remote=remote):
+    if not mine.update(ontap_job_uuid=ontap_job_uuid):
         raise StepCutShort
-    step.remote = remote
+    step.ontap_job_uuid = ontap_job_uuid
 
 
 def note_exit_code(step: Step, exit_code: int) -> None:

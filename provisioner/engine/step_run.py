@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from provisioner.engine import states
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.results import AnyResult, find_result
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AuthFailed, PermanentGatewayError
 from provisioner.gateways.hosts import mounts
@@ -185,18 +186,17 @@ class StepRun:
 
     def remember_ontap_job(self, ontap_job_uuid: str) -> None:
         """Keep the ONTAP job's id before waiting for the job."""
-        states.remember_remote(self.step, {"ontap_job_uuid": ontap_job_uuid})
+        states.remember_ontap_job(self.step, ontap_job_uuid)
 
-    def result_of(self, name: str) -> dict[str, Any]:
-        """Return what an earlier step of this operation left for later ones."""
-        return dict(
-            self.operation.steps.values_list("result", flat=True).get(name=name)
-        )
+    def result_of(self, of: type[AnyResult]) -> AnyResult:
+        """Return what an earlier step of this operation handed on."""
+        result = self.find_result(of)
+        assert result is not None
+        return result
 
-    def find_result(self, name: str) -> dict[str, Any]:
-        """Return what an earlier step left, nothing where the operation has it not."""
-        results = self.operation.steps.values_list("result", flat=True)
-        return dict(results.filter(name=name).first() or {})
+    def find_result(self, of: type[AnyResult]) -> AnyResult | None:
+        """Return what an earlier step handed on, None where the operation lacks it."""
+        return find_result(self.operation, of)
 
     def keep_failures(
         self, failures: tuple[EntryFailed, ...], *, all_of_them: Path | None

@@ -33,6 +33,7 @@ from provisioner.engine.fencing import AttemptLeave, leave_seconds
 from provisioner.engine.job_manager import finish_of_its_worker, retry_of_its_worker
 from provisioner.engine.models import HasOperations, Operation, Step
 from provisioner.engine.queueing import defer
+from provisioner.engine.results import StepResult
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workflow import Failure
 from provisioner.gateways import fence
@@ -232,7 +233,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
 
 
 def _settle_when_heard(
-    context: JobContext, step: Step, result: dict[str, object]
+    context: JobContext, step: Step, result: StepResult | None
 ) -> Step | None:
     """Keep what a step did, however long the database is away: a build takes hours.
 
@@ -270,7 +271,7 @@ def _read_subject_anew(operation: Operation) -> None:
 
 
 def _settle_success(
-    context: JobContext, step: Step, result: dict[str, object]
+    context: JobContext, step: Step, result: StepResult | None
 ) -> Step | None:
     with transaction.atomic():
         operation = _lock(step.operation)

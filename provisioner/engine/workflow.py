@@ -15,6 +15,7 @@ from django.db.models import TextChoices
 from provisioner.engine import kinds
 from provisioner.engine.models import Operation, PerforceUse, Step
 from provisioner.engine.queues import BISECTIONS, COMMANDS, HOST
+from provisioner.engine.results import StepResult
 from provisioner.engine.states import settled_names
 from provisioner.engine.step_run import StepRun
 from provisioner.engine.subjects import Site
@@ -37,7 +38,7 @@ class StepSpec:
 
     name: str
     title: str
-    ensure: Callable[[Any], dict[str, Any]]
+    ensure: Callable[[Any], StepResult | None]
     queue: str
     after: tuple[str, ...] = ()
     applies: Callable[[Operation], bool] = lambda operation: True
@@ -133,6 +134,6 @@ def _predecessors(operation: Operation, name: str, present: set[str]) -> set[str
     return wanted
 
 
-def perform(step: Step) -> dict[str, Any]:
+def perform(step: Step) -> StepResult | None:
     """Run one attempt at a step; safe to repeat."""
     return spec_of(step).ensure(workflow_of(step.operation).run(step))

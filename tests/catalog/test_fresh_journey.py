@@ -22,6 +22,7 @@ from provisioner.catalog.sweeps.refresh import refresh_all
 from provisioner.catalog.sweeps.watch import poll
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
 from provisioner.notify.models import Subscription
 from provisioner.notify.sweeps.mails import sweep_notifications
@@ -85,7 +86,7 @@ def handed_out(
         assert default is not None
         seen.append(default.change)
 
-    def perform(step: Step) -> dict[str, Any]:
+    def perform(step: Step) -> StepResult | None:
         look()
         result = really_perform(step)
         look()

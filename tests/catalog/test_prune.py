@@ -84,9 +84,8 @@ def test_what_ontap_keeps_for_others_is_deleted_by_a_later_sweep(
         )
     )
 
-    prune = build_again(keeps_one).steps.get(name="prune").result
+    build_again(keeps_one)
 
-    assert (prune["deleted"], list(prune["refused"])) == ([], [first.name])
     assert deleted_at_of(swept(first)) is None
     # Withdrawn by an attempt that was cut short: ONTAP itself says no, and why.
     Snapshot.objects.filter(pk=first.pk).update(deleted_at=timezone.now())

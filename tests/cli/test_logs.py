@@ -73,7 +73,7 @@ def test_who_follows_reads_every_step_to_the_end_and_learns_how_it_ended(
     assert following.stdout is not None
     assert following.stdout.readline() == "cloned\n"
 
-    engine_states.finish_step(step, result={})
+    engine_states.finish_step(step, result=None)
     later = begin(operation, "owner", printing="all of \n")
     assert following.stdout.readline() == "all of \n"
     with later.log_path.open("a") as log:

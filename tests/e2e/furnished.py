@@ -542,7 +542,7 @@ def begun(operation: Operation, name: str) -> Step:
 
 def done(operation: Operation, name: str, *, seconds: float) -> None:
     step = begun(operation, name)
-    engine_states.finish_step(step, result={})
+    engine_states.finish_step(step, result=None)
     assert step.started_at is not None
     Step.objects.filter(pk=step.pk).update(
         started_at=step.started_at - dt.timedelta(seconds=seconds)

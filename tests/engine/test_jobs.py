@@ -23,6 +23,7 @@ from provisioner.catalog.sweeps.watch import watch_server
 from provisioner.engine import states as engine_states
 from provisioner.engine import tasks, workflow
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
@@ -210,7 +211,7 @@ def test_a_step_whose_database_went_away_is_tried_again(
     perform = workflow.perform
     cut: list[str] = []
 
-    def perform_on_a_cut_connection(step: Step) -> dict[str, Any]:
+    def perform_on_a_cut_connection(step: Step) -> StepResult | None:
         if step.name not in cut:
             cut.append(step.name)
             execute("SELECT pg_terminate_backend(pg_backend_pid())")
@@ -451,7 +452,7 @@ def test_a_step_of_another_queue_is_handed_to_those_who_serve_it(
     workspace = workspace_create(by=owner, template=published_template)
     access, clone = workspace.operations.get().steps.order_by("position")[:2]
     engine_states.start_step(access)
-    engine_states.finish_step(access, result={})
+    engine_states.finish_step(access, result=None)
     engine_states.start_step(clone, job_id=access.job_id)
 
     run_jobs_once(queues=["perforce"])
@@ -487,7 +488,7 @@ def test_a_machine_goes_on_in_another_queue_unless_a_person_waits(
         app=app, job=job, start_timestamp=0.0, abort_reason=lambda: None
     )
 
-    following = tasks._settle_success(context, access, {})
+    following = tasks._settle_success(context, access, None)
 
     clone = operation.steps.get(name="clone")
     assert (following is not None, clone.job_id == access.job_id) == (

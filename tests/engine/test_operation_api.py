@@ -56,7 +56,7 @@ def test_a_step_that_ended_says_how_long_it_took(
     step = provision.steps.get(name="clone")
     engine_states.queue_step(step, job_id=None)
     engine_states.start_step(step)
-    engine_states.finish_step(step, result={})
+    engine_states.finish_step(step, result=None)
 
     body = api_as_alice.get(f"{OPERATIONS}/{provision.pk}").json()
 

@@ -9,6 +9,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
+from provisioner.catalog.steps.commands import Built
 from provisioner.engine import states as engine_states
 from provisioner.engine.logs.reading import FOLLOWED_BYTES, PIECE_BYTES
 from provisioner.engine.models import Operation, Step
@@ -68,7 +69,7 @@ def address_of(operation: Operation, step: str = "build") -> str:
 
 
 def finish(build: Operation) -> None:
-    engine_states.finish_step(build.steps.get(name="build"), result={"seconds": 1.0})
+    engine_states.finish_step(build.steps.get(name="build"), result=Built(1.0))
 
 
 def test_everybody_reads_what_was_printed(
@@ -331,9 +332,7 @@ def test_the_log_of_an_operation_is_that_of_the_step_in_question(
     assert sent_to() == address_of(build, "verify")
     engine_states.fail_step(verify, code="x", message="x")
     assert sent_to() == address_of(build, "verify")
-    build.steps.filter(name="build").update(
-        result={"quality": "failed", "has_rejected": True}
-    )
+    build.steps.filter(name="build").update(has_rejected=True)
     assert sent_to() == address_of(build)
     log.unlink()
     verify.log_path.unlink()

@@ -82,7 +82,7 @@ def turns(steps: Iterable[Step]) -> list[bool]:
 def settle(step: Step) -> None:
     """End a step as its job would."""
     engine_states.start_step(step)
-    tasks._settle_success(in_job(job_of(step)), step, {})
+    tasks._settle_success(in_job(job_of(step)), step, None)
 
 
 def job_of(step: Step, *, tried: int = 0) -> Job:
@@ -295,7 +295,7 @@ def test_a_retry_waits_where_its_slot_is_taken_and_keeps_its_count(
 
     assert slots.is_waiting(first)
     assert first.attempt == 1
-    tasks._settle_success(in_job(job_of(second)), second, {})
+    tasks._settle_success(in_job(job_of(second)), second, None)
     assert has_slot(first)
     assert ProcrastinateJob.objects.get(pk=first.job_id).args["tried"] == 1
 
@@ -524,7 +524,7 @@ def test_what_has_begun_goes_on_through_a_pause_and_its_next_step_waits(
     engine_states.start_step(access)
     pause(template, by=admin)
 
-    assert tasks._settle_success(in_job(job_of(access)), access, {}) is None
+    assert tasks._settle_success(in_job(job_of(access)), access, None) is None
 
     client = operation.steps.get(name="client")
     assert slots.is_waiting(client)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from provisioner.bisect.actions import bisection_go_on
 from provisioner.bisect.models import Bisection, BisectionOperation
+from provisioner.bisect.steps import Ran
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.workspaces.models import Workspace
@@ -30,7 +31,7 @@ def end_trial(
     if not code and step is not None:
         engine_states.queue_step(step, job_id=None)
         engine_states.start_step(step)
-        engine_states.finish_step(step, result={"verdict": verdict, "reason": message})
+        engine_states.finish_step(step, result=Ran(verdict=verdict, reason=message))
     to = Operation.State.FAILED if code else Operation.State.SUCCEEDED
     engine_states.end_operation(operation, to, code=code, message=message)
     engine_states.skip_waiting_steps(operation)

@@ -20,6 +20,7 @@ from procrastinate.tasks import Task
 from provisioner.catalog.models import Template
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.results import StepResult
 from provisioner.workspaces.models import Workspace
 
 Subject = TypeVar("Subject", Workspace, Template)
@@ -64,7 +65,7 @@ def _no_clock(worker_app: App) -> Iterator[None]:
         worker_app.periodic_registry = registry
 
 
-def perform_again(step: Step) -> dict[str, Any]:
+def perform_again(step: Step) -> StepResult | None:
     """Run another attempt at a step that is done, as after an answer that was lost."""
     with under_way_again(step):
         return workflow.perform(step)

@@ -12,6 +12,7 @@ from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
+from provisioner.workspaces.steps.provision import Flushed
 from tests.support.factories import purge
 from tests.support.requests import workspace_create
 
@@ -77,7 +78,7 @@ def ready(workspace: Workspace) -> Workspace:
     engine_states.queue_step(flush, job_id=None)
     engine_states.start_step(flush)
     engine_states.finish_step(
-        flush, result={"have_count": pin.have_count, "have_digest": pin.have_digest}
+        flush, result=Flushed(have_count=pin.have_count, have_digest=pin.have_digest)
     )
     end(running_of(workspace), Operation.State.SUCCEEDED)
     set_workspace_state(workspace, Workspace.State.READY)

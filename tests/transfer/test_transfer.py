@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from provisioner.catalog.models import Snapshot
 from provisioner.demo.checks import left_behind
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.results import StepResult
 from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.models import TransferOperation
@@ -208,7 +208,7 @@ def kill_after(name: str, made: Workspace) -> None:
     """Have work brought until this step's is done, and nothing of that come back."""
     perform = workflow.perform
 
-    def killed(step: Step) -> dict[str, Any]:
+    def killed(step: Step) -> StepResult | None:
         result = perform(step)
         if step.name == name and step.operation.kind == TransferOperation.TRANSFER:
             raise StepRefused("Killed.", code="killed")

@@ -116,10 +116,11 @@ def test_ontap_is_asked_whose_files_are_where_no_host_sees_them(
     run.site.mount_root = run.workspace.site.mount_root = "/nonexistent/clones"
 
     with under_way_again(step):
-        known = ensure_owner(run)
+        ensure_owner(run)
 
-    assert known["by"] == "ontap"
-    assert "entries that ONTAP was asked for agree" in known["sentence"]
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.ownership["by"] == "ontap"
+    assert "that ONTAP was asked for agree" in lab_workspace.ownership["sentence"]
     run.workspace.uid += 1
     with pytest.raises(Unreachable):
         ensure_owner(run)

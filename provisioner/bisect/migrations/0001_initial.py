@@ -45,6 +45,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('change', models.BigIntegerField()),
+                ('command_started_at', models.DateTimeField(blank=True, null=True)),
                 ('verdict', models.CharField(blank=True, choices=[('good', 'Good'), ('bad', 'Bad'), ('skip', 'Cannot be told'), ('again', 'Try it again')], max_length=5)),
                 ('reason', models.TextField(blank=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),

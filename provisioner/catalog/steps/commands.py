@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from dataclasses import dataclass
 
 from provisioner.catalog.models import Quality
+from provisioner.catalog.pins import Pin
 from provisioner.catalog.steps.room import room_of_template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine.logs.excerpt import excerpt_of
+from provisioner.engine.results import StepResult
 from provisioner.gateways.hosts import build
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.lib.refusals import StepRefused
 
 
-def ensure_built(run: TemplateRun) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Built(StepResult):
+    """How long the build took."""
+
+    step = "build"
+    seconds: float
+
+
+def ensure_built(run: TemplateRun) -> Built:
     """Have the build command succeed, as the template's uid; its log is kept."""
     template = run.template
     if not template.build_command.strip():
-        return {"seconds": 0.0}
+        return Built(0.0)
     result = _run_command(
         run,
         command=template.build_command,
@@ -44,10 +54,28 @@ def ensure_built(run: TemplateRun) -> dict[str, Any]:
         )
         room_of_template(run).require_after_command(run.step.log_path, after=how)
         raise StepRefused(how, code="build_failed")
-    return {"seconds": result.seconds}
+    return Built(result.seconds)
 
 
-def ensure_tested(run: TemplateRun) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Tested(StepResult):
+    """What the test found. `reason` says why it failed, "" where it did not."""
+
+    step = "test"
+    seconds: float
+    reason: str
+
+    @property
+    def has_rejected(self) -> bool:
+        return bool(self.reason)
+
+    @property
+    def quality(self) -> Quality:
+        """The quality of the snapshot of what was tested."""
+        return Quality.FAILED if self.reason else Quality.TESTED
+
+
+def ensure_tested(run: TemplateRun) -> Tested:
     """Have the test command run; what it finds becomes the mark of the snapshot.
 
     Raises: StepRefused (the test had no room in the volume).
@@ -72,25 +100,7 @@ def ensure_tested(run: TemplateRun) -> dict[str, Any]:
         )
         # A lack of room says nothing of the change.
         room_of_template(run).require_after_command(run.step.log_path, after=reason)
-    return {
-        "seconds": result.seconds,
-        "quality": Quality.FAILED if reason else Quality.TESTED,
-        "has_rejected": bool(reason),
-        "reason": reason,
-    }
-
-
-def ensure_outcome(run: TemplateRun) -> dict[str, Any]:
-    """Let a test that failed be told, once the snapshot is there to look into it."""
-    tested = run.result_of("test")
-    if tested["quality"] == Quality.FAILED:
-        name = run.result_of("snapshot")["snapshot"]
-        raise StepRefused(
-            f"The snapshot {name} is marked: nobody gets it without choosing it. The "
-            f"next build is tried as usual. {tested['reason']}",
-            code="test_failed",
-        )
-    return {}
+    return Tested(seconds=result.seconds, reason=reason)
 
 
 def _run_command(
@@ -103,7 +113,7 @@ def _run_command(
         cwd=root,
         environment={
             **template.build_environment,
-            "CLONEYARD_CHANGE": str(run.result_of("client")["change"]),
+            "CLONEYARD_CHANGE": str(run.result_of(Pin).change),
         },
         uid=run.site.template_uid if os.geteuid() == 0 else os.geteuid(),
         gid=run.site.template_gid if os.geteuid() == 0 else os.getegid(),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-from provisioner.catalog.pins import goes_in_batches, parts_of
-from provisioner.catalog.steps.room import room_of_template, tree_of
+from provisioner.catalog.pins import Pin, goes_in_batches
+from provisioner.catalog.steps.room import room_of_template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import require_no_command
 from provisioner.catalog.steps.syncing import show_sync
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.results import StepResult
 from provisioner.gateways.hosts import client_files
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import StepRefused
 
 
-def ensure_clean(run: TemplateRun) -> dict[str, Any]:
+def ensure_clean(run: TemplateRun) -> None:
     """Have nothing in the volume but what Perforce says is there."""
     template = run.template
     require_no_command(run)
@@ -36,36 +37,42 @@ def ensure_clean(run: TemplateRun) -> dict[str, Any]:
             "build that is not clean goes on as before.",
             code="clean_incomplete",
         )
-    return {"removed": report.removed}
 
 
-def ensure_synced(run: TemplateRun) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Synced(StepResult):
+    """How long the sync took."""
+
+    step = "sync"
+    seconds: float
+
+
+def ensure_synced(run: TemplateRun) -> Synced:
     """Have the files of exactly the chosen change in the volume, parts at theirs.
 
     What a broken build or a killed sync did to versioned files is undone first.
     """
-    template, pin = run.template, run.result_of("client")
+    template, pin = run.template, run.result_of(Pin)
     require_no_command(run)
-    room, restored = room_of_template(run), list[str]()
+    room = room_of_template(run)
     if _may_be_broken(run):
         run.progress("Looking for versioned files that were changed")
         have = run.perforce.files.have_list(template.client_name)
         with room.told_if_lacking():
-            restored = client_files.restore_as(
+            client_files.restore_as(
                 run.perforce_account,
                 client=template.client_name,
                 uid=run.site.template_uid,
                 gid=run.site.template_gid,
                 in_batches=goes_in_batches(have.count),
             )
-    change = int(pin["change"])
-    files, expected = _how_much(run)
+    files, expected = _how_much(run, pin.tree)
     with room.told_if_lacking():
         report = client_files.sync_as(
             run.perforce_account,
             client=template.client_name,
-            change=change,
-            parts=parts_of(pin),
+            change=pin.change,
+            parts=pin.parts,
             uid=run.site.template_uid,
             gid=run.site.template_gid,
             on_progress=show_sync(run),
@@ -74,17 +81,11 @@ def ensure_synced(run: TemplateRun) -> dict[str, Any]:
             expected=expected,
             on_command=lambda use: slots.observe(run.step, use),
         )
-    return {
-        "files": report.files,
-        "bytes": report.bytes,
-        "seconds": report.seconds,
-        "restored": len(restored),
-    }
+    return Synced(report.seconds)
 
 
-def _how_much(run: TemplateRun) -> tuple[int, TreeSize | None]:
+def _how_much(run: TemplateRun, size: TreeSize | None) -> tuple[int, TreeSize | None]:
     """Return how many files the tree has, and what will come if that is all of it."""
-    size = tree_of(run.result_of("client"))
     newest = run.template.snapshots.order_by("-pk").first()
     if size is not None:
         return size.files, size if newest is None else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from provisioner.catalog.models import Template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.errors import Busy
@@ -14,11 +12,11 @@ from provisioner.lib.refusals import StepRefused
 NAMED = 5
 
 
-def ensure_no_clones(run: TemplateRun) -> dict[str, Any]:
+def ensure_no_clones(run: TemplateRun) -> None:
     """Refuse, before anything goes, to take a volume from under clones of others."""
     volume = _own_volume(run)
     if volume is None:
-        return {}
+        return
     clones = sorted(
         each.name
         for each in run.ontap.list_volumes()
@@ -38,38 +36,34 @@ def ensure_no_clones(run: TemplateRun) -> dict[str, Any]:
                 f"{', '.join(snapshot.owners)}. Nothing was deleted.",
                 code="snapshot_in_use",
             )
-    return {"volume": volume.name}
 
 
-def ensure_client_deleted(run: TemplateRun) -> dict[str, Any]:
+def ensure_client_deleted(run: TemplateRun) -> None:
     """Have no client of this template on the server; a stranger's is left alone."""
     client = _own_client(run)
     if client is not None:
         run.perforce.clients.delete(
             client.name, server_id=client.server_id, as_seen=client
         )
-    return {}
 
 
-def ensure_unmounted(run: TemplateRun) -> dict[str, Any]:
+def ensure_unmounted(run: TemplateRun) -> None:
     """Have the volume out of the SVM's namespace."""
     volume = _own_volume(run)
     if volume is not None and volume.junction_path:
         run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
-    return {}
 
 
-def ensure_volume_deleted(run: TemplateRun) -> dict[str, Any]:
+def ensure_volume_deleted(run: TemplateRun) -> None:
     """Have the volume deleted; ONTAP keeps it in its recovery queue for some hours."""
     volume = _own_volume(run)
     if volume is not None:
         run.ontap.delete_volume(
             volume.uuid, force=False, ontap_job_started=run.remember_ontap_job
         )
-    return {}
 
 
-def ensure_nothing_left(run: TemplateRun) -> dict[str, Any]:
+def ensure_nothing_left(run: TemplateRun) -> None:
     """Prove that neither client nor volume is left."""
     template = run.template
     if _own_client(run) is not None:
@@ -84,7 +78,6 @@ def ensure_nothing_left(run: TemplateRun) -> dict[str, Any]:
             used_inodes=None,
             max_inodes=None,
         )
-    return {}
 
 
 def _own_volume(run: TemplateRun) -> Volume | None:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from provisioner.catalog import retention
 from provisioner.catalog.models import Template
 from provisioner.catalog.snapshot_comments import asked_text, build_number_of, mark_of
 from provisioner.catalog.steps.run import TemplateRun
+from provisioner.catalog.steps.volume import TemplateVolume
 from provisioner.engine.models import Operation
 from provisioner.gateways.errors import PermanentGatewayError
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import VolumeSnapshot
 
 
-def ensure_pruned(run: TemplateRun) -> dict[str, Any]:
+def ensure_pruned(run: TemplateRun) -> None:
     """Have no more snapshots than something needs; see retention.pins_of."""
-    deleted, refused = delete_superfluous(
+    delete_superfluous(
         run.ontap,
         run.template,
-        volume_uuid=run.result_of("volume")["volume_uuid"],
+        volume_uuid=run.result_of(TemplateVolume).volume_uuid,
         ontap_job_started=run.remember_ontap_job,
     )
-    return {"deleted": deleted, "refused": refused}
 
 
 def delete_superfluous(

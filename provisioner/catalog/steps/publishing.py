@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from provisioner.catalog import checks
 from provisioner.catalog.models import Quality, Snapshot
-from provisioner.catalog.pins import goes_in_batches, parts_of
+from provisioner.catalog.pins import Pin, goes_in_batches
 from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text, go_on_after
+from provisioner.catalog.steps.commands import Built, Tested
+from provisioner.catalog.steps.contents import Synced
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import (
     changes_named,
     require_no_command,
     require_no_writers,
 )
+from provisioner.catalog.steps.volume import TemplateVolume
 from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_words
 from provisioner.engine.models import Operation
+from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import client_files, files, lint, root_paths
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
 
 
-def ensure_verified(run: TemplateRun) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Verified(StepResult):
+    """What the template has of its pin, and what a reader should know of its files."""
+
+    step = "verify"
+    have_count: int
+    have_digest: str
+    lint: list[str]
+
+
+def ensure_verified(run: TemplateRun) -> Verified:
     """Have proof that the tree is its pin: nothing opened, missing or modified."""
-    template, pin = run.template, run.result_of("client")
+    template, pin = run.template, run.result_of(Pin)
     require_no_command(run)
     require_no_writers(run.visible_root(template.junction_path))
-    change = int(pin["change"])
     opened = run.perforce.changes.list_opened(template.client_name)
     if opened:
         raise StepRefused(
@@ -37,11 +51,11 @@ def ensure_verified(run: TemplateRun) -> dict[str, Any]:
             code="template_has_opened_files",
         )
     behind = run.perforce.files.count_out_of_sync(
-        template.client_name, change=change, parts=parts_of(pin)
+        template.client_name, change=pin.change, parts=pin.parts
     )
     if behind:
         raise StepRefused(
-            f"{behind:,} files are not at change {change} after the sync.",
+            f"{behind:,} files are not at change {pin.change} after the sync.",
             code="template_out_of_sync",
         )
     have = run.perforce.files.have_list(template.client_name)
@@ -65,11 +79,11 @@ def ensure_verified(run: TemplateRun) -> dict[str, Any]:
     root = run.visible_root(template.junction_path)
     # A build may have opened what the export step closed; clones begin like that.
     files.close_directory(root)
-    return {
-        "have_count": have.count,
-        "have_digest": have.digest,
-        "lint": remarks_on(run, root, files=have.count),
-    }
+    return Verified(
+        have_count=have.count,
+        have_digest=have.digest,
+        lint=remarks_on(run, root, files=have.count),
+    )
 
 
 def remarks_on(run: TemplateRun, root: Path, *, files: int) -> list[str]:
@@ -81,20 +95,27 @@ def remarks_on(run: TemplateRun, root: Path, *, files: int) -> list[str]:
     return [*(remark.sentence for remark in said), *map(str, findings)]
 
 
-def ensure_snapshot(run: TemplateRun) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Published(StepResult):
+    """The snapshot that a build published."""
+
+    step = "snapshot"
+    name: str
+
+
+def ensure_snapshot(run: TemplateRun) -> Published:
     """Have the snapshot, and its published row with the pin and its mark."""
     template, operation = run.template, run.operation
-    uuid = run.result_of("volume")["volume_uuid"]
-    client, verified = run.result_of("client"), run.result_of("verify")
-    tested = run.find_result("test") or {"quality": Quality.BUILT, "seconds": 0}
-    name = f"c{client['change']}.b{operation.pk}"
+    uuid = run.result_of(TemplateVolume).volume_uuid
+    pin, verified = run.result_of(Pin), run.result_of(Verified)
+    name = f"c{pin.change}.b{operation.pk}"
     mark = SnapshotMark(
         tree=template.volume_comment,
-        change=client["change"],
-        have_count=verified["have_count"],
-        have_digest=verified["have_digest"],
+        change=pin.change,
+        have_count=verified.have_count,
+        have_digest=verified.have_digest,
         asked=asked_text(operation),
-        parts=len(client.get("parts", [])),
+        parts=len(pin.parts),
     )
     taken = run.ontap.find_snapshot(uuid, name=name)
     if taken is None:
@@ -113,29 +134,29 @@ def ensure_snapshot(run: TemplateRun) -> dict[str, Any]:
                 raise come_back_later(error) from error
     if taken.comment != str(mark):
         _refuse_another(run, name, volume_uuid=uuid)
-    assert parse_client_spec(client["client_spec"]).name == template.client_name
-    built, synced = run.result_of("build"), run.result_of("sync")
+    assert parse_client_spec(pin.client_spec).name == template.client_name
+    tested = run.find_result(Tested)
     with run.writing():
         snapshot, _ = Snapshot.objects.get_or_create(
             template=template,
             name=name,
             defaults={
                 "ontap_uuid": taken.uuid,
-                "change": client["change"],
-                "parts": client.get("parts", []),
-                "client_spec": client["client_spec"],
-                "have_count": verified["have_count"],
-                "have_digest": verified["have_digest"],
-                "quality": tested["quality"],
+                "change": pin.change,
+                "parts": [asdict(part) for part in pin.parts],
+                "client_spec": pin.client_spec,
+                "have_count": verified.have_count,
+                "have_digest": verified.have_digest,
+                "quality": tested.quality if tested else Quality.BUILT,
                 "is_clean": _began_clean(operation),
-                "lint": verified["lint"],
-                "sync_seconds": synced["seconds"],
-                "build_seconds": built["seconds"],
-                "test_seconds": tested["seconds"],
+                "lint": verified.lint,
+                "sync_seconds": run.result_of(Synced).seconds,
+                "build_seconds": run.result_of(Built).seconds,
+                "test_seconds": tested.seconds if tested else 0,
                 "operation": operation,
             },
         )
-    return {"snapshot": snapshot.name, "snapshot_id": snapshot.pk}
+    return Published(snapshot.name)
 
 
 def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoReturn:
@@ -159,3 +180,15 @@ def _began_clean(operation: Operation) -> bool:
         subject=operation.subject_id, pk__lt=operation.pk
     )
     return bool(operation.parameters.get("clean")) or not earlier.exists()
+
+
+def ensure_outcome(run: TemplateRun) -> None:
+    """Let a test that failed be told, once the snapshot is there to look into it."""
+    tested = run.result_of(Tested)
+    if tested.has_rejected:
+        name = run.result_of(Published).name
+        raise StepRefused(
+            f"The snapshot {name} is marked: nobody gets it without choosing it. The "
+            f"next build is tried as usual. {tested.reason}",
+            code="test_failed",
+        )

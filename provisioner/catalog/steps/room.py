@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.steps.run import TemplateRun
@@ -96,12 +95,6 @@ def room_of_template(run: TemplateRun) -> Room:
         root=lambda: run.visible_root(template.junction_path),
         advice=_OF_TEMPLATES,
     )
-
-
-def tree_of(client: dict[str, Any]) -> TreeSize | None:
-    """Return what the result of a build's `client` says of a view that is new."""
-    tree = client.get("tree")
-    return None if tree is None else TreeSize(**tree)
 
 
 def ensure_inodes(

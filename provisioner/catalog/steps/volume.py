@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from dataclasses import dataclass
 
 from provisioner.catalog.models import Template
+from provisioner.catalog.pins import Pin
 from provisioner.catalog.queries import reference_snapshot
-from provisioner.catalog.steps.room import ensure_inodes, tree_of
+from provisioner.catalog.steps.room import ensure_inodes
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.volumes import (
     ensure_junction,
@@ -16,6 +16,7 @@ from provisioner.catalog.steps.volumes import (
     ensure_templates_policy,
     require_online,
 )
+from provisioner.engine.results import StepResult
 from provisioner.gateways.hosts.comparing import is_same_view
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
@@ -28,13 +29,21 @@ from provisioner.gateways.perforce.specs import (
     render_client_spec,
     split_view_line,
 )
-from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.gateways.perforce.types import ClientSpec, Part, TreeSize
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import OpenTo
 
 
-def ensure_volume(run: TemplateRun) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TemplateVolume(StepResult):
+    """The volume that the template is built in."""
+
+    step = "volume"
+    volume_uuid: str
+
+
+def ensure_volume(run: TemplateRun) -> TemplateVolume:
     """Have the template's volume, of its size: thin, without reserve or schedule."""
     template = run.template
     spec = VolumeSpec(
@@ -59,12 +68,12 @@ def ensure_volume(run: TemplateRun) -> dict[str, Any]:
     require_online(volume)
     _ensure_size(run, volume)
     volume = run.ontap.get_volume(volume.uuid)
-    ensure_inodes(run, volume, counted=tree_of(run.result_of("client")))
+    ensure_inodes(run, volume, counted=run.result_of(Pin).tree)
     with run.writing():
         Template.objects.filter(pk=template.pk).update(
             volume_uuid=volume.uuid, actual_size_bytes=volume.size_bytes
         )
-    return {"volume_uuid": volume.uuid}
+    return TemplateVolume(volume.uuid)
 
 
 def _ensure_size(run: TemplateRun, volume: Volume) -> None:
@@ -86,35 +95,32 @@ def _ensure_size(run: TemplateRun, volume: Volume) -> None:
     )
 
 
-def ensure_exported(run: TemplateRun) -> dict[str, Any]:
+def ensure_exported(run: TemplateRun) -> None:
     """Export the volume to workers only; its root belongs to the build user."""
     ensure_policies(
         run,
-        volume_uuid=run.result_of("volume")["volume_uuid"],
+        volume_uuid=run.result_of(TemplateVolume).volume_uuid,
         export_policy=ensure_templates_policy(run),
         root_mode=OpenTo.OWNER.mode,
     )
-    return {}
 
 
-def ensure_mounted(run: TemplateRun) -> dict[str, Any]:
+def ensure_mounted(run: TemplateRun) -> None:
     """Have the volume in the SVM's namespace at its junction path."""
     ensure_junction(
         run,
-        volume_uuid=run.result_of("volume")["volume_uuid"],
+        volume_uuid=run.result_of(TemplateVolume).volume_uuid,
         junction_path=run.template.junction_path,
     )
-    return {}
 
 
-def ensure_visible(run: TemplateRun) -> dict[str, Any]:
+def ensure_visible(run: TemplateRun) -> None:
     """Have the junction on this host, mounted in a way that is safe for workspaces."""
     try:
         check_mount_options(run.site.mount_options)
     except MountOptionRefused as refusal:
         raise StepRefused(refusal.sentence, code=refusal.code) from refusal
     run.visible_root(run.template.junction_path)
-    return {}
 
 
 def template_client_spec(template: Template) -> ClientSpec:
@@ -137,11 +143,8 @@ def template_client_spec(template: Template) -> ClientSpec:
     )
 
 
-def ensure_client(run: TemplateRun) -> dict[str, Any]:
-    """Have the template's client, and settle which submitted change is built.
-
-    The files of a view that was never built are counted: `tree` is None for others.
-    """
+def ensure_client(run: TemplateRun) -> Pin:
+    """Have the template's client, and settle which submitted change is built."""
     template = run.template
     found = run.perforce.clients.find(template.client_name)
     if found is not None and str(template.tag) not in found.description:
@@ -153,26 +156,25 @@ def ensure_client(run: TemplateRun) -> dict[str, Any]:
     run.perforce.clients.save(template_client_spec(template))
     spec = run.perforce.clients.find(template.client_name)
     assert spec is not None
-    pin = _pin_to_build(run, spec)
-    return {
-        **pin,
-        "client_spec": render_client_spec(spec),
-        "tree": _tree_if_new(run, spec, change=pin["change"]),
-    }
+    change, parts = _pin_to_build(run, spec)
+    return Pin(
+        change=change,
+        parts=parts,
+        client_spec=render_client_spec(spec),
+        tree=_tree_if_new(run, spec, change=change),
+    )
 
 
-def _tree_if_new(
-    run: TemplateRun, spec: ClientSpec, *, change: int
-) -> dict[str, int] | None:
+def _tree_if_new(run: TemplateRun, spec: ClientSpec, *, change: int) -> TreeSize | None:
     """Return what a view holds that the newest snapshot of earlier builds lacks."""
     earlier = run.template.snapshots.exclude(operation=run.operation)
     newest = earlier.order_by("-pk").first()
     if newest and is_same_view(parse_client_spec(newest.client_spec), spec):
         return None
-    return dataclasses.asdict(run.perforce.files.tree_size(spec.name, change=change))
+    return run.perforce.files.tree_size(spec.name, change=change)
 
 
-def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> dict[str, Any]:
+def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> tuple[int, list[Part]]:
     """Return the change to build and the parts that are to be at another one.
 
     A refresh of parts leaves the rest at the change of what is handed out now.
@@ -182,7 +184,7 @@ def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> dict[str, Any]:
     sides = [split_view_line(line) for line in spec.view]
     mapped = tuple(side.depot for side in sides if side.flag != "-")
     if not paths:
-        return {"change": _change_to_build(run, mapped, asked=asked), "parts": []}
+        return _change_to_build(run, mapped, asked=asked), []
     rest = reference_snapshot(run.template)
     if rest is None:
         raise StepRefused(
@@ -190,10 +192,7 @@ def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> dict[str, Any]:
             code="nothing_to_refresh_in_part",
         )
     change = _change_to_build(run, tuple(paths), asked=asked)
-    return {
-        "change": rest.change,
-        "parts": [{"path": path, "change": change} for path in paths],
-    }
+    return rest.change, [Part(path=path, change=change) for path in paths]
 
 
 def _change_to_build(

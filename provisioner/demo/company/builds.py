@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Quality, Snapshot, Template, TemplateOperation
+from provisioner.catalog.pins import Pin
+from provisioner.catalog.steps.commands import Built as BuildDone
+from provisioner.catalog.steps.commands import Tested
+from provisioner.catalog.steps.contents import Synced
+from provisioner.catalog.steps.publishing import Published, Verified
+from provisioner.catalog.steps.volume import TemplateVolume
 from provisioner.demo.company.build_logs import log_of, test_log_of
 from provisioner.demo.company.changes import Change, History
 from provisioner.demo.company.events import Log
@@ -191,13 +197,12 @@ class Builder:
             "prune": 1.2,
         }
         parameters: dict[str, Any] = {"change": change.number}
-        results: dict[str, dict[str, Any]] = {
-            "volume": {"volume_uuid": built.template.volume_uuid},
-            "client": {
-                "change": change.number,
-                "parts": [],
-                "client_spec": built.client_spec,
-            },
+        pin = Pin(
+            change=change.number, parts=[], client_spec=built.client_spec, tree=None
+        )
+        results = {
+            TemplateVolume.step: asdict(TemplateVolume(built.template.volume_uuid)),
+            Pin.step: asdict(pin),
         }
         if request.is_clean:
             parameters["clean"] = True
@@ -257,25 +262,20 @@ class Builder:
             )
         )
         built.snapshots.append(snapshot)
-        steps["snapshot"].result = {
-            "snapshot": snapshot.name,
-            "snapshot_id": snapshot.pk,
-        }
-        for name in ("sync", "build"):
-            steps[name].result = {"seconds": steps[name].seconds}
-        steps["verify"].result = {
-            "have_count": snapshot.have_count,
-            "have_digest": snapshot.have_digest,
-            "lint": [],
-        }
-        steps["prune"].result = {"deleted": [], "refused": {}}
+        have = Verified(
+            have_count=snapshot.have_count, have_digest=snapshot.have_digest, lint=[]
+        )
+        for result in (
+            Synced(snapshot.sync_seconds),
+            BuildDone(snapshot.build_seconds),
+            have,
+            Published(snapshot.name),
+        ):
+            steps[result.step].result = asdict(result)
         if test is not None:
-            test.result = {
-                "seconds": test.seconds,
-                "quality": quality,
-                "has_rejected": quality == Quality.FAILED,
-                "reason": "",
-            }
+            tested = Tested(seconds=snapshot.test_seconds, reason="")
+            test.result = asdict(tested)
+            test.has_rejected = quality == Quality.FAILED
 
     def _why(self, built: Built, ran: Ran, change: Change) -> tuple[str, str]:
         """Return code and sentence of a failure, with what its log says first."""

@@ -138,8 +138,7 @@ class Engine:
                 perforce_use=spec.perforce,
                 perforce_server=site.perforce_server if spec.perforce else None,
                 progress=NOTHING,
-                remote=NOTHING,
-                result=course.results.get(spec.name, NOTHING),
+                result=course.results.get(spec.name),
             )
             steps.append(step)
             before = after[spec.name]
@@ -174,7 +173,7 @@ class Engine:
         step.state = Step.State.DONE
         if step.name == course.fails_at:
             step.state = Step.State.FAILED
-            step.result = NOTHING
+            step.result = None
             step.error_code, step.error_message = course.code, course.message
 
 

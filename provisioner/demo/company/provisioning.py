@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from provisioner.catalog.models import Snapshot
 from provisioner.demo.company.operations import Course
 from provisioner.demo.company.studio import Studio
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.provision import Clone, Flushed
 
 FLUSHED_A_SECOND = 2500
 OWNED_A_SECOND = 4200
@@ -58,9 +60,8 @@ class Provisioning:
         """Return how it goes, by what the workspace is by now."""
         seconds = self._seconds(workspace.snapshot)
         results = {
-            "clone": {"volume_uuid": workspace.volume_uuid},
-            "client": {"client": workspace.client_name},
-            "flush": self._have_of(workspace.snapshot),
+            Clone.step: asdict(Clone(workspace.volume_uuid)),
+            Flushed.step: self._have_of(workspace.snapshot),
         }
         if workspace.state == Workspace.State.PROVISIONING:
             return Course(stands_at="access", seconds=seconds)
@@ -98,4 +99,5 @@ class Provisioning:
 
 
 def _have(snapshot: Snapshot) -> dict[str, Any]:
-    return {"have_count": snapshot.have_count, "have_digest": snapshot.have_digest}
+    have = Flushed(have_count=snapshot.have_count, have_digest=snapshot.have_digest)
+    return asdict(have)

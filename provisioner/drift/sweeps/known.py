@@ -248,15 +248,15 @@ def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
             Q(operation__subject__workspace__site=site)
             | Q(operation__subject__template__site=site),
             Q(state__in=settled) | ~Q(operation__state=Operation.State.RUNNING),
-            remote__has_key="ontap_job_uuid",
             started_at__gt=asof - JOBS_OF_THE_LAST,
         )
+        .exclude(ontap_job_uuid="")
         .exclude(ended_at__gt=asof - SETTLE)
         .select_related(*("operation", *paths(by="operation__")))
     )
     for step in steps:
         yield KnownJob(
-            uuid=step.remote["ontap_job_uuid"],
+            uuid=step.ontap_job_uuid,
             step=step.name,
             operation_id=step.operation_id,
             workspace_id=step.operation.subject_ids.get("workspace"),

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from provisioner.accounts.models import User
 from provisioner.engine import kinds
 from provisioner.engine.models.subjects import Subject
-from provisioner.lib.fields import EvidenceField
+from provisioner.lib.fields import EvidenceField, NamesField
 
 
 class Operation(models.Model):
@@ -107,8 +107,8 @@ class PerforceUse(models.TextChoices):
 class Step(models.Model):
     """One ensure_* of an operation; workflow.py says what it does and comes after.
 
-    `progress` is {"done", "total", "unit", "text"}, any of them absent; `remote` holds
-    ids of the far side as soon as they are known; `result` is what later steps use.
+    `progress` is {"done", "total", "unit", "text"}, any of them absent. What it waits
+    for in ONTAP is the job `ontap_job_uuid`. `result` is a StepResult, if it has one.
 
     One that uses Perforce and is queued without a job waits for a slot there.
     """
@@ -151,8 +151,11 @@ class Step(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     retry_at = models.DateTimeField(null=True, blank=True)
     progress = EvidenceField(default=dict)
-    remote = EvidenceField(default=dict)
-    result = EvidenceField(default=dict)
+    ontap_job_uuid = models.CharField(max_length=36, blank=True)
+    result = NamesField(null=True, blank=True)
+    has_rejected = models.BooleanField(
+        default=False, help_text="It did its work, and rejected what it looked at."
+    )
     exit_code = models.IntegerField(
         null=True,
         help_text="How its command ended, minus the signal where one ended it.",

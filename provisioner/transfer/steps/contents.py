@@ -7,10 +7,11 @@ is removed at the end, or with the new workspace.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from dataclasses import dataclass
 
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
+from provisioner.engine.results import StepResult
 from provisioner.gateways.hosts import client_copies, transferred_files
 from provisioner.gateways.perforce.specs import rename_view
 from provisioner.gateways.perforce.standins import Purpose
@@ -34,7 +35,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 _GONE = ("delete", "move/delete")
 
 
-def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_shelved(run: WorkspaceRun) -> None:
     """Shelve copies of everything planned in the temporary client.
 
     A killed attempt starts over, since nothing has used its shelves.
@@ -69,7 +70,6 @@ def ensure_shelved(run: WorkspaceRun) -> dict[str, Any]:
         transfer.conflicts["1 shelve"] = refused
         with run.writing():
             transfer.save(update_fields=["shelves", "conflicts"])
-    return {"files": sum(len(shelf["files"]) for shelf in transfer.shelves)}
 
 
 def _account_of(run: WorkspaceRun, user: str) -> PerforceAccount:
@@ -130,11 +130,11 @@ def _remove_stand_ins(run: WorkspaceRun, transfer: Transfer) -> None:
     transfer.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
 
 
-def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_opened(run: WorkspaceRun) -> None:
     """Have opened in the new workspace what the shelves hold."""
     transfer = transfer_of(run)
     if transfer.transferred_at is not None:
-        return {}
+        return
     plan, workspace = plan_of(transfer), transfer.workspace
     planned = {file.depot_file: file for file in opened_in(plan)}
     found: list[conflicts.Conflict] = []
@@ -164,7 +164,6 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     transfer.conflicts["2 open"] = found
     with run.writing():
         transfer.save(update_fields=["changes", "conflicts"])
-    return {"changes": len(transfer.changes)}
 
 
 def _require_room(run: WorkspaceRun, reasons: list[str]) -> None:
@@ -192,14 +191,22 @@ def _shelves_of(transfer: Transfer, user: str) -> list[Shelf]:
     ]
 
 
-def ensure_merged(run: WorkspaceRun) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Merged(StepResult):
+    """Depot paths whose content is not the source's any more."""
+
+    step = "merge"
+    merged: list[str]
+
+
+def ensure_merged(run: WorkspaceRun) -> Merged:
     """Have all that is opened at the new workspace's change, merged where that works.
 
     What has a conflict is listed with the commands that resolve it.
     """
     transfer = transfer_of(run)
     if transfer.transferred_at is not None:
-        return dict(run.step.result)
+        return Merged([])
     workspace, snapshot = transfer.workspace, transfer.workspace.snapshot
     planned = {file.depot_file: file for file in opened_in(plan_of(transfer))}
     merged: list[str] = []
@@ -229,17 +236,17 @@ def ensure_merged(run: WorkspaceRun) -> dict[str, Any]:
     transfer.conflicts["3 merge"] = found
     with run.writing():
         transfer.save(update_fields=["conflicts"])
-    return {"merged": merged}
+    return Merged(merged)
 
 
-def ensure_files_copied(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_files_copied(run: WorkspaceRun) -> None:
     """Have untracked files, where asked for, and copies of what could not be opened.
 
     Nothing in the new workspace is overwritten.
     """
     transfer = transfer_of(run)
     if transfer.transferred_at is not None:
-        return {}
+        return
     require_ready(transfer.source)
     plan, label = plan_of(transfer), f"from-{transfer.source.name}"
     _copy_what_was_not_opened(run, transfer, label=label)
@@ -250,7 +257,6 @@ def ensure_files_copied(run: WorkspaceRun) -> dict[str, Any]:
     ]
     with run.writing():
         transfer.save(update_fields=["conflicts"])
-    return {"copied": len(outcome.copied) + len(outcome.same)}
 
 
 def _copy_what_was_not_opened(
@@ -307,7 +313,7 @@ def _copy(
     return outcome
 
 
-def ensure_shelves_gone(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_shelves_gone(run: WorkspaceRun) -> None:
     """Have no stand-in and no shelves of it: all they held has arrived or is listed."""
     transfer = transfer_of(run)
     _remove_stand_ins(run, transfer)
@@ -316,7 +322,6 @@ def ensure_shelves_gone(run: WorkspaceRun) -> dict[str, Any]:
         with run.writing():
             transfer.save(update_fields=["transferred_at"])
             _record(run, transfer)
-    return {}
 
 
 def _record(run: WorkspaceRun, transfer: Transfer) -> None:

@@ -36,7 +36,7 @@ def transfer_of(run: WorkspaceRun) -> Transfer:
     ).get(workspace=run.operation.subject.workspace)
 
 
-def ensure_checked(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_checked(run: WorkspaceRun) -> None:
     """Check for unsubmitted work, and for what prevents a transfer.
 
     Nothing is touched.
@@ -45,10 +45,9 @@ def ensure_checked(run: WorkspaceRun) -> dict[str, Any]:
     is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
     blockers = list(_blockers(run, look)) if is_for_work else []
     engine_states.note_findings(run.step, {**look.first_findings, "blockers": blockers})
-    return {"found": look.count, "blockers": len(blockers)}
 
 
-def ensure_planned(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_planned(run: WorkspaceRun) -> None:
     """Have written down what is transferred; the source is only looked at.
 
     Raises: StepRefused where the source cannot be compared, has something to resolve,
@@ -65,11 +64,6 @@ def ensure_planned(run: WorkspaceRun) -> dict[str, Any]:
         transfer.plan = _plan(at_source, look, transfer)
         with run.writing():
             transfer.save(update_fields=["plan"])
-    return {
-        "opened": len(transfer.plan["opened"]),
-        "changed": len(transfer.plan["changed"]),
-        "untracked": len(transfer.plan["untracked"]),
-    }
 
 
 def require_ready(source: Workspace) -> None:

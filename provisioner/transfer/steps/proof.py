@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from provisioner.gateways.hosts import transferred_files
 from provisioner.gateways.perforce.paths import local_place
@@ -11,6 +10,7 @@ from provisioner.gateways.perforce.shelves.copies import AS_OPENED
 from provisioner.gateways.perforce.types import OpenedFile
 from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps import conflicts
+from provisioner.transfer.steps.contents import Merged
 from provisioner.transfer.steps.plan import (
     opened_in,
     place_of,
@@ -25,14 +25,14 @@ _PLAIN_TYPES = ("text", "binary", "symlink")
 _GONE = ("delete", "move/delete")
 
 
-def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_proven(run: WorkspaceRun) -> None:
     """Compare what arrived with what was planned, and both trees file by file.
 
     What is not as planned is listed; then the source stays where it is.
     """
     transfer = transfer_of(run)
     if transfer.transferred_at is not None:
-        return {}
+        return
     require_ready(transfer.source)
     found = [*_opened_otherwise(run, transfer), *_different_content(run, transfer)]
     if _has_changed_since(run, transfer):
@@ -49,7 +49,7 @@ def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
     refused = {c["path"] for c in transfer.all_conflicts}
     transfer.counts = {
         "opened": len(shelved),
-        "merged": len(run.result_of("merge").get("merged", ())),
+        "merged": len(run.result_of(Merged).merged),
         "untracked": sum(path not in refused for path in plan["untracked"]),
         "changes": sum(was != "default" for was in transfer.changes),
         "left": plan["left"],
@@ -57,7 +57,6 @@ def ensure_proven(run: WorkspaceRun) -> dict[str, Any]:
     }
     with run.writing():
         transfer.save(update_fields=["conflicts", "counts"])
-    return {"conflicts": len(transfer.all_conflicts)}
 
 
 def _opened_otherwise(
@@ -97,7 +96,7 @@ def _different_content(
 ) -> Iterator[conflicts.Conflict]:
     """Yield files that nobody merged and whose content is not the source's."""
     plan, workspace = plan_of(transfer), transfer.workspace
-    merged = set(run.result_of("merge").get("merged", ()))
+    merged = set(run.result_of(Merged).merged)
     explained = {conflict["path"] for conflict in transfer.all_conflicts} | merged
     opened = _opened_now(run, transfer)
     at: dict[str, str] = {}

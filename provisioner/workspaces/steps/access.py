@@ -7,7 +7,6 @@ could read. So its owner needs at least as much.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from provisioner.catalog.pins import parts_of
 from provisioner.gateways.errors import Refused
@@ -22,9 +21,7 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 
-def ensure_access(
-    run: WorkspaceRun, *, changes: Collection[int] = ()
-) -> dict[str, Any]:
+def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
     """See that the owner is known to Perforce and may read all of the pinned view.
 
     The view is the one of the snapshot's client, as the server had it for a stream.
@@ -45,7 +42,7 @@ def ensure_access(
             code="p4_user_unknown",
         )
     if not server.checks_read_access:
-        return {"checked": False}
+        return
     protections = _protections_of(run, user)
     view = parse_client_spec(workspace.snapshot.client_spec).view
     try:
@@ -64,7 +61,6 @@ def ensure_access(
             "again; or choose a template without it.",
             code="not_readable",
         )
-    return {"checked": True, "lines": len(protections.lines)}
 
 
 def _unreadable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any
+from dataclasses import dataclass
 
 from provisioner.catalog.pins import goes_in_batches
 from provisioner.catalog.steps.volumes import (
@@ -15,6 +15,7 @@ from provisioner.catalog.steps.volumes import (
     require_online,
 )
 from provisioner.engine import slots
+from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.hosts import client_files, files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
@@ -39,7 +40,15 @@ OWNER_SAMPLE_SIZE = 200
 FINDINGS_SHOWN = 200
 
 
-def ensure_clone(run: WorkspaceRun) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Clone(StepResult):
+    """The FlexClone of a workspace."""
+
+    step = "clone"
+    volume_uuid: str
+
+
+def ensure_clone(run: WorkspaceRun) -> Clone:
     """Ensure that there is a FlexClone of the pinned snapshot with our tag."""
     workspace = run.workspace
     owned_by_ontap = run.site.reown == Site.Reown.ONTAP
@@ -69,10 +78,10 @@ def ensure_clone(run: WorkspaceRun) -> dict[str, Any]:
     require_online(volume)
     with run.writing():
         Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
-    return {"volume_uuid": volume.uuid}
+    return Clone(volume.uuid)
 
 
-def ensure_exported(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_exported(run: WorkspaceRun) -> None:
     """Have the clone under the site's export policy, without snapshots of its own.
 
     Nobody but those it is for may enter it: it is given its mode before it is mounted,
@@ -82,26 +91,24 @@ def ensure_exported(run: WorkspaceRun) -> dict[str, Any]:
     mode = workspace.open_to.mode
     ensure_policies(
         run,
-        volume_uuid=run.result_of("clone")["volume_uuid"],
+        volume_uuid=run.result_of(Clone).volume_uuid,
         export_policy=ensure_export_policy(run),
         root_mode=mode if workspace.root_mode != mode else None,
     )
     with run.writing():
         Workspace.objects.filter(pk=workspace.pk).update(root_mode=mode)
-    return {}
 
 
-def ensure_mounted(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_mounted(run: WorkspaceRun) -> None:
     """Have the clone in the SVM's namespace at its junction path."""
     ensure_junction(
         run,
-        volume_uuid=run.result_of("clone")["volume_uuid"],
+        volume_uuid=run.result_of(Clone).volume_uuid,
         junction_path=run.workspace.junction_path,
     )
-    return {}
 
 
-def ensure_owner(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_owner(run: WorkspaceRun) -> None:
     """Have every entry of the clone owned by the workspace's uid and gid.
 
     A sample decides whether ONTAP did it; if not, the parallel chown does. Without
@@ -112,29 +119,30 @@ def ensure_owner(run: WorkspaceRun) -> dict[str, Any]:
     try:
         root = run.visible_root(workspace.junction_path)
     except Unreachable:
-        known = _ownership_by_ontap(run)
-        if known is None:
+        if not _is_owned_says_ontap(run):
             raise
-        return known
+        return
     if run.site.reown == Site.Reown.ONTAP or os.geteuid() != 0:
         sample = sampling.sample_ownership(
             root, uid=workspace.uid, gid=workspace.gid, sample_size=OWNER_SAMPLE_SIZE
         )
         if not sample.mismatches:
-            return _ownership_known(
+            _note_ownership(
                 run,
                 by="ontap",
                 sentence=f"The clone belongs to uid {workspace.uid}, gid "
                 f"{workspace.gid}: {sample.checked} sampled entries agree.",
             )
+            return
         if os.geteuid() != 0:
-            return _ownership_known(
+            _note_ownership(
                 run,
                 by="caller",
                 sentence=f"The files belong to uid {os.geteuid()}, not to uid "
                 f"{workspace.uid}: changing the owner needs root, and this "
                 "worker does not run as root.",
             )
+            return
 
     def show(progress: OwnershipProgress) -> None:
         run.progress(
@@ -153,7 +161,7 @@ def ensure_owner(run: WorkspaceRun) -> dict[str, Any]:
             f"{workspace.uid}: {named}",
             code="ownership_incomplete",
         )
-    return _ownership_known(
+    _note_ownership(
         run,
         by="chown",
         sentence=f"{report.entries:,} entries seen, {report.changed:,} given to uid "
@@ -161,38 +169,39 @@ def ensure_owner(run: WorkspaceRun) -> dict[str, Any]:
     )
 
 
-def _ownership_by_ontap(run: WorkspaceRun) -> dict[str, Any] | None:
-    """Return what ONTAP says of the owner where no host sees the clone; None where it
-    does not say, or says that there is something to do, which a host has to.
+def _is_owned_says_ontap(run: WorkspaceRun) -> bool:
+    """Return whether ONTAP says of a clone that no host sees that its owner is right.
+
+    False where it does not say.
     """
     if run.site.reown != Site.Reown.ONTAP:
-        return None
+        return False
     workspace = run.workspace
     try:
         sample = sampling.sample_ownership_remotely(
             run.ontap,
-            run.result_of("clone")["volume_uuid"],
+            run.result_of(Clone).volume_uuid,
             uid=workspace.uid,
             gid=workspace.gid,
             sample_size=OWNER_SAMPLE_SIZE,
         )
     except PermanentGatewayError:
-        return None
+        return False
     if sample.mismatches:
-        return None
-    return _ownership_known(
+        return False
+    _note_ownership(
         run,
         by="ontap",
         sentence=f"The clone belongs to uid {workspace.uid}, gid {workspace.gid}: "
         f"{sample.checked} entries that ONTAP was asked for agree. No host saw it yet.",
     )
+    return True
 
 
-def _ownership_known(run: WorkspaceRun, *, by: str, sentence: str) -> dict[str, Any]:
+def _note_ownership(run: WorkspaceRun, *, by: str, sentence: str) -> None:
     known = {"by": by, "sentence": sentence}
     with run.writing():
         Workspace.objects.filter(pk=run.workspace.pk).update(ownership=known)
-    return known
 
 
 def client_spec_of(workspace: Workspace) -> ClientSpec:
@@ -218,7 +227,7 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
     )
 
 
-def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_client(run: WorkspaceRun) -> None:
     """Have the workspace's client on the Perforce server."""
     workspace = run.workspace
     found = run.perforce.clients.find(workspace.client_name)
@@ -228,7 +237,6 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
     wanted = client_spec_of(workspace)
     if found is None or not _same_client(found, wanted):
         _save_client(run, wanted)
-    return {"client": wanted.name}
 
 
 def _save_client(run: WorkspaceRun, wanted: ClientSpec) -> None:
@@ -249,7 +257,16 @@ def _same_client(found: ClientSpec, wanted: ClientSpec) -> bool:
     )
 
 
-def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Flushed(StepResult):
+    """What the server believes a workspace has."""
+
+    step = "flush"
+    have_count: int
+    have_digest: str
+
+
+def ensure_flushed(run: WorkspaceRun) -> Flushed:
     """Ensure that the have list equals the snapshot's pin."""
     total = run.workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
@@ -258,10 +275,10 @@ def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
         run.workspace,
         on_command=lambda use: slots.observe(run.step, use),
     )
-    return {"have_count": have.count, "have_digest": have.digest}
+    return Flushed(have_count=have.count, have_digest=have.digest)
 
 
-def ensure_p4config(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_p4config(run: WorkspaceRun) -> None:
     """Have a .p4config in the root, so that p4 works there without settings.
 
     What the build makes is ignored through a file of ours beside the project's own
@@ -289,10 +306,9 @@ def ensure_p4config(run: WorkspaceRun) -> dict[str, Any]:
                 uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
                 gid=workspace.gid if os.geteuid() == 0 else os.getegid(),
             )
-    return {}
 
 
-def ensure_reconciled(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_reconciled(run: WorkspaceRun) -> None:
     """Compare the files with the have list and record the differences."""
     workspace = run.workspace
     found = client_files.reconcile_as(
@@ -310,7 +326,6 @@ def ensure_reconciled(run: WorkspaceRun) -> dict[str, Any]:
     }
     with run.writing():
         Workspace.objects.filter(pk=workspace.pk).update(reconcile=reconcile)
-    return {"count": len(found)}
 
 
 def ignored_in(workspace: Workspace) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from provisioner.catalog.steps.volumes import ensure_junction
 from provisioner.gateways.errors import Busy
@@ -18,22 +17,20 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import our_volume
 
 
-def ensure_reachable(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_reachable(run: WorkspaceRun) -> None:
     """Have the clone at a path of its own, where a worker can empty it."""
     volume = _volume_out_of_use(run)
     if volume is not None:
         ensure_junction(
             run, volume_uuid=volume.uuid, junction_path=run.workspace.purge_path
         )
-    return {}
 
 
-def ensure_unmounted(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_unmounted(run: WorkspaceRun) -> None:
     """Ensure that the clone is not mounted in the SVM's namespace."""
     volume = _volume_out_of_use(run)
     if volume is not None:
         run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
-    return {}
 
 
 def _volume_out_of_use(run: WorkspaceRun) -> Volume | None:
@@ -54,12 +51,12 @@ def _volume_out_of_use(run: WorkspaceRun) -> Volume | None:
     return volume
 
 
-def ensure_contents_removed(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_contents_removed(run: WorkspaceRun) -> None:
     """Remove the files one by one, where the site asks for it."""
     workspace = run.workspace
     volume = our_volume(run)
     if volume is None or volume.junction_path != workspace.purge_path:
-        return {}  # what is not seen there goes away with its volume
+        return  # what is not seen there goes away with its volume
     root = run.visible_root(workspace.purge_path)
 
     def show(progress: removal.RemovalProgress) -> None:
@@ -72,20 +69,18 @@ def ensure_contents_removed(run: WorkspaceRun) -> dict[str, Any]:
             f"{report.failed_count:,} entries could not be removed: {named}",
             code="removal_incomplete",
         )
-    return {"removed": report.removed}
 
 
-def ensure_clone_deleted(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_clone_deleted(run: WorkspaceRun) -> None:
     """Have the FlexClone destroyed, past the recovery queue: its work is settled."""
     volume = our_volume(run)
     if volume is not None:
         run.ontap.delete_volume(
             volume.uuid, force=True, ontap_job_started=run.remember_ontap_job
         )
-    return {}
 
 
-def ensure_nothing_left(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_nothing_left(run: WorkspaceRun) -> None:
     """Prove that no client, volume, junction or directory is left."""
     workspace = run.workspace
     if workspace.client_name:
@@ -103,7 +98,6 @@ def ensure_nothing_left(run: WorkspaceRun) -> dict[str, Any]:
     _remove_half_rescues(workspace)
     with run.writing():
         Workspace.objects.filter(pk=workspace.pk).update(volume_uuid="")
-    return {}
 
 
 def _remove_half_rescues(workspace: Workspace) -> None:

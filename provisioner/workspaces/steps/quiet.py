@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from provisioner.engine.models import Step
 from provisioner.gateways.errors import Busy
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 
-def ensure_quiet(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_quiet(run: WorkspaceRun) -> None:
     """Ensure that no step of an earlier operation is still running here.
 
     Retiring, restoring and purging begin with it, since each may interrupt another.
@@ -24,4 +22,3 @@ def ensure_quiet(run: WorkspaceRun) -> dict[str, Any]:
             system="cloneyard",
             operation=run.operation.kind,
         )
-    return {}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import Any
 
 from django.utils.timezone import now
 
@@ -37,7 +36,12 @@ from provisioner.workspaces.steps.clients import (
     take_another_name,
 )
 from provisioner.workspaces.steps.flushing import flush_to_what_it_had
-from provisioner.workspaces.steps.provision import client_spec_of, ensure_p4config
+from provisioner.workspaces.steps.provision import (
+    Clone,
+    Flushed,
+    client_spec_of,
+    ensure_p4config,
+)
 from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import our_volume
@@ -45,7 +49,7 @@ from provisioner.workspaces.steps.unsubmitted import our_volume
 C = WorkspaceClient.State
 
 
-def ensure_clone_there(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_clone_there(run: WorkspaceRun) -> Clone:
     """Have the clone: one that is gone cannot be brought back.
 
     Its owner can reach it from the next step on.
@@ -59,16 +63,15 @@ def ensure_clone_there(run: WorkspaceRun) -> dict[str, Any]:
         )
     require_online(volume)
     give_back_client(client_of(run.workspace), by=run.step)
-    return {"volume_uuid": volume.uuid}
+    return Clone(volume.uuid)
 
 
-def ensure_visible(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_visible(run: WorkspaceRun) -> None:
     """See the clone at its path on this host."""
     run.visible_root(run.workspace.junction_path)
-    return {}
 
 
-def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_client(run: WorkspaceRun) -> None:
     """Have the client with the form that it had."""
     workspace = run.workspace
     found = run.perforce.clients.find(workspace.client_name)
@@ -86,7 +89,6 @@ def ensure_client(run: WorkspaceRun) -> dict[str, Any]:
         )
         # Nobody but its owner may use a locked client: it is locked again at the end.
         run.perforce.clients.save(locks.unlocked(_as_it_was(settled, workspace)))
-    return {"client": workspace.client_name}
 
 
 def _as_it_was(settled: WorkspaceClient, workspace: Workspace) -> ClientSpec:
@@ -102,11 +104,11 @@ def _as_it_was(settled: WorkspaceClient, workspace: Workspace) -> ClientSpec:
     )
 
 
-def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_flushed(run: WorkspaceRun) -> Flushed | None:
     """Have the server believe what the workspace has: the pin, and what came later."""
     client, settled = run.workspace.client_name, client_of(run.workspace)
     if settled.is_whole:
-        return {}  # Its client was never deleted: it knows.
+        return None  # Its client was never deleted: it knows.
     knows = settled.state == C.FLUSHED
     if not knows and settled.state != C.DEFINED:
         # It was not deleted yet. Where anything is opened, all of it is still known.
@@ -116,10 +118,10 @@ def ensure_flushed(run: WorkspaceRun) -> dict[str, Any]:
         move_client(settled, C.FLUSHED, by=run.step)
     else:
         have = flush_to_what_it_had(run)
-    return {"have_count": have.count, "have_digest": have.digest}
+    return Flushed(have_count=have.count, have_digest=have.digest)
 
 
-def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_opened(run: WorkspaceRun) -> None:
     """Open the files that were opened; their content on disk does not change.
 
     The operation records what could not be opened again.
@@ -142,7 +144,6 @@ def ensure_opened(run: WorkspaceRun) -> dict[str, Any]:
     with run.writing():
         engine_states.note_findings(run.step, {"not_restored": not_restored})
         make_client_whole(client_of(run.workspace), by=run.step)
-    return {"not_restored": len(not_restored)}
 
 
 def _empty_changes(rescue: Rescue) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.steps.volumes import (
     ensure_export_policy,
@@ -40,7 +38,7 @@ C = WorkspaceClient.State
 GONE_WITHIN_SECONDS = 30.0
 
 
-def ensure_nothing_unsubmitted(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_nothing_unsubmitted(run: WorkspaceRun) -> None:
     """Stop with the list of unsubmitted work: nobody has said what to do with it.
 
     Nothing has been touched yet, and whoever works there goes on undisturbed.
@@ -48,14 +46,13 @@ def ensure_nothing_unsubmitted(run: WorkspaceRun) -> dict[str, Any]:
     look = check_for_unsubmitted_work(run)
     if look.findings:
         raise refusal(look)
-    return {}
 
 
-def ensure_frozen(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_frozen(run: WorkspaceRun) -> None:
     """Have the clone out of reach of everybody but the workers' hosts."""
     volume = our_volume(run)
     if volume is None:
-        return {}
+        return
     policy = ensure_frozen_policy(run)
     if volume.export_policy != policy:
         run.ontap.set_volume_policies(
@@ -63,10 +60,9 @@ def ensure_frozen(run: WorkspaceRun) -> dict[str, Any]:
             export_policy=policy,
             ontap_job_started=run.remember_ontap_job,
         )
-    return {"export_policy": policy}
 
 
-def ensure_work_settled(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_work_settled(run: WorkspaceRun) -> None:
     """Look once more, now that nobody adds to it, and do as was chosen with the work.
 
     What was found and discarded is kept in an event, with who asked for it.
@@ -86,7 +82,6 @@ def ensure_work_settled(run: WorkspaceRun) -> dict[str, Any]:
     else:
         _rescue(run, look)
         _know_again(run, look)
-    return {"counts": look.counts}
 
 
 def _know_again(run: WorkspaceRun, look: Look) -> None:
@@ -126,12 +121,12 @@ def _thaw(run: WorkspaceRun) -> None:
     locks.give_back(run)
 
 
-def ensure_client_deleted(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_client_deleted(run: WorkspaceRun) -> None:
     """Have no client of this workspace on the server; its form is kept for an undo."""
     workspace = run.workspace
     drop_stand_ins(run)
     if not workspace.client_name:
-        return {}
+        return
     settled = client_of(workspace)
     if settled.is_whole:
         make_client_whole(settled, by=run.step)
@@ -146,7 +141,6 @@ def ensure_client_deleted(run: WorkspaceRun) -> dict[str, Any]:
     if settled.state not in (C.WHOLE, C.DELETED):
         move_client(settled, C.DELETED, by=run.step)
     forget_mark(run)
-    return {}
 
 
 def drop_stand_ins(run: WorkspaceRun) -> None:
@@ -214,15 +208,13 @@ def _drop_changes(run: WorkspaceRun, *, delete_shelves: bool) -> None:
             )
 
 
-def ensure_unmounted(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_unmounted(run: WorkspaceRun) -> None:
     """Ensure that the clone is not mounted in the SVM's namespace."""
     volume = our_volume(run)
     if volume is not None:
         run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
-    return {}
 
 
-def ensure_path_gone(run: WorkspaceRun) -> dict[str, Any]:
+def ensure_path_gone(run: WorkspaceRun) -> None:
     """Ensure that nothing is at the workspace's path on this host."""
     mounts.wait_until_gone(run.workspace.path, timeout_seconds=GONE_WITHIN_SECONDS)
-    return {}

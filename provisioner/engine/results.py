@@ -1,0 +1,49 @@
+"""What a step hands on to later ones: typed in code, JSON in the row of the step.
+
+A result is a frozen dataclass beside the step that gives it. A step whose outcome no
+other code reads returns None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar
+
+from provisioner.engine.models import Operation, Step
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """The base of results. Their fields hold what JSON can, and dataclasses of that.
+
+    `step` is the name of the step that gives it, in every workflow with such a step.
+    """
+
+    step: ClassVar[str]
+
+    @property
+    def has_rejected(self) -> bool:
+        """Whether the step did its work, and rejected what it looked at."""
+        return False
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Self:
+        """Return the result that a row holds. Override it to nest dataclasses."""
+        return cls(**found)
+
+
+AnyResult = TypeVar("AnyResult", bound=StepResult)
+
+
+def find_result(operation: Operation, of: type[AnyResult]) -> AnyResult | None:
+    """Return what a step of an operation handed on; None before it did, or without it.
+
+    It reads steps that were loaded with the operation from there.
+    """
+    steps = [each for each in operation.steps.all() if each.name == of.step]
+    return result_in(steps[0], of) if steps else None
+
+
+def result_in(step: Step, of: type[AnyResult]) -> AnyResult | None:
+    """Return what a step handed on, None before it did."""
+    return None if step.result is None else of.from_json(step.result)
