@@ -112,6 +112,18 @@ def _listen(
             on_word(said)
 
 
+def begin_with_leave(silent_seconds: float, *, ask: Callable[[], None]) -> None:
+    """Wait until the worker says that it has leave, then end as `end_without_beats`.
+
+    It may have lost its leave since it decided to start this process. `ask` says that
+    we are ready: the worker answers whatever we say with a beat, or kills us.
+    """
+    may_begin = threading.Event()
+    end_without_beats(silent_seconds, on_word=lambda said: may_begin.set())
+    ask()
+    may_begin.wait()
+
+
 def json_lines(stdout: IO[bytes] | None) -> Iterator[dict[str, Any] | None]:
     """Yield the JSON objects that a process writes, and {} at its end.
 

@@ -32,7 +32,7 @@ from provisioner.gateways import errors
 from provisioner.gateways.fence import require_leave, silent_seconds
 from provisioner.gateways.hosts.beats import beat
 from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
-from provisioner.gateways.hosts.processes import end_without_beats, json_lines
+from provisioner.gateways.hosts.processes import begin_with_leave, json_lines
 
 UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
@@ -309,8 +309,8 @@ def _beat(say: Callable[[Json], None]) -> None:
     """Report that we are alive until we end, whatever a library is busy with."""
     with contextlib.suppress(OSError):
         while True:
-            time.sleep(BEAT_EVERY_SECONDS)
             say({"alive": True})
+            time.sleep(BEAT_EVERY_SECONDS)
 
 
 def _general_class(error: errors.GatewayError) -> str:
@@ -328,8 +328,8 @@ def do_as_ordered() -> None:
     say = _answers()
     module = importlib.import_module(order["module"])
     _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
-    threading.Thread(target=_beat, args=[say], daemon=True).start()
-    end_without_beats(order["silent_seconds"])
+    alive = threading.Thread(target=_beat, args=[say], daemon=True)
+    begin_with_leave(order["silent_seconds"], ask=alive.start)
     try:
         result = module.run(order["request"], lambda seen: say({"progress": seen}))
     except errors.GatewayError as error:

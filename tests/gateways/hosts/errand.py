@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways import errors
@@ -57,6 +58,11 @@ def _make_noise(request: Json, show: Show) -> Json:
     return {"done": True}
 
 
+def _touch(request: Json, show: Show) -> Json:
+    Path(request["path"]).touch()
+    return {}
+
+
 def _sleep(request: Json, show: Show) -> Json:
     show({"pid": os.getpid()})
     time.sleep(60)
@@ -83,6 +89,7 @@ _VERBS = {
     "break": _break,
     "make noise": _make_noise,
     "sleep": _sleep,
+    "touch": _touch,
     "stop": _stop,
     "die": _die,
 }

@@ -7,26 +7,31 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
+from provisioner.gateways import fence
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.processes import BEAT, bare_command
+from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.rescues.place import PUBLISH
 from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.run import Walker
+from provisioner.lib.refusals import StepCutShort
 from tests.gateways.hosts.trees import WALKERS, plant, walker_or_skip
 from tests.support.rescue_archives import GID, UID, root
+from tests.support.run_as import run as run_as
 
 __all__ = ["root"]
 
 WITHIN_SECONDS = 20.0
 SILENT_SECONDS = 0.5
-# What takes a walk far longer than it may hear nothing.
-SHORTLY_SECONDS = 0.01
 FILES_IN_EACH = 500
 
 
@@ -36,21 +41,35 @@ def command_of(walker: Walker) -> list[str]:
     return [str(native.build()), str(os.getpid())]
 
 
-@pytest.mark.parametrize("walker", WALKERS)
-def test_a_walk_whose_worker_is_silent_ends(walker: Walker, tmp_path: Path) -> None:
-    walker_or_skip(walker)
-    tree = tmp_path / "tree"
-    plant(tree, directories=7, files=FILES_IN_EACH)
+@contextmanager
+def removing(
+    walker: Walker, tree: Path, *, after: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the process that removes what is in a tree."""
     root_fd = os.open(tree, ENTER)
-    order = [str(SHORTLY_SECONDS), str(root_fd), "0", "remove"]
-
+    order = [str(SILENT_SECONDS), str(root_fd), "0", "remove"]
     with subprocess.Popen(
-        [*command_of(walker), *order],
+        [*after, *command_of(walker), *order],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=[root_fd],
     ) as walk:
         os.close(root_fd)
+        yield walk
+
+
+def test_a_walk_whose_worker_is_silent_ends(tmp_path: Path) -> None:
+    walker = walker_or_skip("compiled")
+    tree = tmp_path / "tree"
+    plant(tree, directories=9, files=FILES_IN_EACH)
+
+    with removing(walker, tree) as walk:
+        said_by(walk, "ready")
+        assert walk.stdin is not None
+        os.write(walk.stdin.fileno(), BEAT)
+        os.kill(walk.pid, signal.SIGSTOP)  # it works on slowly
+        time.sleep(2 * SILENT_SECONDS)
+        os.kill(walk.pid, signal.SIGCONT)
         assert walk.wait(WITHIN_SECONDS) == 1
 
     assert list(tree.iterdir())
@@ -61,23 +80,50 @@ def test_a_walk_that_began_late_ends_at_once(walker: Walker, tmp_path: Path) -> 
     walker_or_skip(walker)
     tree = tmp_path / "tree"
     plant(tree, directories=2, files=3)
-    root_fd = os.open(tree, ENTER)
-    order = [str(SILENT_SECONDS), str(root_fd), "0", "remove"]
     late = ["sh", "-c", f'sleep {2 * SILENT_SECONDS}; exec "$@"', "late"]
 
-    with subprocess.Popen(
-        [*late, *command_of(walker), *order],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        pass_fds=[root_fd],
-    ) as walk:
-        os.close(root_fd)
+    with removing(walker, tree, after=late) as walk:
         assert walk.stdin is not None
         walk.stdin.write(BEAT)  # said before it listened, nobody knows when
         walk.stdin.flush()
         assert walk.wait(WITHIN_SECONDS) == 1
 
     assert len(list(tree.iterdir())) == 2
+
+
+def leave_that_ends() -> Callable[[], None]:
+    """Return leave that is given once: the worker was frozen after it had asked."""
+    answers = iter([None])
+
+    def leave() -> None:
+        if next(answers, StepCutShort) is not None:
+            raise StepCutShort
+
+    return leave
+
+
+@pytest.mark.parametrize("walker", WALKERS)
+def test_a_walk_whose_leave_ended_as_it_began_touches_nothing(
+    walker: Walker, tmp_path: Path
+) -> None:
+    walker_or_skip(walker)
+    tree = tmp_path / "tree"
+    plant(tree, directories=2, files=3)
+    before = sorted(tree.rglob("*"))
+
+    with fence.asking(leave_that_ends()), pytest.raises(StepCutShort):
+        remove_contents(tree, walker=walker)
+
+    assert sorted(tree.rglob("*")) == before
+
+
+def test_a_helper_whose_leave_ended_as_it_began_does_nothing() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)  # noqa: S103 - the helper is somebody else
+        with fence.asking(leave_that_ends()), pytest.raises(StepCutShort):
+            run_as("touch", path=f"{place}/touched")
+
+        assert not os.listdir(place)
 
 
 STOPPED = """

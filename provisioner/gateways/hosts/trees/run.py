@@ -231,7 +231,7 @@ class _Relay:
             return True
         elif "root_failed" in line:
             self.root_failed(line["root_failed"])
-        else:
+        elif "ready" not in line:
             raise TransientGatewayError(
                 f"The process that walked {self._root} ended early.",
                 system="host",

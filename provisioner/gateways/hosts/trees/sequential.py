@@ -17,7 +17,7 @@ from contextlib import closing
 from typing import Any
 
 from provisioner.gateways.hosts.descent import Descent, reached
-from provisioner.gateways.hosts.processes import die_with_parent, end_without_beats
+from provisioner.gateways.hosts.processes import begin_with_leave, die_with_parent
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 SECONDS_BETWEEN_REPORTS = 0.2
@@ -186,7 +186,7 @@ def main(
 ) -> None:
     """Run the order."""
     die_with_parent(int(parent))
-    end_without_beats(float(silent))
+    begin_with_leave(float(silent), ask=lambda: say(ready=True))
     owner, is_whole = (int(own[0]), int(own[1])) if own else None, "1" in own[2:]
     with closing(Descent(int(root_fd), minds_mounts=has_mounts == "1")) as at:
         Walk(at, owner=owner, is_whole=is_whole).run()

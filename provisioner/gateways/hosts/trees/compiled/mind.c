@@ -43,19 +43,25 @@ static double still_heard(void) {
   return at;
 }
 
-static void *mind(void *nothing) {
+/* Waits a while for a word; returns whether there was one, or ends this process. */
+static bool hear(void) {
   char said[4096];
-  for (;;) {
-    struct pollfd worker = {.fd = STDIN_FILENO, .events = POLLIN};
-    int ready = poll(&worker, 1, (int)(most_silent * 1000 / 5) + 1);
-    double at = still_heard();
-    if (ready <= 0) continue;
-    if (read(STDIN_FILENO, said, sizeof said) <= 0) _exit(1);
-    heard = at;
-  }
+  struct pollfd worker = {.fd = STDIN_FILENO, .events = POLLIN};
+  int ready = poll(&worker, 1, (int)(most_silent * 1000 / 5) + 1);
+  double at = still_heard();
+  if (ready <= 0) return false;
+  if (read(STDIN_FILENO, said, sizeof said) <= 0) _exit(1);
+  heard = at;
+  return true;
+}
+
+static void *mind(void *nothing) {
+  for (;;) hear();
   return nothing;
 }
 
+/* Waits until the worker says that it has leave: it may have lost it since it decided to
+   start us. It answers whatever we say with a word, or kills us. */
 void mind_worker(const char *silent_seconds) {
   pthread_t thread;
   char *end;
@@ -66,5 +72,8 @@ void mind_worker(const char *silent_seconds) {
   }
   heard = forked();
   still_heard();
+  puts("{\"ready\": true}");
+  fflush(stdout);
+  while (!hear()) continue;
   if ((errno = pthread_create(&thread, NULL, mind, NULL))) give_up("pthread_create");
 }
