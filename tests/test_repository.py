@@ -33,8 +33,8 @@ USES_ITS_OWN_CLOCK = {
     "provisioner/catalog/forms/choices.py": "says how long ago something was",
     "provisioner/maintenance/templatetags/maintenance.py": "says whether it has begun",
     "provisioner/engine/overviews.py": "shows how long something has been taking",
-    "provisioner/engine/tasks.py": "Procrastinate's retries: the job manager sets them "
-    "right by what it knows of the clock",
+    "provisioner/engine/retries.py": "when Procrastinate tries a job again: the job "
+    "manager sets that right by what it knows of the clock",
     "provisioner/workspaces/api/shapes.py": "shows deadlines",
     "provisioner/workspaces/unsubmitted.py": "says whether a check is recent",
     "provisioner/leases/views/leases.py": "shows a deadline",

@@ -40,6 +40,7 @@ STEP_TRANSITIONS: dict[Step.State, tuple[Step.State, ...]] = {
 }
 
 
+IN_FLIGHT = (S.QUEUED, S.RUNNING, S.RETRYING)
 ENDED_EARLY = (
     Operation.State.CANCELLED,
     Operation.State.FAILED,
@@ -76,6 +77,13 @@ def end_operation(
             **fields
         )
     )
+
+
+def lock_operation(operation: Operation) -> Operation:
+    """Lock an operation, and have its present state; the rows around it stay."""
+    locked = Operation.objects.select_for_update().order_by()
+    operation.state = locked.values_list("state", flat=True).get(pk=operation.pk)
+    return operation
 
 
 def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:

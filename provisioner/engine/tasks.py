@@ -1,4 +1,4 @@
-"""Procrastinate entry points: load, call the workflow, decide what a failure means.
+"""The course of an operation: start it, run its steps, go on, and end it.
 
 A job runs a step, and goes on with those after it that are for the same queue. It is
 deferred in the transaction that marks its step as queued, so neither is ever without
@@ -8,108 +8,79 @@ the other.
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import time
 from itertools import count
 from typing import Any
 
 import structlog
-from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
-from django.utils import timezone
-from procrastinate import BaseRetryStrategy, JobContext, RetryDecision
+from procrastinate import JobContext
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.models import ProcrastinateJob
-from procrastinate.exceptions import ConnectorException, UniqueViolation
-from procrastinate.jobs import Job, Status
+from procrastinate.jobs import Job
 
 from provisioner.accounts.models import User
-from provisioner.audit_log.actions import record_event
 from provisioner.engine import slots, states, subjects, workflow
-from provisioner.engine.fencing import AttemptLeave, leave_seconds
-from provisioner.engine.job_manager import finish_of_its_worker, retry_of_its_worker
+from provisioner.engine.dispatch import (
+    RUN_STEP,
+    can_go_on,
+    defer_step,
+    defer_to_worker,
+    go_on,
+    release_slot,
+    serves,
+)
+from provisioner.engine.fencing import AttemptLeave
 from provisioner.engine.models import HasOperations, Operation, Step
-from provisioner.engine.queueing import defer
 from provisioner.engine.results import StepResult
-from provisioner.engine.worker_pools import Pool
+from provisioner.engine.retries import RETRY, wait_before
 from provisioner.engine.workflow import Failure
 from provisioner.gateways import fence
-from provisioner.gateways.errors import GatewayError, TransientGatewayError
+from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 
 log = structlog.get_logger(__name__)
 
-FIRST_RETRY_SECONDS = 0.5
-LONGEST_RETRY_SECONDS = 60.0
 STOPS_WITHIN_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 5.0
 
-IN_FLIGHT = (Step.State.QUEUED, Step.State.RUNNING, Step.State.RETRYING)
 
-HEARD_IN_THE_FUTURE = """
-    UPDATE procrastinate_workers SET last_heartbeat = now()
-    WHERE last_heartbeat > now() + %(seconds)s * interval '1 second'
-"""
-PUT_OFF_TOO_FAR = """
-    UPDATE procrastinate_jobs SET scheduled_at = now()
-    WHERE status = 'todo' AND task_name = %(task)s
-        AND scheduled_at > now() + %(seconds)s * interval '1 second'
-"""
+def start_operation(
+    kind: str,
+    *,
+    about: HasOperations,
+    by: User,
+    parameters: dict[str, Any] | None = None,
+    is_background: bool = False,
+) -> Operation:
+    """Write an operation with its steps and queue the first ones.
 
-PEOPLE_FIRST = 10
-MACHINES_LATER = 0
-BEHIND_REQUESTS = -5
-# Of these, what goes on comes before what has not begun: requests are served one after
-# the other, and not all of them at the end.
-ALREADY_BEGUN = 1
-
-
-def wait_before(attempts: int) -> float:
-    """Return the pause in seconds after this many earlier attempts: 0.5, 1, 2 … 60."""
-    return float(min(FIRST_RETRY_SECONDS * 2**attempts, LONGEST_RETRY_SECONDS))
-
-
-def _attempts_of(job: Job) -> int:
-    """Return how often its step was tried, including earlier jobs."""
-    tried = job.task_kwargs.get("tried", 0)
-    assert isinstance(tried, int)
-    return job.attempts + tried
-
-
-class TransientRetry(BaseRetryStrategy):
-    """Try again after a transient failure, until the pauses add up to the setting.
-
-    The loss of the database is one, too.
-
-    STEP_GIVE_UP_SECONDS 1800 means some 36 attempts.
+    What is done in the background comes after everything that anybody asks for.
     """
+    operation = Operation.objects.create(
+        kind=kind,
+        requested_by=by,
+        is_background=is_background,
+        subject=about.subject,
+        parameters=parameters or {},
+    )
+    steps = Step.objects.bulk_create(
+        Step(
+            operation=operation,
+            name=spec.name,
+            position=position,
+            perforce_use=spec.perforce,
+            perforce_server=operation.site.perforce_server if spec.perforce else None,
+        )
+        for position, spec in enumerate(workflow.specs_of(operation))
+    )
+    for step in workflow.ready_to_start(operation, steps):
+        defer_step(operation, step)
+    return operation
 
-    def get_retry_decision(
-        self, *, exception: BaseException, job: Job
-    ) -> RetryDecision | None:
-        pause = self.pause_after(exception, job=job)
-        return None if pause is None else RetryDecision(retry_at=timezone.now() + pause)
 
-    def pause_after(self, exception: BaseException, *, job: Job) -> dt.timedelta | None:
-        """Return how long to wait before the next attempt; None: there is none."""
-        if not isinstance(exception, (TransientGatewayError, *DATABASE_WENT_AWAY)):
-            return None
-        attempts = _attempts_of(job)
-        waited = sum(wait_before(attempt) for attempt in range(attempts + 1))
-        if waited > settings.STEP_GIVE_UP_SECONDS:
-            return None
-        return dt.timedelta(seconds=wait_before(attempts))
-
-
-RETRY = TransientRetry()
-
-
-@app.task(name="run_step", pass_context=True, retry=RETRY)
+@app.task(name=RUN_STEP, pass_context=True, retry=RETRY)
 def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     """Run a step, then those after it that this worker can go on with at once.
 
@@ -136,7 +107,7 @@ def _step_of(job: Job, *, step_id: int) -> Step | None:
     every kind of subject for longer than it takes to answer both.
     """
     steps = Step.objects.select_related("operation__requested_by", "operation__subject")
-    at = steps.filter(job_id=job.id, state__in=IN_FLIGHT).first()
+    at = steps.filter(job_id=job.id, state__in=states.IN_FLIGHT).first()
     step = at or steps.filter(pk=step_id).first()
     if step is not None:
         subjects.load_row(step.operation)
@@ -149,30 +120,21 @@ def _begin(context: JobContext, step: Step) -> bool:
         if step.operation.state != Operation.State.RUNNING:
             states.skip_step(step)
             return False
-        if step.state in IN_FLIGHT and not _serves(context, step):
+        if step.state in states.IN_FLIGHT and not serves(context, step):
             return _hand_over(context.job, step)
         return _start(context.job, step)
     except StateChanged:
         return False
 
 
-def _serves(context: JobContext, step: Step) -> bool:
-    """Return whether the slots that a job runs in are for the step."""
-    queue = workflow.spec_of(step).queue_at(step.operation.site)
-    pool = context.additional_context.get("pool")
-    if isinstance(pool, Pool):
-        return pool.serves(queue)
-    return context.worker_queues is None or queue in context.worker_queues
-
-
 def _hand_over(job: Job, step: Step) -> bool:
     """Give a step to those who serve its queue: another had gone on to it, and died."""
     with transaction.atomic():
-        operation = _lock(step.operation)
+        operation = states.lock_operation(step.operation)
         step.refresh_from_db(fields=["state", "job_id", "attempt"])
         is_running = operation.state == Operation.State.RUNNING
-        if is_running and step.state in IN_FLIGHT and step.job_id == job.id:
-            _defer(operation, step)
+        if is_running and step.state in states.IN_FLIGHT and step.job_id == job.id:
+            defer_to_worker(operation, step)
     return False
 
 
@@ -213,7 +175,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
                 message=error.sentence,
                 retry_at=clocks.database_now() + pause,
             )
-            _release_slot(step)
+            release_slot(step)
         raise
     except StepCutShort:
         _settle_cut_short(step)
@@ -256,13 +218,6 @@ def _settle_when_heard(
     raise AssertionError("a count has no end")
 
 
-def _lock(operation: Operation) -> Operation:
-    """Lock an operation, and have its present state; the rows around it stay."""
-    locked = Operation.objects.select_for_update().order_by()
-    operation.state = locked.values_list("state", flat=True).get(pk=operation.pk)
-    return operation
-
-
 def _read_subject_anew(operation: Operation) -> None:
     """Have what an operation is about as it is now, at the same site."""
     subject, site = operation.subject.row, operation.site
@@ -274,7 +229,7 @@ def _settle_success(
     context: JobContext, step: Step, result: StepResult | None
 ) -> Step | None:
     with transaction.atomic():
-        operation = _lock(step.operation)
+        operation = states.lock_operation(step.operation)
         try:
             states.finish_step(step, result=result)
         except StateChanged:
@@ -282,28 +237,28 @@ def _settle_success(
         following = None
         if operation.state == Operation.State.RUNNING:
             following = advance(operation, context=context)
-        _release_slot(step)
+        release_slot(step)
     return following
 
 
 def _settle_cut_short(step: Step) -> None:
     """Skip a step of an ended operation; where a job was lost, another goes on."""
     with contextlib.suppress(StateChanged), transaction.atomic():
-        if _lock(step.operation).state != Operation.State.RUNNING:
+        if states.lock_operation(step.operation).state != Operation.State.RUNNING:
             states.skip_step(step)
-            _release_slot(step)
+            release_slot(step)
 
 
 def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
     """End the step and its operation, and say on its subject why."""
     with transaction.atomic():
-        operation = _lock(step.operation)
+        operation = states.lock_operation(step.operation)
         try:
             states.fail_step(step, code=code, message=message)
         except StateChanged:
             return
         end_badly(operation, code=code, message=message, why=why)
-        _release_slot(step)
+        release_slot(step)
 
 
 def end_badly(
@@ -335,9 +290,8 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
         step.operation = operation  # it is at hand, with its site
     following: Step | None = None
     for step in workflow.ready_to_start(operation, steps):
-        can_go_on = context is not None and following is None
-        if context is not None and can_go_on and _can_go_on(context, step):
-            if _go_on(context.job, step):
+        if context and not following and can_go_on(context, step):
+            if go_on(context.job, step):
                 following = step
         else:
             defer_step(operation, step)
@@ -346,231 +300,3 @@ def advance(operation: Operation, *, context: JobContext | None = None) -> Step 
         _read_subject_anew(operation)
         workflow.workflow_of(operation).on_success(operation)
     return following
-
-
-def _can_go_on(context: JobContext, step: Step) -> bool:
-    """Return whether a job's worker serves the step, and nobody is kept waiting by it.
-
-    A job that was tried again has used up some of its time for retries: the next step
-    gets a job of its own, with all of it. Where the job would go on in another queue,
-    those who come before it are not to wait for longer than one step.
-    """
-    if _attempts_of(context.job) or not _serves(context, step):
-        return False
-    queue = workflow.spec_of(step).queue_at(step.operation.site)
-    if context.job.queue == queue or context.job.priority >= PEOPLE_FIRST:
-        return True
-    before = ProcrastinateJob.objects.filter(
-        Q(scheduled_at=None) | Q(scheduled_at__lte=Now()),
-        status="todo",
-        priority__gt=context.job.priority + ALREADY_BEGUN,
-        task_name=run_step.name,
-    )
-    return not before.exists()
-
-
-def _go_on(job: Job, step: Step) -> bool:
-    """Begin a step in the job of the one before, unless it has to wait for its turn."""
-    server_id = step.perforce_server_id
-    if server_id is not None and step.perforce_use in slots.NEEDS_SLOT:
-        states.queue_step(step, job_id=None)
-        return give_slots(server_id, to=step, job=job)
-    if server_id is not None and slots.is_paused(server_id):
-        states.queue_step(step, job_id=None)
-        return False
-    states.start_step(step, job_id=job.id)
-    return True
-
-
-def start_operation(
-    kind: str,
-    *,
-    about: HasOperations,
-    by: User,
-    parameters: dict[str, Any] | None = None,
-    is_background: bool = False,
-) -> Operation:
-    """Write an operation with its steps and queue the first ones.
-
-    What is done in the background comes after everything that anybody asks for.
-    """
-    operation = Operation.objects.create(
-        kind=kind,
-        requested_by=by,
-        is_background=is_background,
-        subject=about.subject,
-        parameters=parameters or {},
-    )
-    steps = Step.objects.bulk_create(
-        Step(
-            operation=operation,
-            name=spec.name,
-            position=position,
-            perforce_use=spec.perforce,
-            perforce_server=operation.site.perforce_server if spec.perforce else None,
-        )
-        for position, spec in enumerate(workflow.specs_of(operation))
-    )
-    for step in workflow.ready_to_start(operation, steps):
-        defer_step(operation, step)
-    return operation
-
-
-def defer_step(operation: Operation, step: Step) -> None:
-    """Queue a step's job in the current transaction, or let it wait for a slot."""
-    server_id = step.perforce_server_id
-    needs_slot = step.perforce_use in slots.NEEDS_SLOT
-    if server_id and (needs_slot or slots.is_paused(server_id)):
-        states.queue_step(step, job_id=None)
-        give_slots(server_id)
-    else:
-        _defer(operation, step)
-
-
-def _defer(operation: Operation, step: Step) -> None:
-    spec = workflow.spec_of(step)
-    task = run_step.configure(
-        queue=spec.queue_at(operation.site),
-        priority=_priority(operation) + (ALREADY_BEGUN if spec.after else 0),
-    )
-    tried = {"tried": step.attempt} if step.attempt else {}
-    states.queue_step(step, job_id=defer(task, step_id=step.pk, **tried))
-
-
-def _priority(operation: Operation) -> int:
-    if operation.is_background:
-        return BEHIND_REQUESTS
-    return MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST
-
-
-def give_slots(
-    server_id: int, *, to: Step | None = None, job: Job | None = None
-) -> bool:
-    """Queue the jobs of the steps whose slot is free at a Perforce server.
-
-    State the turn of `to`, it is begun in this job instead: say whether it was.
-    """
-    has_its_slot = False
-    for step in slots.next_in_line(server_id):
-        if to is not None and job is not None and step.pk == to.pk:
-            states.start_step(to, job_id=job.id)
-            has_its_slot = True
-        else:
-            _defer(step.operation, step)
-    return has_its_slot
-
-
-def _release_slot(step: Step) -> None:
-    """Let others come after a step that has ended, or pauses for a retry.
-
-    As the last thing in a transaction: it locks the row of the server.
-    """
-    if step.perforce_use in slots.NEEDS_SLOT:
-        assert step.perforce_server_id is not None
-        give_slots(step.perforce_server_id)
-
-
-@app.periodic(cron="* * * * * */5")
-@app.task(name="sweep_slots", queue="sweeps", queueing_lock="sweep_slots")
-def sweep_slots(timestamp: int) -> None:
-    """Give out slots that a crash or the end of an operation left unused."""
-    for server_id in slots.servers_waited_for():
-        with transaction.atomic():
-            give_slots(server_id)
-
-
-@app.periodic(cron="* * * * * */5")
-@app.task(
-    name="sweep_jobs", queue="sweeps", queueing_lock="sweep_jobs", pass_context=True
-)
-async def sweep_jobs(context: JobContext, timestamp: int) -> None:
-    """Give the jobs of workers that fell silent to others.
-
-    Where the database itself was away, all were silent: they get the time to be heard.
-
-    Source: procrastinate docs, how-to "retry stalled jobs".
-    """
-    await _forget_the_future()
-    if await _database_started_lately():
-        return
-    stalled = await app.job_manager.get_stalled_jobs(
-        seconds_since_heartbeat=settings.WORKER_STALLED_SECONDS
-    )
-    for job in stalled:
-        await _give_to_another(job)
-
-
-async def _forget_the_future() -> None:
-    """Set right what was written while the database's own clock was ahead.
-
-    A worker that died then would count as alive until that time comes, and a step that
-    paused would wait until then.
-    """
-    update = app.job_manager.connector.execute_query_async
-    await update(query=HEARD_IN_THE_FUTURE, seconds=settings.WORKER_STALLED_SECONDS)
-    await update(
-        query=PUT_OFF_TOO_FAR, task=run_step.name, seconds=2 * LONGEST_RETRY_SECONDS
-    )
-
-
-async def _database_started_lately() -> bool:
-    answer = await app.job_manager.connector.execute_query_one_async(
-        query="SELECT now() - pg_postmaster_start_time() < %(seconds)s * interval '1 s'"
-        " AS is_new",
-        seconds=settings.WORKER_STALLED_SECONDS + settings.WORKER_HEARTBEAT_SECONDS,
-    )
-    return bool(answer["is_new"])
-
-
-async def _give_to_another(job: Job) -> None:
-    """Queue a job again; drop it where one like it waits, and maybe for its lock.
-
-    Not at once: its worker, cut off or slow, may have been given leave just now.
-    """
-    leave = dt.timedelta(seconds=leave_seconds())
-    retry_at = await sync_to_async(clocks.database_now)() + leave
-    connector = app.job_manager.connector
-    try:
-        is_given = await retry_of_its_worker(connector, job, retry_at=retry_at)
-    except UniqueViolation:
-        log.warning("stalled_job_dropped", job_id=job.id, task=job.task_name)
-        with contextlib.suppress(ConnectorException):
-            await finish_of_its_worker(
-                connector, job, status=Status.FAILED, delete_job=True
-            )
-    except ConnectorException as failure:
-        # It is met again by the next sweep.
-        log.warning("stalled_job_left", job_id=job.id, why=str(failure))
-    else:
-        if is_given:  # else it has just ended, or another sweep was faster
-            log.warning("stalled_job_retried", job_id=job.id, task=job.task_name)
-
-
-@app.periodic(cron="* * * * * */30")
-@app.task(name="sweep_steps", queue="sweeps", queueing_lock="sweep_steps")
-def sweep_steps(timestamp: int) -> None:
-    """Queue again each unsettled step whose job is gone: nothing waits for ever.
-
-    One of an ended operation is settled: a retirement waits for it.
-    """
-    alive = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
-    for step in Step.objects.filter(state__in=IN_FLIGHT).select_related("operation"):
-        with transaction.atomic():
-            operation = _lock(step.operation)
-            step.refresh_from_db(fields=["state", "job_id", "attempt"])
-            if step.state not in IN_FLIGHT or alive.filter(pk=step.job_id).exists():
-                continue
-            if operation.state != Operation.State.RUNNING:
-                states.skip_step(step)
-                continue
-            if slots.is_waiting(step):
-                continue
-            log.warning("step_without_job_queued_again", step_id=step.pk)
-            record_event(
-                operation.subject.row,
-                kind="operation_healed",
-                message=f"The job of the step {step.name} was lost; it was queued "
-                "again.",
-                data={"operation": operation.pk, "step": step.name},
-            )
-            defer_step(operation, step)

@@ -29,7 +29,7 @@ from provisioner.catalog.steps.settled_tree import changes_named
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import result_in
-from provisioner.engine.tasks import FIRST_RETRY_SECONDS
+from provisioner.engine.retries import FIRST_RETRY_SECONDS
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts.build import note_of

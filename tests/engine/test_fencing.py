@@ -31,6 +31,7 @@ from provisioner.engine import tasks
 from provisioner.engine.fencing import ASKED_AT_MOST, LEAVE_SECONDS, AttemptLeave
 from provisioner.engine.management.commands.worker import in_its_name
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.gateways import fence, registry
 from provisioner.gateways.hosts.files import close_directory, write_as_owner
 from provisioner.gateways.hosts.lint import lint_tree
@@ -196,7 +197,7 @@ def test_a_job_is_given_to_another_when_leave_for_it_is_over(
 ) -> None:
     give(job.id, to=None)
 
-    async_to_sync(tasks._give_to_another)(job.evolve(worker_id=None))
+    async_to_sync(sweeps._give_to_another)(job.evolve(worker_id=None))
 
     row = ProcrastinateJob.objects.get(pk=job.id)
     assert row.status == "todo"
@@ -210,7 +211,7 @@ def test_a_job_that_is_with_another_by_now_is_not_settled_for_it(
 ) -> None:
     before = job.evolve(worker_id=None)
 
-    async_to_sync(tasks._give_to_another)(before)
+    async_to_sync(sweeps._give_to_another)(before)
 
     assert ProcrastinateJob.objects.get(pk=job.id).status == "doing"
 
@@ -252,7 +253,7 @@ def test_a_job_that_another_worker_was_given_acts_no_more(
 ) -> None:
     """Sweeps and repairs, which are no steps: the worker gives each its leave."""
     settings.WORKER_STALLED_SECONDS = 0.4
-    job = job_at_work(queue_sweep(tasks.sweep_steps))
+    job = job_at_work(queue_sweep(sweeps.sweep_steps))
 
     context = JobContext(
         app=app, job=job, start_timestamp=0.0, abort_reason=lambda: None
@@ -398,7 +399,7 @@ def test_whatever_is_taken_over_goes_on_once(
         while operation.state == Operation.State.RUNNING:
             assert time.monotonic() < ends, what_is_left(operation)
             run_jobs()
-            tasks.sweep_steps(timestamp=0)  # what nobody's job is about any more
+            sweeps.sweep_steps(timestamp=0)  # what nobody's job is about any more
             operation.refresh_from_db()
         assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 

@@ -20,10 +20,12 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.sweeps.watch import watch_server
+from provisioner.engine import dispatch, tasks, workflow
 from provisioner.engine import states as engine_states
-from provisioner.engine import tasks, workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
+from provisioner.engine.retries import FIRST_RETRY_SECONDS, RETRY, wait_before
+from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.gateways.errors import Busy, Refused, Unreachable
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
@@ -111,14 +113,14 @@ def give_jobs_to_a_worker(
 
 
 def test_pauses_double_up_to_a_minute() -> None:
-    pauses = [tasks.wait_before(attempt) for attempt in range(9)]
+    pauses = [wait_before(attempt) for attempt in range(9)]
 
     assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
 
 
 @pytest.mark.parametrize("kind", [Busy, Unreachable])
 def test_transient_failures_are_tried_again_after_the_pause(kind: type[Any]) -> None:
-    decision = tasks.RETRY.get_retry_decision(exception=failure(kind), job=job_tried(3))
+    decision = RETRY.get_retry_decision(exception=failure(kind), job=job_tried(3))
 
     assert decision is not None
     assert decision.retry_at is not None
@@ -128,7 +130,7 @@ def test_transient_failures_are_tried_again_after_the_pause(kind: type[Any]) -> 
 
 @pytest.mark.parametrize("error", [failure(Refused), ValueError("ours")])
 def test_permanent_failures_and_bugs_are_not_tried_again(error: Exception) -> None:
-    decision = tasks.RETRY.get_retry_decision(exception=error, job=job_tried(0))
+    decision = RETRY.get_retry_decision(exception=error, job=job_tried(0))
 
     assert decision is None
 
@@ -140,7 +142,7 @@ def test_retries_end_when_the_pauses_add_up_to_the_setting(
     settings.STEP_GIVE_UP_SECONDS = seconds
 
     made = 0
-    while tasks.RETRY.get_retry_decision(exception=failure(Busy), job=job_tried(made)):
+    while RETRY.get_retry_decision(exception=failure(Busy), job=job_tried(made)):
         made += 1
 
     assert made == retries
@@ -149,7 +151,7 @@ def test_retries_end_when_the_pauses_add_up_to_the_setting(
 def test_a_step_that_never_gets_an_answer_fails_with_its_reason(
     owner: User, published_template: Template, lab: Lab, settings: Settings
 ) -> None:
-    settings.STEP_GIVE_UP_SECONDS = tasks.FIRST_RETRY_SECONDS
+    settings.STEP_GIVE_UP_SECONDS = FIRST_RETRY_SECONDS
     lab.break_perforce({"command": "client", "drop": "before"})
 
     workspace = settle(workspace_create(by=owner, template=published_template))
@@ -164,7 +166,7 @@ def test_a_step_that_never_gets_an_answer_fails_with_its_reason(
 def test_each_step_has_the_whole_time_for_its_retries(
     owner: User, published_template: Template, lab: Lab, settings: Settings
 ) -> None:
-    settings.STEP_GIVE_UP_SECONDS = tasks.FIRST_RETRY_SECONDS
+    settings.STEP_GIVE_UP_SECONDS = FIRST_RETRY_SECONDS
     busy = {"status": 503, "times": 1}
     lab.break_ontap(
         {"method": "POST", "path": "/api/storage/volumes*", **busy},
@@ -288,7 +290,7 @@ def test_jobs_of_a_silent_worker_are_given_to_another(
     workspace = workspace_create(by=owner, template=published_template)
     give_jobs_to_a_worker(workspace, silent_seconds=3600)
 
-    queue_sweep(tasks.sweep_jobs)
+    queue_sweep(sweeps.sweep_jobs)
     settle(workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
@@ -300,7 +302,7 @@ def test_after_a_start_of_the_database_workers_get_time_to_be_heard(
     settings.WORKER_HEARTBEAT_SECONDS = 366 * 86400.0
     give_jobs_to_a_worker(queued, silent_seconds=3600)
 
-    queue_sweep(tasks.sweep_jobs)
+    queue_sweep(sweeps.sweep_jobs)
     run_jobs()
 
     jobs = ProcrastinateJob.objects.filter(task_name="run_step")
@@ -319,10 +321,10 @@ def test_what_was_written_while_the_databases_clock_was_ahead_holds_nothing_up(
     workspace = workspace_create(by=owner, template=published_template)
     give_jobs_to_a_worker(workspace, silent_seconds=-40 * 86400)
 
-    queue_sweep(tasks.sweep_jobs)
+    queue_sweep(sweeps.sweep_jobs)
     run_jobs()
     time.sleep(0.5)
-    queue_sweep(tasks.sweep_jobs)
+    queue_sweep(sweeps.sweep_jobs)
     settle(workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
@@ -337,7 +339,7 @@ def test_a_step_that_was_put_off_by_a_clock_that_was_ahead_goes_on(
             "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '40 days'"
         )
 
-    queue_sweep(tasks.sweep_jobs)
+    queue_sweep(sweeps.sweep_jobs)
     run_jobs()
     run_jobs()
 
@@ -358,7 +360,7 @@ def test_a_dead_job_like_one_that_waits_keeps_no_other_from_being_given_on(
     give_jobs_to_a_worker(workspace, dead, silent_seconds=3600)
     waiting = watch.defer(server_id=server.pk)
 
-    queue_sweep(tasks.sweep_jobs)
+    queue_sweep(sweeps.sweep_jobs)
     settle(workspace)
 
     assert workspace.state == Workspace.State.READY, workspace.status_message
@@ -371,8 +373,8 @@ def test_jobs_of_a_worker_that_lives_are_left_to_it(
 ) -> None:
     give_jobs_to_a_worker(queued, silent_seconds=0)
 
-    queue_sweep(tasks.sweep_jobs)
-    queue_sweep(tasks.sweep_steps)
+    queue_sweep(sweeps.sweep_jobs)
+    queue_sweep(sweeps.sweep_steps)
     run_jobs()
 
     steps = steps_queued(queued)
@@ -396,7 +398,7 @@ def test_a_step_whose_job_vanished_is_queued_again(
     lost = {step.name: step.job_id for step in steps_queued(queued)}
     execute(loss)
 
-    tasks.sweep_steps(timestamp=0)
+    sweeps.sweep_steps(timestamp=0)
 
     steps = steps_queued(queued)
     assert {step.name for step in steps} == set(lost)
@@ -409,7 +411,7 @@ def test_steps_of_ended_operations_are_not_queued_again(queued: Workspace) -> No
     engine_states.end_operation(queued.operations.get(), Operation.State.CANCELLED)
     execute("DELETE FROM procrastinate_jobs")
 
-    tasks.sweep_steps(timestamp=0)
+    sweeps.sweep_steps(timestamp=0)
 
     assert not ProcrastinateJob.objects.exists()
 
@@ -422,7 +424,7 @@ def test_a_step_that_died_in_an_ended_operation_holds_up_no_retirement(
     workspace_retire(by=queued.owner, workspace=queued)
     execute("UPDATE procrastinate_jobs SET status = 'failed'")
 
-    tasks.sweep_steps(timestamp=0)
+    sweeps.sweep_steps(timestamp=0)
 
     step.refresh_from_db()
     assert step.state == Step.State.SKIPPED
@@ -482,7 +484,7 @@ def test_a_machine_goes_on_in_another_queue_unless_a_person_waits(
         lock=None,
         queueing_lock=None,
         task_name="run_step",
-        priority=tasks.MACHINES_LATER,
+        priority=dispatch.MACHINES_LATER,
     )
     context = JobContext(
         app=app, job=job, start_timestamp=0.0, abort_reason=lambda: None

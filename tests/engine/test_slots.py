@@ -22,9 +22,10 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.freshness import pauses_of, refresh_state_of
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.sweeps.watch import sweep_watch
-from provisioner.engine import slots, tasks
+from provisioner.engine import dispatch, retries, slots, tasks
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import LockWait, Operation, PerforceUse, SlotBudget, Step
+from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.engine.waits import wait_of
 from provisioner.gateways.errors import Busy, Unreachable
 from provisioner.gateways.perforce.types import LockUse
@@ -210,7 +211,7 @@ def test_two_who_come_at_once_do_not_both_take_the_last_turn(
     def come(step: Step) -> None:
         try:
             with transaction.atomic():
-                tasks.defer_step(step.operation, step)
+                dispatch.defer_step(step.operation, step)
         finally:
             connection.close()
 
@@ -319,9 +320,9 @@ def test_pauses_go_on_growing_after_a_wait_for_a_turn(
 
     job = job_of(step, tried=tried)
 
-    assert tasks.wait_before(tasks._attempts_of(job)) == pause
-    assert tasks.RETRY.get_retry_decision(exception=error, job=job)
-    assert not tasks.RETRY.get_retry_decision(
+    assert retries.wait_before(retries.attempts_of(job)) == pause
+    assert retries.RETRY.get_retry_decision(exception=error, job=job)
+    assert not retries.RETRY.get_retry_decision(
         exception=error, job=job_of(step, tried=36)
     )
 
@@ -348,7 +349,7 @@ def test_the_sweep_of_lost_jobs_does_not_queue_a_waiting_step(
     limit(template, 1)
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
 
-    tasks.sweep_steps(timestamp=0)
+    sweeps.sweep_steps(timestamp=0)
 
     assert turns(steps) == [True, False]
 
@@ -361,10 +362,10 @@ def test_a_step_whose_job_was_lost_keeps_its_slot(
     engine_states.start_step(steps[0])
     lose_job(steps[0])
 
-    tasks.sweep_slots(timestamp=0)
+    sweeps.sweep_slots(timestamp=0)
     assert turns(steps) == [True, False]
 
-    tasks.sweep_steps(timestamp=0)
+    sweeps.sweep_steps(timestamp=0)
     assert turns(steps) == [True, False]
     assert ProcrastinateJob.objects.filter(pk=steps[0].job_id).exists()
 
@@ -379,7 +380,7 @@ def test_who_gives_up_waiting_leaves_the_slots_to_others(
         assert workspace is not None
         workspace_retire(by=alice, workspace=workspace)
 
-    tasks.sweep_slots(timestamp=0)
+    sweeps.sweep_slots(timestamp=0)
 
     assert turns(steps) == [False, False, True]
     for step in steps[:2]:
@@ -393,7 +394,7 @@ def test_a_larger_budget_is_used_at_the_next_sweep(
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(3)]
     limit(template, 2)
 
-    tasks.sweep_slots(timestamp=0)
+    sweeps.sweep_slots(timestamp=0)
 
     assert turns(steps) == [True, True, False]
 
@@ -494,8 +495,8 @@ def test_at_a_paused_server_nothing_begins_until_it_goes_on(
         f"The Perforce server {wait.server} is paused: A checkpoint is made. It goes "
         "on by itself once an administrator resumes the server."
     )
-    tasks.sweep_slots(timestamp=0)
-    tasks.sweep_steps(timestamp=0)
+    sweeps.sweep_slots(timestamp=0)
+    sweeps.sweep_steps(timestamp=0)
     assert turns([*flushes, light]) == [False, False, False]
 
     assert resume(template, by=admin)
@@ -631,7 +632,7 @@ def test_after_a_long_wait_half_as_many_run_and_then_one_more_each_minute(
 
     let_pass(minutes=1)
     assert present(template) == 3
-    tasks.sweep_slots(timestamp=0)
+    sweeps.sweep_slots(timestamp=0)
     assert turns(steps) == [False, False, False, True, True, True]
     let_pass(minutes=30)
     assert present(template) == 4

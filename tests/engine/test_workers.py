@@ -23,11 +23,12 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
-from provisioner.engine import job_manager, tasks
+from provisioner.engine import job_manager
 from provisioner.engine.job_manager import LastingJobManager
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queueing import defer
 from provisioner.engine.queues import OWN_SLOTS
+from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.engine.worker_pools import Pool, pools_of
 from provisioner.engine.workers import alive_workers, worker_connector
 from tests.support.database_outage import cut_off_everybody_else, let_in
@@ -54,7 +55,7 @@ def test_a_worker_says_what_it_serves_and_the_audit_log_which_worker_it_was(
     workspace = workspace_create(by=alice, template=snapshot.template)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM procrastinate_jobs")  # lost: nothing runs them
-    queue_sweep(tasks.sweep_steps)
+    queue_sweep(sweeps.sweep_steps)
     worker = Child(
         "worker",
         manage("worker", "--queues", "host.nowhere"),
@@ -233,7 +234,7 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
     let_in(False)
     cut_off_everybody_else()
     # Beside one that the worker itself may have queued, at its start.
-    sweep = app.configure_task(tasks.sweep_steps.name, queueing_lock="another")
+    sweep = app.configure_task(sweeps.sweep_steps.name, queueing_lock="another")
     job_id = sweep.defer(timestamp=0)
     time.sleep(STALLED_SECONDS + 0.5)
     alive = tmp_path / "alive"

@@ -20,9 +20,9 @@ from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine import states as engine_states
+from provisioner.engine.dispatch import BEHIND_REQUESTS
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.queries import operations_visible_to
-from provisioner.engine.tasks import BEHIND_REQUESTS
 from provisioner.gateways import registry
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.abandoned import abandoned_workspaces

@@ -7,7 +7,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
-from provisioner.engine import tasks
+from provisioner.engine import dispatch
 from provisioner.engine.models import SlotBudget
 from provisioner.workspaces.models import Workspace
 from tests.support.requests import workspace_create
@@ -27,7 +27,7 @@ def workspaces(alice: User, snapshot: Snapshot) -> list[Workspace]:
             by=alice, template=snapshot.template, request_key=str(number)
         )
         operation = workspace.operations.get()
-        tasks.defer_step(operation, operation.steps.get(name="flush"))
+        dispatch.defer_step(operation, operation.steps.get(name="flush"))
         made.append(workspace)
     return made
 

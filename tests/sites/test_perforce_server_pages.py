@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import ServerWatch, Snapshot
-from provisioner.engine import slots, tasks
+from provisioner.engine import dispatch, slots
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import SlotBudget
 from provisioner.gateways.perforce.types import LockUse
@@ -34,7 +34,7 @@ def waiting(alice: User, snapshot: Snapshot) -> Workspace:
     for by in (alice, ci):
         workspace = workspace_create(by=by, template=snapshot.template)
         operation = workspace.operations.get()
-        tasks.defer_step(operation, operation.steps.get(name="flush"))
+        dispatch.defer_step(operation, operation.steps.get(name="flush"))
         if by == alice:
             engine_states.start_step(operation.steps.get(name="flush"))
     return workspace
@@ -104,7 +104,7 @@ def test_it_costs_as_many_queries_for_many_as_for_one(
         operation = workspace_create(
             by=alice, template=waiting.template, request_key=str(number)
         ).operations.get()
-        tasks.defer_step(operation, operation.steps.get(name="flush"))
+        dispatch.defer_step(operation, operation.steps.get(name="flush"))
     with django_assert_max_num_queries(12):
         assert "4 wait" in page_of(waiting.site.perforce_server, as_admin)
 

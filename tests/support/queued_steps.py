@@ -6,7 +6,7 @@ from django.db import connection, transaction
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.engine import tasks
+from provisioner.engine import dispatch
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_queues
@@ -30,7 +30,7 @@ def ask_to_flush(by: User, template: Template, *, key: str) -> Step:
 def queue(operation: Operation, name: str) -> Step:
     step = operation.steps.get(name=name)
     with transaction.atomic():
-        tasks.defer_step(operation, step)
+        dispatch.defer_step(operation, step)
     return step
 
 

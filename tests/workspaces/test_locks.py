@@ -13,8 +13,8 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build, template_build_stop
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.refusals import NothingToStop
+from provisioner.engine import states
 from provisioner.engine import states as engine_states
-from provisioner.engine import tasks
 from provisioner.engine.models import Operation
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
@@ -79,7 +79,7 @@ def test_a_workspace_is_retired_while_its_last_step_ends(
 
     with ThreadPoolExecutor(1) as others:
         with transaction.atomic():
-            tasks._lock(operation)
+            states.lock_operation(operation)
             retired = others.submit(in_a_connection_of_its_own(retire))
             wait_until_somebody_waits_for_a_lock()
             engine_states.end_operation(operation, Operation.State.SUCCEEDED)

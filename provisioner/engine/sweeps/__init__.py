@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from provisioner.engine.sweeps import watchdog
+from provisioner.engine.sweeps import jobs, watchdog
 
-__all__ = ["watchdog"]
+__all__ = ["jobs", "watchdog"]

@@ -1,6 +1,6 @@
 """Nothing waits for ever: what a crash left half done is finished or said to be lost.
 
-Jobs of silent workers and steps without a job are given to others in tasks.py. This is
+Jobs of silent workers and steps without a job are given to others in jobs.py. This is
 about what is left then: operations that nobody goes on with, and rows that say they
 are moving while nothing moves them. Each is checked again under its lock, where the
 two halves of a change are seen together or not at all.
@@ -17,6 +17,7 @@ from provisioner.accounts import origin
 from provisioner.audit_log.actions import record_event
 from provisioner.engine import states, subjects, tasks
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.states import IN_FLIGHT
 from provisioner.engine.watchdog import LOST
 
 log = structlog.get_logger(__name__)
@@ -37,7 +38,7 @@ def watchdog(timestamp: int) -> None:
 
 def go_on_with_operations() -> None:
     """End each running operation whose steps are settled; start what may start."""
-    in_flight = Step.objects.filter(operation=OuterRef("pk"), state__in=tasks.IN_FLIGHT)
+    in_flight = Step.objects.filter(operation=OuterRef("pk"), state__in=IN_FLIGHT)
     for operation in Operation.objects.filter(
         ~Exists(in_flight), state=Operation.State.RUNNING
     ):
@@ -53,7 +54,7 @@ def _go_on(operation_id: int) -> None:
     )
     steps = list(operation.steps.all())
     is_over = operation.state != Operation.State.RUNNING
-    if is_over or any(step.state in tasks.IN_FLIGHT for step in steps):
+    if is_over or any(step.state in IN_FLIGHT for step in steps):
         return
     failed = next((step for step in steps if step.state == Step.State.FAILED), None)
     if failed is not None:

@@ -7,8 +7,8 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
+from provisioner.engine.dispatch import give_slots
 from provisioner.engine.models import SlotBudget
-from provisioner.engine.tasks import give_slots
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import PerforceServer

@@ -1,0 +1,123 @@
+"""Giving steps to workers: in which queue, before whom, and whose slot is free."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+from django.db.models.functions import Now
+from procrastinate import JobContext
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import Job
+
+from provisioner.engine import slots, states, workflow
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.queueing import defer
+from provisioner.engine.retries import attempts_of
+from provisioner.engine.worker_pools import Pool
+
+RUN_STEP = "run_step"
+
+PEOPLE_FIRST = 10
+MACHINES_LATER = 0
+BEHIND_REQUESTS = -5
+# Of these, what goes on comes before what has not begun: requests are served one after
+# the other, and not all of them at the end.
+ALREADY_BEGUN = 1
+
+
+def defer_step(operation: Operation, step: Step) -> None:
+    """Queue a step's job in the current transaction, or let it wait for a slot."""
+    server_id = step.perforce_server_id
+    needs_slot = step.perforce_use in slots.NEEDS_SLOT
+    if server_id and (needs_slot or slots.is_paused(server_id)):
+        states.queue_step(step, job_id=None)
+        give_slots(server_id)
+    else:
+        defer_to_worker(operation, step)
+
+
+def defer_to_worker(operation: Operation, step: Step) -> None:
+    spec = workflow.spec_of(step)
+    task = app.configure_task(
+        RUN_STEP,
+        queue=spec.queue_at(operation.site),
+        priority=_priority(operation) + (ALREADY_BEGUN if spec.after else 0),
+    )
+    tried = {"tried": step.attempt} if step.attempt else {}
+    states.queue_step(step, job_id=defer(task, step_id=step.pk, **tried))
+
+
+def _priority(operation: Operation) -> int:
+    if operation.is_background:
+        return BEHIND_REQUESTS
+    return MACHINES_LATER if operation.requested_by.is_service else PEOPLE_FIRST
+
+
+def give_slots(
+    server_id: int, *, to: Step | None = None, job: Job | None = None
+) -> bool:
+    """Queue the jobs of the steps whose slot is free at a Perforce server.
+
+    Where it is the turn of `to`, it is begun in this job instead: say whether it was.
+    """
+    has_its_slot = False
+    for step in slots.next_in_line(server_id):
+        if to is not None and job is not None and step.pk == to.pk:
+            states.start_step(to, job_id=job.id)
+            has_its_slot = True
+        else:
+            defer_to_worker(step.operation, step)
+    return has_its_slot
+
+
+def release_slot(step: Step) -> None:
+    """Let others come after a step that has ended, or pauses for a retry.
+
+    As the last thing in a transaction: it locks the row of the server.
+    """
+    if step.perforce_use in slots.NEEDS_SLOT:
+        assert step.perforce_server_id is not None
+        give_slots(step.perforce_server_id)
+
+
+def serves(context: JobContext, step: Step) -> bool:
+    """Return whether the slots that a job runs in are for the step."""
+    queue = workflow.spec_of(step).queue_at(step.operation.site)
+    pool = context.additional_context.get("pool")
+    if isinstance(pool, Pool):
+        return pool.serves(queue)
+    return context.worker_queues is None or queue in context.worker_queues
+
+
+def can_go_on(context: JobContext, step: Step) -> bool:
+    """Return whether a job's worker serves the step, and nobody is kept waiting by it.
+
+    A job that was tried again has used up some of its time for retries: the next step
+    gets a job of its own, with all of it. Where the job would go on in another queue,
+    those who come before it are not to wait for longer than one step.
+    """
+    if attempts_of(context.job) or not serves(context, step):
+        return False
+    queue = workflow.spec_of(step).queue_at(step.operation.site)
+    if context.job.queue == queue or context.job.priority >= PEOPLE_FIRST:
+        return True
+    before = ProcrastinateJob.objects.filter(
+        Q(scheduled_at=None) | Q(scheduled_at__lte=Now()),
+        status="todo",
+        priority__gt=context.job.priority + ALREADY_BEGUN,
+        task_name=RUN_STEP,
+    )
+    return not before.exists()
+
+
+def go_on(job: Job, step: Step) -> bool:
+    """Begin a step in the job of the one before, unless it has to wait for its turn."""
+    server_id = step.perforce_server_id
+    if server_id is not None and step.perforce_use in slots.NEEDS_SLOT:
+        states.queue_step(step, job_id=None)
+        return give_slots(server_id, to=step, job=job)
+    if server_id is not None and slots.is_paused(server_id):
+        states.queue_step(step, job_id=None)
+        return False
+    states.start_step(step, job_id=job.id)
+    return True
