@@ -19,6 +19,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import structlog
@@ -184,7 +185,9 @@ def next_in_line(server_id: int) -> list[Step]:
     budget = budget_of(server, known, counts)
     return [
         step
-        for step in _in_order(_candidates(server_id, waited_for, budget))
+        for step in sorted(
+            _candidates(server_id, waited_for, budget), key=attrgetter(*_ORDER)
+        )
         if budget.take(PerforceUse(step.perforce_use))
     ]
 
@@ -282,27 +285,10 @@ RANK = Case(
     When(operation__requested_by__is_service=True, then=Value(1)),
     default=Value(0),
 )
-
-
-def rank_of(step: Step) -> int:
-    if step.operation.is_background:
-        return 2
-    return 1 if step.operation.requested_by.is_service else 0
+_IS_LONG = Case(When(perforce_use=PerforceUse.LONG, then=Value(1)), default=Value(0))
+_ORDER = ("rank", "is_long", "operation_id", "position")
 
 
 def in_order(steps: QuerySet[Step]) -> QuerySet[Step]:
-    """Return steps in the order in which they get slots."""
-    is_long = Case(When(perforce_use=PerforceUse.LONG, then=Value(1)), default=Value(0))
-    return steps.order_by(RANK, is_long, "operation_id", "position")
-
-
-def _in_order(steps: Iterable[Step]) -> list[Step]:
-    return sorted(
-        steps,
-        key=lambda step: (
-            rank_of(step),
-            step.perforce_use == PerforceUse.LONG,
-            step.operation_id,
-            step.position,
-        ),
-    )
+    """Return steps in the order in which they get slots, with what decides it."""
+    return steps.annotate(rank=RANK, is_long=_IS_LONG).order_by(*_ORDER)

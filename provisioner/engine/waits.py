@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet, Subquery
 
 from provisioner.engine import slots
 from provisioner.engine.models import PerforceUse, SlotBudget, Step
@@ -114,7 +114,9 @@ def _before(step: Step) -> QuerySet[Step]:
     # What is long holds up nothing that is short.
     is_long = step.perforce_use == PerforceUse.LONG
     holds_up = Q(perforce_use__in=slots.NEEDS_SLOT if is_long else slots.NEEDS_SLOT[:1])
-    rank = slots.rank_of(step)
+    rank = Subquery(
+        Step.objects.filter(pk=step.pk).annotate(rank=slots.RANK).values("rank")
+    )
     return (
         slots.waiting()
         .filter(perforce_server=step.perforce_server_id)
