@@ -53,7 +53,6 @@ class Abandonment:
     signals: tuple[Signal, ...]
     idle_since: dt.datetime
     idle_days: int
-    is_abandoned: bool
     sentence: str
 
     @property
@@ -65,20 +64,12 @@ class Abandonment:
 def abandonment_of(
     workspace: Workspace, *, after_days: int, now: dt.datetime
 ) -> Abandonment:
-    """Read the signs of a workspace that was ready once.
-
-    It looks abandoned where no work shows for `after_days`, and no Perforce command
-    either; or no work for twice as long whatever names the client.
-    """
+    """Read the signs of a workspace that was ready once."""
     began_at = workspace.ready_at or workspace.created_at
     seen = {kind: _moment(workspace.activity.get(kind)) for kind in WORDS}
-    worked_at = max(filter(None, [began_at, newest_of(workspace.activity, WORK)]))
-    accessed_at = seen["accessed"] or began_at
+    worked_at = max(began_at, workspace.worked_at or began_at)
     span = dt.timedelta(days=after_days)
-    is_idle = now - worked_at >= span
-    is_abandoned = workspace.activity_seen_at is not None and (
-        (is_idle and now - accessed_at >= span) or now - worked_at >= 2 * span
-    )
+    is_named = worked_at <= now - span < (workspace.used_at or began_at)
     days = (now - worked_at).days
     return Abandonment(
         signals=tuple(
@@ -89,17 +80,16 @@ def abandonment_of(
         + _opened(workspace),
         idle_since=worked_at,
         idle_days=days,
-        is_abandoned=is_abandoned,
-        sentence=_sentence(
-            days, is_named=is_idle and now - accessed_at < span, workspace=workspace
-        ),
+        sentence=_sentence(days, is_named=is_named, workspace=workspace),
     )
 
 
 def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
-    """Return the same rule for rows that are ready, by what is kept beside the signs.
+    """Return the condition for what looks abandoned, among rows that are ready.
 
-    Each row has to have `idle_since`, as `idle_since()` works it out.
+    No work shows for `after_days`, and no Perforce command either; or no work for twice
+    as long, whatever names the client. Each row has to have `idle_since`, as
+    `idle_since()` works it out.
     """
     span = dt.timedelta(days=after_days)
     is_unused = Q(used_at__lte=now - span) | Q(used_at__isnull=True)

@@ -13,7 +13,12 @@ from provisioner.accounts.mails import why_no_mail_to
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Operation
-from provisioner.leases.abandonment import Abandonment, abandonment_of
+from provisioner.leases.abandonment import (
+    Abandonment,
+    abandonment_of,
+    idle_since,
+    looks_abandoned,
+)
 from provisioner.leases.refusals import AskedAlready, NotAbandoned
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
@@ -112,16 +117,15 @@ def _checked_again(workspace: Workspace) -> tuple[Workspace, Abandonment]:
         .select_related("owner", "template", "site")
         .get(pk=workspace.pk)
     )
-    abandonment = abandonment_of(
-        locked, after_days=settings.ABANDONED_AFTER_DAYS, now=clocks.database_now()
-    )
     if locked.state != Workspace.State.READY:
         raise WorkspaceNotReady(
             name=locked.name, state=locked.get_state_display().lower()
         )
-    if not abandonment.is_abandoned:
+    now, after_days = clocks.database_now(), settings.ABANDONED_AFTER_DAYS
+    rows = Workspace.objects.filter(pk=locked.pk).annotate(idle_since=idle_since())
+    if not rows.filter(looks_abandoned(after_days=after_days, now=now)).exists():
         raise NotAbandoned(name=locked.name)
-    return locked, abandonment
+    return locked, abandonment_of(locked, after_days=after_days, now=now)
 
 
 def abandoned_notify(*, by: User, pks: Sequence[int]) -> list[Outcome]:
