@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.accounts.refusals import OutOfScope
@@ -22,9 +23,6 @@ class Owned(Protocol):
 
     token_id: Any
     owner_id: int
-
-    @property
-    def owner(self) -> User: ...
 
 
 class Named(Protocol):
@@ -106,19 +104,32 @@ def roles_of(user: User | AnonymousUser) -> set[Role]:
 
 
 def roles_towards(user: User | AnonymousUser, row: Owned) -> set[Role]:
-    """Return the parts that somebody plays towards what has an owner."""
+    """Return the parts by which somebody may change what has an owner.
+
+    Who else may see it is asked of the database: see `own_or_of_team`.
+    """
     roles = roles_of(user)
     if not isinstance(user, User) or Role.NOBODY in roles:
         return roles
+    # A scoped token plays a part towards what it got itself, and nothing else.
+    scope = user.scope
+    is_own = row.token_id == scope.pk if scope else row.owner_id == user.pk
+    return roles | {Role.OWNER} if is_own else roles
+
+
+def own_or_of_team(user: User) -> Q:
+    """Return the condition for rows whose owner somebody is, or is a team mate of."""
+    own = Q(owner=user)
     if user.scope is not None:
-        # A scoped token plays a part towards what it got itself, and nothing else.
-        its_own = row.token_id == user.scope.pk
-        return roles | {Role.OWNER} if its_own else roles
-    if row.owner_id == user.pk:
-        roles.add(Role.OWNER)
-    elif user.team_id is not None and row.owner.team_id == user.team_id:
-        roles.add(Role.TEAM_MATE)
-    return roles
+        return own & Q(token=user.scope)
+    if user.team_id is None:
+        return own
+    return Q(owner__in=team_members(user))
+
+
+def team_members(user: User) -> QuerySet[User, Any]:
+    """Return the ids of a team as a subquery, since a join would read every row."""
+    return User.objects.filter(team=user.team_id).order_by().values("pk")
 
 
 def may(user: User | AnonymousUser, verb: Verb, roles: set[Role] | None = None) -> bool:

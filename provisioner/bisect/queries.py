@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from provisioner.accounts.models import User
+from provisioner.accounts.permissions import Verb, may, own_or_of_team
 from provisioner.bisect import search
 from provisioner.bisect.models import (
     WAITS_FOR_VERDICT,
@@ -19,7 +20,6 @@ from provisioner.bisect.models import (
 )
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.engine.models import Operation
-from provisioner.workspaces.queries import _whose
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,4 +153,5 @@ def bisections_visible_to(user: User) -> QuerySet[Bisection]:
     bisections = Bisection.objects.select_related("owner", "template").prefetch_related(
         Prefetch("trials", queryset=trials.order_by("pk"))
     )
-    return bisections if user.is_administrator else bisections.filter(_whose(user))
+    sees_all = may(user, Verb.SEE_BISECTION)
+    return bisections if sees_all else bisections.filter(own_or_of_team(user))

@@ -16,6 +16,7 @@ from django.db.models import (
 )
 
 from provisioner.accounts.models import User
+from provisioner.accounts.permissions import Verb, may, own_or_of_team, team_members
 from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
 from provisioner.engine.models import Operation, Step
@@ -38,34 +39,17 @@ def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
 
     Members of a warm pool are nobody's yet: they are shown with their pool.
     """
-    workspaces = Workspace.objects.filter(is_pooled=False).select_related(
+    return Workspace.objects.filter(_visible_to(user), is_pooled=False).select_related(
         "owner", "template", "snapshot", "site__perforce_server"
     )
-    return workspaces if user.is_administrator else workspaces.filter(_shared(user))
 
 
-def _shared(user: User) -> Q:
-    """Return the condition for what is a person's own, a team mate's, or shared.
-
-    Members of a warm pool are nobody's yet.
-    """
+def _visible_to(user: User) -> Q:
+    """Return the condition for what is a person's own, a team mate's, or shared."""
+    if may(user, Verb.SEE_WORKSPACE):
+        return Q()
     shared = Share.objects.reaching(user).order_by().values("workspace")
-    return (_whose(user) | Q(pk__in=shared)) & Q(is_pooled=False)
-
-
-def _whose(user: User) -> Q:
-    """Return the condition for owners that are the person or a team mate."""
-    own = Q(owner=user)
-    if user.scope is not None:
-        return own & Q(token=user.scope)
-    if user.team_id is None:
-        return own
-    return Q(owner__in=_team_mates(user))
-
-
-def _team_mates(user: User) -> QuerySet[User, Any]:
-    """Return the ids of a team as a subquery, since a join would read every row."""
-    return User.objects.filter(team=user.team_id).order_by().values("pk")
+    return own_or_of_team(user) | Q(pk__in=shared)
 
 
 def workspaces_of_team(user: User) -> QuerySet[Workspace]:
@@ -107,7 +91,7 @@ def siblings_of(workspace: Workspace) -> QuerySet[Workspace]:
 def siblings_visible_to(user: User, workspace: Workspace) -> QuerySet[Workspace]:
     """Return those of them that a person may see: their names, states and owners."""
     siblings = siblings_of(workspace)
-    visible = siblings if user.is_administrator else siblings.filter(_shared(user))
+    visible = siblings.filter(_visible_to(user))
     return visible.select_related("owner").only("name", "state", "owner__username")
 
 
@@ -142,7 +126,7 @@ class Uses(NamedTuple):
 
 def uses_of_templates(user: User, *, since: dt.datetime) -> dict[int, Uses]:
     """Return how much each template was used since then, by its id. One query."""
-    of_team = Q(owner__in=_team_mates(user)) if user.team_id else Q(pk__in=[])
+    of_team = Q(owner__in=team_members(user)) if user.team_id else Q(pk__in=[])
     rows = (
         Workspace.objects.filter(is_pooled=False, created_at__gte=since)
         .order_by()
@@ -161,7 +145,7 @@ def operations_of_workspaces_visible_to(user: User) -> Q:
 
     Each part by an index of its own; together they would be found by reading all.
     """
-    theirs = Workspace.objects.filter(_whose(user), is_pooled=False).order_by()
+    theirs = Workspace.objects.filter(own_or_of_team(user), is_pooled=False).order_by()
     shared = Share.objects.reaching(user).filter(workspace__is_pooled=False).order_by()
     return Q(subject__in=theirs.values("subject")) | Q(
         subject__in=shared.values("workspace__subject")

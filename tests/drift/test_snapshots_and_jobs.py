@@ -152,7 +152,7 @@ def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
     )
     uuid = begin_to_unmount(lab_workspace, ontap)
     step = Step.objects.get(operation__subject__workspace=lab_workspace, name="mount")
-    Step.objects.filter(pk=step.pk).update(remote={"ontap_job_uuid": uuid})
+    Step.objects.filter(pk=step.pk).update(ontap_job_uuid=uuid)
 
     found = next(f for f in check_drift(lab_site) if f.kind == K.JOB_UNATTENDED)
     assert (found.subject, found.action, found.workspace) == (
