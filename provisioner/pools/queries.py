@@ -6,10 +6,11 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from provisioner.catalog.models import Snapshot
+from provisioner.engine.models import Operation
 from provisioner.lib import weekly
 from provisioner.pools.models import Pool
 from provisioner.workspaces.models import Workspace
@@ -60,6 +61,23 @@ def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) 
 def youngest_too_old(pool: Pool, *, now: dt.datetime) -> dt.datetime:
     """Return when what became ready is too old to be handed out."""
     return now - dt.timedelta(seconds=pool.max_age_seconds)
+
+
+def ready_members(
+    pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
+) -> QuerySet[Workspace]:
+    """Return what can be handed out of a pool, first what has lain there longest."""
+    at_work = Operation.objects.filter(
+        subject=OuterRef("subject"), state=Operation.State.RUNNING
+    )
+    fits = as_the_pool_makes_them(pool, snapshot=snapshot, client_type=client_type)
+    ready = members_of(pool).filter(
+        fits,
+        ~Exists(at_work),
+        state=W.READY,
+        ready_at__gt=youngest_too_old(pool, now=now),
+    )
+    return ready.order_by("ready_at", "pk")
 
 
 @dataclass(frozen=True, kw_only=True)

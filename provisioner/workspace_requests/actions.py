@@ -12,7 +12,6 @@ from provisioner.engine.tasks import start_operation
 from provisioner.leases.warnings import plan_first_warnings
 from provisioner.limits.admission import check_admission, check_claim
 from provisioner.workspace_requests.claim import (
-    find_pool,
     hand_out,
     lock_member,
     why_cold,
@@ -79,12 +78,10 @@ def claim(request: WorkspaceRequest, terms: Terms) -> Workspace | None:
 
     Raises: LimitReached, NameTaken.
     """
-    if request.wants_reconcile:
+    if request.wants_reconcile or terms.pool is None:
         return None
     member = lock_member(
-        by=request.by,
-        template=request.template,
-        purpose=request.purpose,
+        terms.pool,
         snapshot=terms.snapshot,
         client_type=terms.client_type,
         now=terms.now,
@@ -114,9 +111,8 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
     Raises: SnapshotGone, LimitReached, NameTaken.
     """
     by, template, snapshot = request.by, request.template, terms.snapshot
-    pool = find_pool(by=by, template=template, purpose=request.purpose)
     cold_reason = why_cold(
-        pool,
+        terms.pool,
         template=template,
         snapshot=snapshot,
         client_type=terms.client_type,
@@ -136,7 +132,7 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
         purpose=request.purpose,
         client_type=terms.client_type,
         wants_reconcile=request.wants_reconcile,
-        pool=pool,
+        pool=terms.pool,
         cold_reason=cold_reason or "",
         uid=by.uid,
         gid=by.gid,

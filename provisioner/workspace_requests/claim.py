@@ -30,108 +30,57 @@ def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
     """Return the warm pool of a person for a template, or None."""
     pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
     if pool is not None:
-        pool.owner = by  # it is at hand
+        pool.owner, pool.template = by, template  # they are at hand
     return pool
 
 
-# What the sweep of pools leaves there, with nothing under way; see also
-# pools.as_the_pool_makes_them. Django would put it together anew for each claim, which
-# takes longer than all the rest of one.
-_READY_MEMBER = """
-SELECT member.* FROM workspaces_workspace AS member
-JOIN pools_pool AS pool ON pool.id = member.pool_id
-WHERE pool.owner_id = %(owner)s
-  AND pool.template_id = %(template)s
-  AND pool.purpose = %(purpose)s
-  AND member.is_pooled
-  AND member.state = 'ready'
-  AND member.ready_at > %(now)s - make_interval(secs => pool.max_age_seconds)
-  AND member.snapshot_id = %(snapshot)s
-  AND member.client_type = %(client_type)s
-  AND (member.uid, member.gid, member.p4_user) = (%(uid)s, %(gid)s, %(p4_user)s)
-  AND NOT EXISTS (
-    SELECT FROM engine_operation AS work
-    WHERE work.subject_id = member.subject_id AND work.state = 'running'
-  )
-ORDER BY member.ready_at, member.id
-LIMIT 1
-"""
-_AND_LOCK_IT = "FOR UPDATE OF member SKIP LOCKED"
-
-
 def lock_member(
-    *,
-    by: User,
-    template: Template,
-    purpose: str,
-    snapshot: Snapshot,
-    client_type: str,
-    now: dt.datetime,
+    pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
 ) -> Workspace | None:
     """Return a member that can be handed out, locked until the transaction ends.
 
     Who asks at the same time gets another: one that is locked is passed over, whoever
-    holds it. None: there is none, or no pool.
+    holds it. None: there is none.
     """
-    asked = _asked(
-        by=by, purpose=purpose, snapshot=snapshot, client_type=client_type, now=now
+    member = (
+        pool_queries.ready_members(
+            pool, snapshot=snapshot, client_type=client_type, now=now
+        )
+        .select_for_update(of=("self",), skip_locked=True)
+        .first()
     )
-    members = Workspace.objects.raw(_READY_MEMBER + _AND_LOCK_IT, asked)
-    member = next(iter(members), None)
     if member is not None:
         # These rows are at hand.
-        member.owner, member.template, member.site = by, template, template.site
-        member.snapshot = snapshot
+        member.owner, member.template, member.snapshot = (
+            pool.owner,
+            pool.template,
+            snapshot,
+        )
+        member.site = pool.template.site
     return member
 
 
 def lying_ready(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
-    """Return the ids of templates whose pool has a member for this person's
-    development. One query, and two per pool.
+    """Return the ids of snapshots of which this person's pools have a ready member.
+
+    One query, and one per pool.
     """
-    pooled = Pool.objects.filter(
-        owner=by,
-        purpose=Workspace.Purpose.DEVELOPMENT,
-        template__in=[snapshot.template_id for snapshot in snapshots],
-    )
-    of_templates = set(pooled.values_list("template", flat=True)) if snapshots else ()
+    purpose = Workspace.Purpose.DEVELOPMENT
+    templates = [snapshot.template_id for snapshot in snapshots]
+    pools = Pool.objects.filter(owner=by, purpose=purpose, template__in=templates)
+    pool_of = {pool.template_id: pool for pool in pools.select_related("owner")}
     return {
         snapshot.pk
         for snapshot in snapshots
-        if snapshot.template_id in of_templates and _lies_ready(snapshot, by=by)
-    }
-
-
-def _lies_ready(snapshot: Snapshot, *, by: User) -> bool:
-    template, purpose = snapshot.template, Workspace.Purpose.DEVELOPMENT
-    asked = _asked(
-        by=by,
-        purpose=purpose,
-        snapshot=snapshot,
-        client_type=client_type_for(purpose, server=template.site.perforce_server),
-        now=timezone.now(),
-    )
-    return bool(list(Workspace.objects.raw(_READY_MEMBER, asked)))
-
-
-def _asked(
-    *,
-    by: User,
-    purpose: str,
-    snapshot: Snapshot,
-    client_type: str,
-    now: dt.datetime,
-) -> dict[str, Any]:
-    return {
-        "owner": by.pk,
-        "template": snapshot.template_id,
-        "purpose": purpose,
-        "snapshot": snapshot.pk,
-        "client_type": client_type,
-        "uid": by.uid,
-        "gid": by.gid,
-        "p4_user": by.perforce_name,
-        "now": now,
+        if (pool := pool_of.get(snapshot.template_id))
+        and pool_queries.ready_members(
+            pool,
+            snapshot=snapshot,
+            client_type=client_type_for(
+                purpose, server=snapshot.template.site.perforce_server
+            ),
+            now=timezone.now(),
+        ).exists()
     }
 
 

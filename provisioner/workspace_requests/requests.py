@@ -16,6 +16,8 @@ from provisioner.leases.queries import Policy
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.typed_names import check_name
+from provisioner.pools.models import Pool
+from provisioner.workspace_requests.claim import find_pool
 from provisioner.workspaces.actions.making import choose_snapshot
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
@@ -81,13 +83,17 @@ class WorkspaceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """The terms of a request: the snapshot to clone, and the end of the lease."""
+    """The terms of a request: the snapshot to clone, and the end of the lease.
+
+    `pool` is the person's warm pool, None where they have none.
+    """
 
     now: dt.datetime
     policy: Policy
     expires_at: dt.datetime | None
     snapshot: Snapshot
     client_type: str
+    pool: Pool | None
 
 
 def terms_of(request: WorkspaceRequest) -> Terms:
@@ -108,4 +114,5 @@ def terms_of(request: WorkspaceRequest) -> Terms:
         client_type=client_type_for(
             request.purpose, server=template.site.perforce_server
         ),
+        pool=find_pool(by=request.by, template=template, purpose=request.purpose),
     )
