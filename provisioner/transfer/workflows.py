@@ -132,11 +132,7 @@ def _put_source_away(operation: Operation) -> None:
             WorkspaceOperation.RETIRE,
             by=operation.requested_by,
             about=source,
-            parameters={
-                "unsubmitted": Unsubmitted.RESCUE,
-                "purge": False,
-                "was": Workspace.State.READY,
-            },
+            parameters={"unsubmitted": Unsubmitted.RESCUE, "purge": False},
         )
         transfer.outcome = f"{source.name} goes to the trash and can be restored."
     transfer.save(update_fields=["outcome"])

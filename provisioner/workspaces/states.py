@@ -60,6 +60,7 @@ def set_workspace_state(
     """
     fields: dict[str, Any] = {
         "state": to,
+        "was_ready": to == W.RETIRING and workspace.state == W.READY,
         "status_code": code,
         "status_message": message,
     }

@@ -281,17 +281,17 @@ def has_failed(operation: Operation, failure: Failure) -> None:
 
 def _not_retired(operation: Operation, failure: Failure) -> None:
     """One that was refused, or changed nothing yet, leaves a usable workspace so."""
-    was_ready = operation.parameters.get("was") == Workspace.State.READY
+    workspace = _subject(operation)
     has_begun = operation.steps.filter(name="freeze", attempt__gt=0).exists()
-    if was_ready and (failure.is_refused or not has_begun):
+    if workspace.was_ready and (failure.is_refused or not has_begun):
         set_workspace_state(
-            _subject(operation),
+            workspace,
             Workspace.State.READY,
             code=failure.code,
             message=failure.message,
         )
     else:
-        _fail(_subject(operation), failure)
+        _fail(workspace, failure)
 
 
 def _fail(workspace: Workspace, failure: Failure) -> None:

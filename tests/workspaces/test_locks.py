@@ -87,7 +87,7 @@ def test_a_workspace_is_retired_while_its_last_step_ends(
         retirement = retired.result()
 
     assert isinstance(retirement, Operation)
-    assert retirement.parameters["was"] == Workspace.State.READY
+    assert retirement.subject.workspace.was_ready
     operation.refresh_from_db()
     assert operation.state == Operation.State.SUCCEEDED
 

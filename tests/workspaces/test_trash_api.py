@@ -66,11 +66,7 @@ def test_retiring_says_what_becomes_of_unsubmitted_work(
     api_as_alice.delete(f"/api/v1/workspaces/{ready.pk}?unsubmitted=rescue&purge=true")
 
     operation = ready.operations.get(kind=WorkspaceOperation.RETIRE)
-    assert operation.parameters == {
-        "unsubmitted": "rescue",
-        "purge": True,
-        "was": "ready",
-    }
+    assert operation.parameters == {"unsubmitted": "rescue", "purge": True}
 
 
 @pytest.mark.parametrize("what", ["restore", "purge"])

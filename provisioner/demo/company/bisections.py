@@ -205,7 +205,6 @@ class Bisections:
                 parameters={
                     "unsubmitted": Unsubmitted.DISCARD,
                     "purge": True,
-                    "was": "ready",
                 }
             ),
         )

@@ -212,7 +212,7 @@ class Lives:
             by=by,
             task="sweep_leases",
         )
-        parameters = {"unsubmitted": unsubmitted, "purge": False, "was": "ready"}
+        parameters = {"unsubmitted": unsubmitted, "purge": False}
         rescued = (
             is_for_work and unsubmitted == Unsubmitted.RESCUE and self._work.is_left()
         )

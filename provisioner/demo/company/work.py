@@ -175,7 +175,6 @@ class Work:
                 parameters={
                     "unsubmitted": Unsubmitted.REFUSE,
                     "purge": False,
-                    "was": "ready",
                 },
             ),
         )

@@ -64,7 +64,6 @@ def workspace_retire(
         if running is not None and running.kind == WorkspaceOperation.RETIRE:
             return running
         _cancel(running, message=f"{by} retired the workspace.")
-        was = workspace.state
         set_workspace_state(
             workspace,
             Workspace.State.RETIRING,
@@ -78,7 +77,6 @@ def workspace_retire(
             parameters={
                 "unsubmitted": unsubmitted,
                 "purge": purge,
-                "was": was,
                 **({"as_abandoned": True} if as_abandoned else {}),
             },
         )

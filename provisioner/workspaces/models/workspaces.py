@@ -147,6 +147,11 @@ class Workspace(HasOperations):
         editable=False,
         help_text="The end of its client's name, where a stranger had taken that.",
     )
+    was_ready = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its retirement began while it was ready to work in.",
+    )
     volume_uuid = models.CharField(max_length=36, blank=True)
     opened_to = models.CharField(
         max_length=16,
@@ -251,6 +256,10 @@ class Workspace(HasOperations):
                 name="workspace_retired_has_retired_at",
                 condition=Q(state="retired", retired_at__isnull=False)
                 | (~Q(state="retired") & Q(retired_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="workspace_was_ready_is_being_retired",
+                condition=Q(was_ready=False) | Q(state="retiring"),
             ),
             models.CheckConstraint(
                 name="workspace_trashed_has_times",
