@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 from provisioner.catalog import refresh_policy
 from provisioner.catalog.models import (
     AT_LEAST,
+    BuildParameters,
     RefreshPolicy,
     RefreshSwitch,
     ServerWatch,
@@ -243,7 +244,7 @@ def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:
     Who chose an older change passed over the newer ones that were known then: these
     are no reason to build again.
     """
-    was_chosen = build.parameters.get("change") and not build.requested_by.is_service
+    was_chosen = BuildParameters.of(build).change and not build.requested_by.is_service
     if was_chosen and freshness.newest is not None:
         passed_over = SubmittedChange.objects.filter(
             server=server_id, number=freshness.newest, recorded_at__lte=build.created_at
@@ -255,8 +256,8 @@ def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:
 
 def change_of(build: Operation) -> int:
     """Return the change that a build is for, 0 where it ended before it knew."""
-    if asked := build.parameters.get("change"):
-        return int(asked)
+    if asked := BuildParameters.of(build).change:
+        return asked
     pin = find_result(build, Pin)
     return pin.change if pin else 0
 

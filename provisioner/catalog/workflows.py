@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Template, TemplateOperation
+from provisioner.catalog.models import BuildParameters, Template, TemplateOperation
 from provisioner.catalog.queries import in_scope
 from provisioner.catalog.states import set_template_state
 from provisioner.catalog.steps import (
@@ -40,7 +40,7 @@ _MOVING = (Template.State.BUILDING, Template.State.DELETING)
 
 
 def _is_clean_build(operation: Operation) -> bool:
-    return bool(operation.parameters.get("clean"))
+    return BuildParameters.of(operation).clean
 
 
 def _has_test(operation: Operation) -> bool:

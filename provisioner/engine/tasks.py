@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import time
 from itertools import count
-from typing import Any
 
 import structlog
 from django.db import transaction
@@ -30,7 +29,7 @@ from provisioner.engine.dispatch import (
     serves,
 )
 from provisioner.engine.fencing import AttemptLeave
-from provisioner.engine.models import HasOperations, Operation, Step
+from provisioner.engine.models import HasOperations, Operation, Parameters, Step
 from provisioner.engine.results import StepResult
 from provisioner.engine.retries import RETRY, wait_before
 from provisioner.engine.workflow import Failure
@@ -51,7 +50,7 @@ def start_operation(
     *,
     about: HasOperations,
     by: User,
-    parameters: dict[str, Any] | None = None,
+    parameters: Parameters | None = None,
     is_background: bool = False,
 ) -> Operation:
     """Write an operation with its steps and queue the first ones.
@@ -63,7 +62,7 @@ def start_operation(
         requested_by=by,
         is_background=is_background,
         subject=about.subject,
-        parameters=parameters or {},
+        parameters=parameters.as_json() if parameters else {},
     )
     steps = Step.objects.bulk_create(
         Step(

@@ -15,7 +15,12 @@ from provisioner.engine.workflow import (
 )
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.steps import contents, plan, proof
-from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    RetireParameters,
+    Unsubmitted,
+    Workspace,
+    WorkspaceOperation,
+)
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.workflows import PROVISION, has_failed
@@ -132,7 +137,7 @@ def _put_source_away(operation: Operation) -> None:
             WorkspaceOperation.RETIRE,
             by=operation.requested_by,
             about=source,
-            parameters={"unsubmitted": Unsubmitted.RESCUE, "purge": False},
+            parameters=RetireParameters(unsubmitted=Unsubmitted.RESCUE),
         )
         transfer.outcome = f"{source.name} goes to the trash and can be restored."
     transfer.save(update_fields=["outcome"])

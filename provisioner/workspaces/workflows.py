@@ -25,6 +25,7 @@ from provisioner.lib import clocks
 from provisioner.workspaces.events import workspace_restored
 from provisioner.workspaces.models import (
     MOVING,
+    RetireParameters,
     Unsubmitted,
     Workspace,
     WorkspaceOperation,
@@ -113,8 +114,8 @@ def _holds_work(operation: Operation) -> bool:
 
 
 def _stops_at_unsubmitted_work(operation: Operation) -> bool:
-    unsubmitted = operation.parameters.get("unsubmitted", Unsubmitted.REFUSE)
-    return _holds_work(operation) and unsubmitted == Unsubmitted.REFUSE
+    asked = RetireParameters.of(operation)
+    return _holds_work(operation) and asked.unsubmitted == Unsubmitted.REFUSE
 
 
 RETIRE = (
@@ -258,7 +259,7 @@ def _put_into_trash(operation: Operation) -> None:
     workspace = _subject(operation)
     goes_at_once = (
         workspace.ready_at is None
-        or operation.parameters.get("purge")
+        or RetireParameters.of(operation).purge
         or was_destroyed(workspace)
     )
     seconds = 0 if goes_at_once else trash_seconds_of(workspace)

@@ -15,7 +15,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.catalog import checks
 from provisioner.catalog.events import before_building
-from provisioner.catalog.models import Template, TemplateOperation
+from provisioner.catalog.models import BuildParameters, Template, TemplateOperation
 from provisioner.catalog.queries import available_snapshots, reference_snapshot
 from provisioner.catalog.refusals import (
     NothingToRefresh,
@@ -206,11 +206,11 @@ def template_build(
     permissions.require(permissions.can_manage_templates(by))
     if change is not None and not 1 <= change <= LARGEST_CHANGE:
         raise InvalidRequest(f"A change is a number from 1 to {LARGEST_CHANGE}.")
-    parameters: dict[str, Any] = {"change": change} if change else {}
-    if is_clean:
-        parameters["clean"] = True
-    if paths:
-        parameters["paths"] = _checked_paths(template, paths, is_clean=is_clean)
+    asked = BuildParameters(
+        change=change,
+        clean=is_clean,
+        paths=_checked_paths(template, paths, is_clean=is_clean) if paths else (),
+    )
     with transaction.atomic():
         template = (
             # Not as a key: workspaces that refer to it are being asked for meanwhile.
@@ -225,14 +225,14 @@ def template_build(
         set_template_state(
             template,
             Template.State.BUILDING,
-            message=_asked(parameters),
+            message=_told(asked),
             actor=by,
         )
         return start_operation(
             TemplateOperation.BUILD,
             by=by,
             about=template,
-            parameters=parameters,
+            parameters=asked,
         )
 
 
@@ -283,13 +283,11 @@ def is_settling(template: Template) -> bool:
     ).exists()
 
 
-def _asked(parameters: dict[str, Any]) -> str:
+def _told(asked: BuildParameters) -> str:
     """Say for the audit log what was asked for."""
-    what = " clean" if parameters.get("clean") else ""
-    change = parameters.get("change")
-    at = f"change {change}" if change else "the newest change"
-    paths = parameters.get("paths")
-    only = f", of {', '.join(paths)} alone" if paths else ""
+    what = " clean" if asked.clean else ""
+    at = f"change {asked.change}" if asked.change else "the newest change"
+    only = f", of {', '.join(asked.paths)} alone" if asked.paths else ""
     return f"Asked to build it{what} at {at}{only}."
 
 

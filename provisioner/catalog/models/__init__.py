@@ -17,10 +17,16 @@ from provisioner.catalog.models.snapshots import (
     Snapshot,
     SnapshotQuerySet,
 )
-from provisioner.catalog.models.templates import LineEnd, Template, TemplateOperation
+from provisioner.catalog.models.templates import (
+    BuildParameters,
+    LineEnd,
+    Template,
+    TemplateOperation,
+)
 
 __all__ = [
     "AT_LEAST",
+    "BuildParameters",
     "LineEnd",
     "PinnedTemplate",
     "Quality",

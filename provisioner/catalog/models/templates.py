@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
@@ -14,7 +16,7 @@ from django.db.models.functions import Now
 from provisioner.accounts.models import User
 from provisioner.accounts.names import check_one_line
 from provisioner.engine.logs.error_lines import PatternInvalid, check_patterns
-from provisioner.engine.models import HasOperations
+from provisioner.engine.models import HasOperations, Parameters
 from provisioner.lib.fields import EvidenceField
 from provisioner.lib.names import (
     LONGEST_NAME,
@@ -39,6 +41,17 @@ class LineEnd(models.TextChoices):
 class TemplateOperation(models.TextChoices):
     BUILD = "template_build", "Build template"
     DELETE = "template_delete", "Delete template"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildParameters(Parameters):
+    """What to build: at a change, None for the newest; from a `clean` volume; or of
+    some depot `paths` alone.
+    """
+
+    change: int | None = None
+    clean: bool = False
+    paths: Sequence[str] = ()
 
 
 class ExistingTemplates(models.Manager["Template"]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from provisioner.catalog.models import BuildParameters
 from provisioner.catalog.pins import Pin, goes_in_batches
 from provisioner.catalog.steps.room import room_of_template
 from provisioner.catalog.steps.run import TemplateRun
@@ -97,7 +98,7 @@ def _may_be_broken(run: TemplateRun) -> bool:
 
     Comparing reads every file, so it is left out where the last build was verified.
     """
-    if run.operation.parameters.get("clean") or run.step.attempt > 1:
+    if BuildParameters.of(run.operation).clean or run.step.attempt > 1:
         return True
     earlier = Operation.objects.filter(
         subject=run.operation.subject_id, pk__lt=run.operation.pk

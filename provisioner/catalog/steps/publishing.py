@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from provisioner.catalog import checks
-from provisioner.catalog.models import Quality, Snapshot
+from provisioner.catalog.models import BuildParameters, Quality, Snapshot
 from provisioner.catalog.pins import Pin, goes_in_batches
 from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text, go_on_after
 from provisioner.catalog.steps.commands import Built, Tested
@@ -179,7 +179,7 @@ def _began_clean(operation: Operation) -> bool:
     earlier = Operation.objects.filter(
         subject=operation.subject_id, pk__lt=operation.pk
     )
-    return bool(operation.parameters.get("clean")) or not earlier.exists()
+    return BuildParameters.of(operation).clean or not earlier.exists()
 
 
 def ensure_outcome(run: TemplateRun) -> None:

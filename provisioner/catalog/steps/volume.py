@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import BuildParameters, Template
 from provisioner.catalog.pins import Pin
 from provisioner.catalog.queries import reference_snapshot
 from provisioner.catalog.steps.room import ensure_inodes
@@ -179,8 +179,8 @@ def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> tuple[int, list[Part]]:
 
     A refresh of parts leaves the rest at the change of what is handed out now.
     """
-    asked = run.operation.parameters.get("change")
-    paths = run.operation.parameters.get("paths", [])
+    parameters = BuildParameters.of(run.operation)
+    asked, paths = parameters.change, parameters.paths
     sides = [split_view_line(line) for line in spec.view]
     mapped = tuple(side.depot for side in sides if side.flag != "-")
     if not paths:

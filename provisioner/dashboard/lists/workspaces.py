@@ -26,7 +26,7 @@ from provisioner.workspaces.actions.retiring import (
 )
 from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
 from provisioner.workspaces.lists import READS, Restore
-from provisioner.workspaces.models import Unsubmitted, Workspace
+from provisioner.workspaces.models import RetireParameters, Unsubmitted, Workspace
 from provisioner.workspaces.queries import (
     workspaces_of,
     workspaces_of_team,
@@ -76,7 +76,7 @@ class Retire(Act[Workspace]):
             return f"Provisioning stops, and {end}"
         if not row.holds_work:
             return f"It holds no work to submit: {end}"
-        if result.parameters["unsubmitted"] == Unsubmitted.RESCUE:
+        if RetireParameters.of(result).unsubmitted == Unsubmitted.RESCUE:
             return f"Unsubmitted work is rescued, then {end}"
         return f"It stays if it has unsubmitted work. Otherwise {end}"
 

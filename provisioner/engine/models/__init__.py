@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from provisioner.engine.models.operations import Operation, PerforceUse, Step
+from provisioner.engine.models.operations import (
+    Operation,
+    Parameters,
+    PerforceUse,
+    Step,
+)
 from provisioner.engine.models.slots import LockWait, SlotBudget
 from provisioner.engine.models.subjects import HasOperations, Subject
 from provisioner.engine.models.workers import WorkerQueues
@@ -11,6 +16,7 @@ __all__ = [
     "HasOperations",
     "LockWait",
     "Operation",
+    "Parameters",
     "PerforceUse",
     "SlotBudget",
     "Step",

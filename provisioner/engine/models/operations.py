@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
@@ -93,6 +94,23 @@ class Operation(models.Model):
     def site(self) -> Any:
         """Where its subject is."""
         return self.subject.row.site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """What was asked of an operation: the base of a kind's own dataclass.
+
+    The row of the operation holds what is not as it usually is.
+    """
+
+    @classmethod
+    def of(cls, operation: Operation) -> Self:
+        return cls(**operation.parameters)
+
+    def as_json(self) -> dict[str, Any]:
+        told = ((field.name, getattr(self, field.name)) for field in fields(self))
+        usual = {field.name: field.default for field in fields(self)}
+        return {name: value for name, value in told if value != usual[name]}
 
 
 class PerforceUse(models.TextChoices):

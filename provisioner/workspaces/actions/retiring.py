@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from django.db import transaction
 
 from provisioner.accounts import permissions
@@ -11,7 +13,12 @@ from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.events import asks_how_to_make, before_retiring
-from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    RetireParameters,
+    Unsubmitted,
+    Workspace,
+    WorkspaceOperation,
+)
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import can_be_restored, last_operation
 from provisioner.workspaces.refusals import (
@@ -74,11 +81,9 @@ def workspace_retire(
             WorkspaceOperation.RETIRE,
             by=by,
             about=workspace,
-            parameters={
-                "unsubmitted": unsubmitted,
-                "purge": purge,
-                **({"as_abandoned": True} if as_abandoned else {}),
-            },
+            parameters=RetireParameters(
+                unsubmitted=unsubmitted, purge=purge, as_abandoned=as_abandoned
+            ),
         )
 
 
@@ -157,13 +162,8 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             raise NothingToRetry(name=workspace.name)
         last = last_operation(workspace)
         if last is not None and last.kind == WorkspaceOperation.RETIRE:
-            return workspace_retire(
-                by=by,
-                workspace=workspace,
-                unsubmitted=last.parameters.get("unsubmitted", Unsubmitted.REFUSE),
-                purge=bool(last.parameters.get("purge")),
-                as_abandoned=bool(last.parameters.get("as_abandoned")),
-            )
+            before = asdict(RetireParameters.of(last))
+            return workspace_retire(by=by, workspace=workspace, **before)
         if last is not None and last.kind == WorkspaceOperation.RESTORE:
             return workspace_restore(by=by, workspace=workspace)
         if last is not None and last.kind == WorkspaceOperation.PURGE:

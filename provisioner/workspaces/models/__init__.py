@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from provisioner.workspaces.models.clients import WorkspaceClient
-from provisioner.workspaces.models.kinds import WorkspaceOperation
+from provisioner.workspaces.models.kinds import RetireParameters, WorkspaceOperation
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.workspaces import (
@@ -17,6 +17,7 @@ __all__ = [
     "LEASED",
     "MOVING",
     "Rescue",
+    "RetireParameters",
     "Share",
     "Unsubmitted",
     "Workspace",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db import models
+
+from provisioner.engine.models import Parameters
 
 
 class WorkspaceOperation(models.TextChoices):
@@ -11,3 +15,15 @@ class WorkspaceOperation(models.TextChoices):
     RETIRE = "retire", "Retire"
     RESTORE = "restore", "Restore"
     PURGE = "purge", "Purge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetireParameters(Parameters):
+    """How to retire a workspace. `unsubmitted` is an Unsubmitted; `purge`: for good.
+
+    One retired `as_abandoned` is followed beside what looks abandoned until it is gone.
+    """
+
+    unsubmitted: str
+    purge: bool = False
+    as_abandoned: bool = False

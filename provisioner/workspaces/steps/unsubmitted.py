@@ -23,7 +23,12 @@ from provisioner.gateways.perforce.types import (
     ReconcileFinding,
 )
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceClient
+from provisioner.workspaces.models import (
+    RetireParameters,
+    Unsubmitted,
+    Workspace,
+    WorkspaceClient,
+)
 from provisioner.workspaces.refusals import UnsubmittedWorkFound
 from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.clients import find_own_client
@@ -102,7 +107,7 @@ def choice_of(run: WorkspaceRun) -> Unsubmitted:
     """
     if not run.workspace.holds_work:
         return Unsubmitted.DISCARD
-    return Unsubmitted(run.operation.parameters.get("unsubmitted", Unsubmitted.REFUSE))
+    return Unsubmitted(RetireParameters.of(run.operation).unsubmitted)
 
 
 def check_for_unsubmitted_work(run: WorkspaceRun) -> Look:
