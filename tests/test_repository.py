@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command, get_commands
+from django.db.models import JSONField
 
 ROOT: Path = settings.BASE_DIR
 
@@ -353,3 +355,15 @@ def test_documents_name_tests_that_are_there() -> None:
     names = files | set(re.findall(r"def (test_\w+)", tests))
     for page, text in pages_of_documents().items():
         assert set(re.findall(r"`(test_\w+_\w+)[`\[]", text)) <= names, page
+
+
+def test_each_json_column_has_its_reason() -> None:
+    columns = {
+        f"{model._meta.object_name}.{field.name}"
+        for model in apps.get_models()
+        for field in model._meta.get_fields()
+        if model.__module__.startswith("provisioner.") and isinstance(field, JSONField)
+    }
+    document = (ROOT / "docs" / "architecture.md").read_text()
+    section = document.partition("## JSON in the database")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`([A-Z]\w+\.[a-z_]+)`", section)) == columns
