@@ -7,10 +7,9 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from provisioner.catalog import refresh_policy
@@ -64,9 +63,18 @@ def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
     Not known is it before the first build, and until the server was asked about all
     changes since the newest snapshot. Two queries.
     """
+    of_template = {"template": OuterRef("template")}
+    default = Snapshot.objects.default_first().filter(**of_template)
+    newest = Snapshot.objects.available().complete().filter(**of_template)
     watched = (
-        _watched()
-        .filter(template__in=[t.pk for t in templates])
+        TemplateWatch.objects.filter(template__in=[t.pk for t in templates])
+        .annotate(
+            base=Coalesce(
+                Subquery(default.values("change")[:1]),
+                Subquery(newest.values("change")[:1]),
+            )
+        )
+        .filter(base__gte=F("since"))
         .values_list("template_id", "server_id", "base")
     )
     freshness_by_id = {template_id: Freshness() for template_id, _, _ in watched}
@@ -94,27 +102,6 @@ def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
         template_id, users = row.pop("template_id"), sorted(row.pop("users"))
         freshness_by_id[template_id] = Freshness(**row, users=tuple(users))
     return freshness_by_id
-
-
-def behind_templates() -> QuerySet[Any, int]:
-    """Return the ids of the templates known to be behind, for a query."""
-    came = _Touch.objects.filter(
-        template_id=OuterRef("template_id"),
-        submittedchange__server_id=OuterRef("server_id"),
-        submittedchange__number__gt=OuterRef("base"),
-    )
-    return _watched().filter(Exists(came)).values_list("template_id", flat=True)
-
-
-def _watched() -> QuerySet[Any]:
-    """Return the watches that know all changes since the newest snapshot, at `base`."""
-    of_template = {"template": OuterRef("template")}
-    default = Snapshot.objects.default_first().filter(**of_template)
-    newest = Snapshot.objects.available().complete().filter(**of_template)
-    base = Coalesce(
-        Subquery(default.values("change")[:1]), Subquery(newest.values("change")[:1])
-    )
-    return TemplateWatch.objects.annotate(base=base).filter(base__gte=F("since"))
 
 
 def freshness_of(template: Template) -> Freshness | None:
