@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,9 @@ from tests.support.factories import (
     TemplateFactory,
     UserFactory,
 )
+from tests.support.module_rows import Write, written_once
+
+__all__ = ["written_once"]
 
 pytestmark = pytest.mark.django_db
 
@@ -641,9 +646,22 @@ def is_sendable(nasty: Any) -> bool:
     return isinstance(nasty, str) and nasty.isprintable()
 
 
+def sign_in() -> SimpleCookie:
+    admin = UserFactory.create(is_staff=True, is_superuser=True)
+    return browser_of(admin).cookies
+
+
+@pytest.fixture(scope="module")
+def cookies(written_once: Write[SimpleCookie]) -> SimpleCookie:
+    """What the browser of an administrator keeps, who signs in once for all tests."""
+    return written_once(sign_in)
+
+
 @pytest.fixture
-def pages(admin: User) -> Client:
-    return browser_of(admin)
+def pages(db: None, cookies: SimpleCookie) -> Client:
+    browser = Client()
+    browser.cookies = deepcopy(cookies)
+    return browser
 
 
 @pytest.fixture
