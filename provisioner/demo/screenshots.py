@@ -20,8 +20,8 @@ class Picture:
     name: str
     who: str
     path: str
-    width: int = 1120
-    height: int = 760
+    width: int = 1280
+    height: int = 860
     scheme: Literal["light", "dark"] = "light"
 
 

@@ -41,5 +41,5 @@ def test_a_picture_is_taken_of_a_page(live_server: LiveServer, tmp_path: Path) -
     written = (tmp_path / "img" / "home.png").read_bytes()
     assert written.startswith(PNG)
     width, height = struct.unpack(">II", written[16:24])
-    assert (width, height) == (360, 760)
+    assert (width, height) == (360, 860)
     assert said == [f"{tmp_path}/img/home.png: / as alice"]

@@ -18,7 +18,7 @@ from provisioner.workspaces.models import Workspace
 
 
 class Command(BaseCommand):
-    help = "Start the demo and write pictures of its pages."
+    help = "Start the demo with its company and write pictures of its pages."
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -32,16 +32,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         logging.getLogger("provisioner").setLevel(logging.WARNING)
         try:
-            with Demo(DemoOptions(), say=self._say) as demo:
-                site = demo.start()
-                template, _ = demo.build_template(site, name=demo.fill_depot())
-                workspace = Workspace.objects.filter(
-                    owner__username="alice", state=Workspace.State.READY
-                ).first()
-                if workspace is None:
-                    workspace, _ = demo.provision(template)
+            with Demo(DemoOptions(has_company=True), say=self._say) as demo:
+                demo.start()
                 take(
-                    _pictures(workspace),
+                    _pictures(),
                     url=demo.url,
                     directory=options["directory"],
                     say=self._say,
@@ -54,11 +48,14 @@ class Command(BaseCommand):
         self.stderr.flush()
 
 
-def _pictures(workspace: Workspace) -> list[Picture]:
+def _pictures() -> list[Picture]:
     """Return what the README shows."""
+    workspace = Workspace.objects.filter(
+        owner__username="alice", state=Workspace.State.READY
+    ).latest("created_at")
     of_it = f"/workspaces/{workspace.pk}/"
     return [
         Picture(name="home", who="alice", path="/"),
-        Picture(name="workspace", who="alice", path=of_it, height=1200),
+        Picture(name="workspace", who="alice", path=of_it, height=1000),
         Picture(name="overview", who="admin", path="/overview/", scheme="dark"),
     ]
