@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.utils import timezone
@@ -17,6 +18,8 @@ from provisioner.lib.spans import parse_span
 from provisioner.lib.times import parse_date
 from provisioner.web.selects import lean_selects
 
+Result = TypeVar("Result")
+
 
 class Refusable(forms.BaseForm):
     """A form whose request an action may refuse."""
@@ -27,6 +30,16 @@ class Refusable(forms.BaseForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         lean_selects(self)
+
+    def result_of(self, act: Callable[[], Result]) -> Result | None:
+        """Do what the form asks for; None where it is not valid, or was refused."""
+        if not self.is_valid():
+            return None
+        try:
+            return act()
+        except ActionRefused as refusal:
+            self.refuse(refusal)
+            return None
 
     def refuse(self, refusal: ActionRefused) -> None:
         """Show why the request was refused."""

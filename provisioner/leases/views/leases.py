@@ -44,19 +44,16 @@ def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
     """Let a lease end later: as is usual, or so long from now, or until a day."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseExtendForm(posted(request))
-    if form.is_valid():
-        try:
-            extended = leases_actions.workspace_extend(
-                by=request.user, workspace=workspace, **form.asked()
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            assert extended.expires_at is not None
-            until = exact(extended.expires_at)
-            said = f"The lease of {extended.name} lasts until {until}."
-            messages.success(request, said)
-            return redirect("workspace-detail", pk)
+    extended = form.result_of(
+        lambda: leases_actions.workspace_extend(
+            by=request.user, workspace=workspace, **form.asked()
+        )
+    )
+    if extended is not None:
+        assert extended.expires_at is not None
+        until = exact(extended.expires_at)
+        messages.success(request, f"The lease of {extended.name} lasts until {until}.")
+        return redirect("workspace-detail", pk)
     policy = queries.policy_for(workspace.template, workspace.purpose)
     deadline = queries.deadline_of(workspace, policy, timezone.now())
     context = {"form": form, "workspace": workspace, "deadline": deadline}
@@ -69,16 +66,14 @@ def workspace_keep(request: WebRequest, pk: int) -> HttpResponse:
     """Keep a workspace without an end, for a reason."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseKeepForm(posted(request))
-    if form.is_valid():
-        try:
-            leases_actions.workspace_keep(
-                by=request.user, workspace=workspace, **form.cleaned_data
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, f"{workspace.name} is kept.")
-            return redirect("workspace-detail", pk)
+    kept = form.result_of(
+        lambda: leases_actions.workspace_keep(
+            by=request.user, workspace=workspace, **form.cleaned_data
+        )
+    )
+    if kept is not None:
+        messages.success(request, f"{workspace.name} is kept.")
+        return redirect("workspace-detail", pk)
     return render(
         request,
         "leases/keep.html",

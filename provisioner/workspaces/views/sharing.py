@@ -30,16 +30,14 @@ def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
     """Let a person or a team look at a workspace."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = ShareForm(posted(request))
-    if form.is_valid():
-        try:
-            share = sharing.workspace_share(
-                by=request.user, workspace=workspace, **form.reader()
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, f"{workspace.name} is shared with {share}.")
-            return redirect("workspace-detail", pk)
+    share = form.result_of(
+        lambda: sharing.workspace_share(
+            by=request.user, workspace=workspace, **form.reader()
+        )
+    )
+    if share is not None:
+        messages.success(request, f"{workspace.name} is shared with {share}.")
+        return redirect("workspace-detail", pk)
     context = {"form": form, "workspace": workspace}
     return render(request, "workspaces/share.html", context, status=form.http_code)
 
