@@ -65,11 +65,11 @@ def transfer_of(workspace: Workspace) -> TransferOverview | None:
 def transfer_under_way(source: Workspace) -> Transfer | None:
     """Return how a workspace's work is being transferred now, None if it is not."""
     return (
-        Transfer.objects.select_related("workspace__site", "workspace__template")
-        .filter(
+        Transfer.objects.filter(
             source=source,
             workspace__subject__operations__kind=TransferOperation.TRANSFER,
             workspace__subject__operations__state=Operation.State.RUNNING,
         )
+        .order_by("pk")
         .first()
     )

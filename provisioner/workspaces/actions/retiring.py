@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -182,13 +183,19 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
 
 def locked(workspace: Workspace) -> Workspace:
     """Return a workspace locked, after what is under way: its job locks that first."""
-    under_way = workspace.operations.filter(state=Operation.State.RUNNING)
-    list(under_way.order_by("pk").select_for_update(of=("self",)))
+    list(_under_way(workspace).select_for_update().values_list("pk"))
     return Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
 
 
 def _running(workspace: Workspace) -> Operation | None:
-    return workspace.operations.filter(state=Operation.State.RUNNING).first()
+    return _under_way(workspace).first()
+
+
+def _under_way(workspace: Workspace) -> QuerySet[Operation]:
+    """Return what runs about a workspace, without reading its subject for that."""
+    return Operation.objects.filter(
+        subject=workspace.subject_id, state=Operation.State.RUNNING
+    ).order_by("pk")
 
 
 def _cancel(operation: Operation | None, *, message: str) -> None:
