@@ -347,7 +347,7 @@ OURS = {
     "SignInAttempts": "key",
     "Site": "reown clones_open_to",
     "SiteCapacity": "ontap_version details status_message",
-    "Snapshot": "name ontap_uuid client_spec have_digest quality parts lint",
+    "Snapshot": "name ontap_uuid client_spec have_digest quality parts remarks",
     "Subject": "kind",
     "Step": "name state perforce_use progress ontap_job_uuid result error_code "
     "error_message",
@@ -356,7 +356,7 @@ OURS = {
     "TemplateCheck": "remarks error",
     "TemplateWatch": "view",
     "TokenUse": "kind",
-    "Trial": "verdict reason",
+    "BisectionStep": "verdict reason",
     "Webhook": "salt disabled_reason format",
     "WebhookDelivery": "event body state response_text error",
     "WorkerQueues": "queues own host",

@@ -17,14 +17,14 @@ from provisioner.bisect.models import (
     WAITS_FOR_VERDICT,
     Bisection,
     BisectionOperation,
-    Trial,
+    BisectionStep,
     Verdict,
 )
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.refusals import BisectionOver, NotBeingTried, TooManyCommands
 from provisioner.bisect.steps import Ran
 from provisioner.catalog.models import Template
-from provisioner.catalog.queries import snapshots_for_trials
+from provisioner.catalog.queries import snapshots_for_bisection
 from provisioner.catalog.refusals import NoSnapshot, require_not_archived
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer
@@ -57,7 +57,7 @@ def bisection_start(
 ) -> Bisection:
     """Ask which change after `good` and up to `bad` is the first bad one.
 
-    The command is run in a clone for each trial, as `by`; without one people decide.
+    The command is run in a clone for each step, as `by`; without one people decide.
     Asking for what is under way already answers with that.
 
     Raises: InvalidRequest, OutOfScope, AccountIncomplete, TemplateArchived, NoSnapshot.
@@ -70,7 +70,7 @@ def bisection_start(
         raise AccountIncomplete(username=by.username)
     permissions.require_in_scope(by, template=template, purpose=PURPOSE)
     require_not_archived(template)
-    if not snapshots_for_trials(template):
+    if not snapshots_for_bisection(template):
         raise NoSnapshot(template=template.name)
     asked = {
         "owner": by,
@@ -112,14 +112,14 @@ def bisection_verdict(
         raise InvalidRequest(f"There is no verdict “{verdict}”.")
     with transaction.atomic():
         bisection = _locked(bisection.pk)
-        trial = bisection.trials.filter(verdict="").first()
-        if trial is None or trial.change != change or not bisection.is_running:
-            if bisection.trials.filter(change=change, verdict=verdict).exists():
+        step = bisection.steps.filter(verdict="").first()
+        if step is None or step.change != change or not bisection.is_running:
+            if bisection.steps.filter(change=change, verdict=verdict).exists():
                 return bisection
             if not bisection.is_running:
                 raise BisectionOver
             raise NotBeingTried(change=change)
-        _decide(trial, verdict, by=by, reason=f"{by} said so.")
+        _decide(step, verdict, by=by, reason=f"{by} said so.")
         _try_next(bisection)
     return bisection
 
@@ -152,8 +152,8 @@ def bisection_go_on(bisection_id: int) -> None:
         bisection = _locked(bisection_id)
         if not bisection.is_running or bisection.changes is None:
             return
-        trial = bisection.trials.filter(verdict="").first()
-        if trial is None or _has_settled(bisection, trial):
+        step = bisection.steps.filter(verdict="").first()
+        if step is None or _has_settled(bisection, step):
             _try_next(bisection)
 
 
@@ -172,8 +172,8 @@ def end_bisection(
     bisection.ended_at = clocks.database_now()
     bisection.save()
     record_event(bisection, kind=f"bisection_{to.value}", message=message, actor=by)
-    for trial in bisection.trials.filter(verdict=""):
-        _put_away(trial)
+    for step in bisection.steps.filter(verdict=""):
+        _put_away(step)
 
 
 def _locked(bisection_id: int) -> Bisection:
@@ -184,28 +184,28 @@ def _locked(bisection_id: int) -> Bisection:
     )
 
 
-def _has_settled(bisection: Bisection, trial: Trial) -> bool:
+def _has_settled(bisection: Bisection, step: BisectionStep) -> bool:
     """Record the verdict of a step that has ended, or why it waits for a person."""
-    operation = trial.workspace.operations.filter(kind=BisectionOperation.TRIAL).first()
+    operation = step.workspace.operations.filter(kind=BisectionOperation.STEP).first()
     if operation is None or operation.state == Operation.State.RUNNING:
         _say(bisection)
         return False
     ran = find_result(operation, Ran)
     if ran is not None and ran.verdict:
-        _decide(trial, ran.verdict, reason=ran.reason)
+        _decide(step, ran.verdict, reason=ran.reason)
         return True
     if operation.status_code == INTERRUPTED:
-        tried = bisection.trials.filter(change=trial.change).count()
+        tried = bisection.steps.filter(change=step.change).count()
         if tried < CLONES_OF_ONE_CHANGE:
-            _decide(trial, Verdict.AGAIN, reason=operation.status_message)
+            _decide(step, Verdict.AGAIN, reason=operation.status_message)
             return True
     why = ran.reason if ran else operation.status_message
-    if trial.workspace.state in GONE:
+    if step.workspace.state in GONE:
         why = f"{why} Its clone is gone.".strip()
     _say(
         bisection,
         code=WAITS_FOR_VERDICT,
-        message=f"Change {trial.change} waits for a verdict. {why}".strip(),
+        message=f"Change {step.change} waits for a verdict. {why}".strip(),
     )
     return False
 
@@ -216,27 +216,29 @@ def _say(bisection: Bisection, *, code: str = "", message: str = "") -> None:
         bisection.save(update_fields=["status_code", "status_message"])
 
 
-def _decide(trial: Trial, verdict: str, *, reason: str, by: User | None = None) -> None:
-    trial.verdict, trial.reason, trial.decided_by = verdict, reason, by
-    trial.decided_at = clocks.database_now()
-    trial.save()
+def _decide(
+    step: BisectionStep, verdict: str, *, reason: str, by: User | None = None
+) -> None:
+    step.verdict, step.reason, step.decided_by = verdict, reason, by
+    step.decided_at = clocks.database_now()
+    step.save()
     word = Verdict(verdict).label.lower()
     record_event(
-        trial.bisection,
-        kind="trial_decided",
-        message=f"Change {trial.change}: {word}. {reason}",
+        step.bisection,
+        kind="bisection_step_decided",
+        message=f"Change {step.change}: {word}. {reason}",
         actor=by,
-        data={"change": trial.change, "verdict": verdict},
+        data={"change": step.change, "verdict": verdict},
     )
-    _put_away(trial)
+    _put_away(step)
 
 
-def _put_away(trial: Trial) -> None:
+def _put_away(step: BisectionStep) -> None:
     """Retire and purge the clone of a step, now or when its lease is checked.
 
     It holds no work, since nothing can be submitted from it.
     """
-    workspace, owner = trial.workspace, trial.bisection.owner
+    workspace, owner = step.workspace, step.bisection.owner
     if workspace.state in GONE:
         return
     Workspace.objects.filter(pk=workspace.pk).update(expires_at=clocks.database_now())
@@ -245,7 +247,7 @@ def _put_away(trial: Trial) -> None:
         workspace=workspace,
         unsubmitted=Unsubmitted.DISCARD,
         purge=True,
-        reason="Its trial is over.",
+        reason="Its step is over.",
     )
 
 
@@ -253,7 +255,7 @@ def _try_next(bisection: Bisection) -> None:
     """Start the next step, or end the search if there is none."""
     changes = {row["change"]: row for row in bisection.changes or []}
     verdicts = dict(
-        bisection.trials.exclude(verdict__in=("", Verdict.AGAIN)).values_list(
+        bisection.steps.exclude(verdict__in=("", Verdict.AGAIN)).values_list(
             "change", "verdict"
         )
     )
@@ -284,7 +286,7 @@ def _try_next(bisection: Bisection) -> None:
             _say(
                 bisection,
                 code=refusal.code,
-                message=f"The next trial waits. {refusal.sentence}",
+                message=f"The next step waits. {refusal.sentence}",
             )
         else:
             _say(bisection)
@@ -299,10 +301,10 @@ def _check_commands(owner: User) -> None:
     Raises: TooManyCommands.
     """
     pass_one_by_one("bisection_commands", owner.pk)
-    under_way = Trial.objects.filter(
+    under_way = BisectionStep.objects.filter(
         bisection__owner=owner,
         verdict="",
-        workspace__subject__operations__kind=BisectionOperation.TRIAL,
+        workspace__subject__operations__kind=BisectionOperation.STEP,
         workspace__subject__operations__state=Operation.State.RUNNING,
     ).exclude(bisection__command="")
     running, allowed = under_way.count(), settings.BISECTION_COMMANDS_PER_PERSON
@@ -322,7 +324,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     permissions.require_in_scope(owner, template=template, purpose=PURPOSE)
     if owner.uid is None or owner.gid is None:
         raise AccountIncomplete(username=owner.username)
-    nearest = search.nearest(snapshots_for_trials(template), change=change)
+    nearest = search.nearest(snapshots_for_bisection(template), change=change)
     if nearest is None:
         raise NoSnapshot(template=template.name)
     snapshot = snapshot_to_clone(template, nearest)
@@ -336,7 +338,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         site=template.site,
         template=template,
         snapshot=snapshot,
-        name=f"bisect-{bisection.pk}-{bisection.trials.count() + 1}",
+        name=f"bisect-{bisection.pk}-{bisection.steps.count() + 1}",
         purpose=PURPOSE,
         uid=owner.uid,
         gid=owner.gid,
@@ -346,7 +348,9 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         ),
     )
     plan_warnings(workspace, policy, now=now)
-    Trial.objects.create(bisection=bisection, workspace=workspace, change=change)
+    BisectionStep.objects.create(
+        bisection=bisection, workspace=workspace, change=change
+    )
     record_event(
         workspace,
         kind="workspace_requested",
@@ -355,4 +359,4 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         actor=owner,
         data={"bisection": bisection.pk},
     )
-    start_operation(BisectionOperation.TRIAL, by=owner, about=workspace)
+    start_operation(BisectionOperation.STEP, by=owner, about=workspace)

@@ -12,11 +12,11 @@ from provisioner.lib.fields import EvidenceField
 from provisioner.workspaces.models import Workspace
 
 WAITS_FOR_VERDICT = "waits_for_verdict"
-INTERRUPTED = "trial_interrupted"
+INTERRUPTED = "step_interrupted"
 
 
 class BisectionOperation(models.TextChoices):
-    TRIAL = "trial", "Try a change"
+    STEP = "bisection_step", "Test a change"
 
 
 class Verdict(models.TextChoices):
@@ -100,7 +100,7 @@ class Bisection(models.Model):
         return self.state == self.State.RUNNING
 
 
-class Trial(models.Model):
+class BisectionStep(models.Model):
     """One change tried in a clone of its own. Without a `verdict` it is under way.
 
     `decided_by` is None where the command decided; `reason` says how. A clone in which
@@ -108,10 +108,10 @@ class Trial(models.Model):
     """
 
     bisection = models.ForeignKey(
-        Bisection, on_delete=models.PROTECT, related_name="trials"
+        Bisection, on_delete=models.PROTECT, related_name="steps"
     )
     workspace = models.OneToOneField(
-        Workspace, on_delete=models.PROTECT, related_name="trial"
+        Workspace, on_delete=models.PROTECT, related_name="bisection_step"
     )
     change = models.BigIntegerField()
     command_started_at = models.DateTimeField(null=True, blank=True)
@@ -129,10 +129,10 @@ class Trial(models.Model):
             models.UniqueConstraint(
                 fields=("bisection",),
                 condition=Q(verdict=""),
-                name="trial_one_open_per_bisection",
+                name="bisection_step_one_open_per_bisection",
             ),
             models.CheckConstraint(
-                name="trial_decided_has_decided_at",
+                name="bisection_step_decided_has_decided_at",
                 condition=Q(verdict="", decided_at__isnull=True)
                 | (~Q(verdict="") & Q(decided_at__isnull=False)),
             ),

@@ -15,7 +15,7 @@ from provisioner.bisect.models import (
     WAITS_FOR_VERDICT,
     Bisection,
     BisectionOperation,
-    Trial,
+    BisectionStep,
     Verdict,
 )
 from provisioner.bisect.permissions import can_change_bisection
@@ -23,37 +23,37 @@ from provisioner.engine.models import Operation
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialLine:
-    """One trial, with what was submitted in its change."""
+class StepLine:
+    """One step, with what was submitted in its change."""
 
-    trial: Trial
+    step: BisectionStep
     submitted: dict[str, Any]
     operation_id: int | None
 
     @property
     def snapshot_change(self) -> int:
         """The change of the snapshot that was cloned."""
-        return self.trial.workspace.snapshot.change
+        return self.step.workspace.snapshot.change
 
     @property
     def is_open(self) -> bool:
-        return not self.trial.verdict
+        return not self.step.verdict
 
     @property
     def state(self) -> str:
         """The verdict, or that it runs, or waits for one."""
-        is_moving = self.trial.workspace.is_moving
-        return self.trial.verdict or ("running" if is_moving else "waiting")
+        is_moving = self.step.workspace.is_moving
+        return self.step.verdict or ("running" if is_moving else "waiting")
 
     @property
     def verdict_text(self) -> str:
-        if self.trial.verdict:
-            return str(Verdict(self.trial.verdict).label)
-        return "Under way" if self.trial.workspace.is_moving else "None yet"
+        if self.step.verdict:
+            return str(Verdict(self.step.verdict).label)
+        return "Under way" if self.step.workspace.is_moving else "None yet"
 
 
 class BisectionOverview:
-    """A bisection as it is now, with its trials in the order they were made."""
+    """A bisection as it is now, with its steps in the order they were made."""
 
     def __init__(self, bisection: Bisection, *, user: User) -> None:
         self.bisection = bisection
@@ -65,7 +65,7 @@ class BisectionOverview:
     def _search(self) -> search.Search | None:
         if not self._submitted:
             return None
-        verdicts = {t.change: t.verdict for t in self.bisection.trials.all()}
+        verdicts = {t.change: t.verdict for t in self.bisection.steps.all()}
         return search.search(list(self._submitted), verdicts)
 
     @property
@@ -78,40 +78,40 @@ class BisectionOverview:
         return len(self._search.suspects) if self._search else None
 
     @property
-    def trials_left(self) -> int | None:
+    def steps_left(self) -> int | None:
         """How many more there are at most, if none is skipped; with the one at hand."""
-        return self._search.trials_left if self._search else None
+        return self._search.steps_left if self._search else None
 
     @property
     def first_bad(self) -> dict[str, Any] | None:
         return self._submitted.get(self.bisection.first_bad or 0)
 
     @cached_property
-    def trials(self) -> list[TrialLine]:
-        trials = list(self.bisection.trials.all())
+    def steps(self) -> list[StepLine]:
+        steps = list(self.bisection.steps.all())
         operations = dict(
             Operation.objects.filter(
-                kind=BisectionOperation.TRIAL,
-                subject__in=[trial.workspace.subject_id for trial in trials],
+                kind=BisectionOperation.STEP,
+                subject__in=[step.workspace.subject_id for step in steps],
             )
             .order_by("pk")
             .values_list("subject", "pk")
         )
         return [
-            TrialLine(
-                trial=trial,
-                submitted=self._submitted.get(trial.change, {}),
-                operation_id=operations.get(trial.workspace.subject_id),
+            StepLine(
+                step=step,
+                submitted=self._submitted.get(step.change, {}),
+                operation_id=operations.get(step.workspace.subject_id),
             )
-            for trial in trials
+            for step in steps
         ]
 
     @property
-    def current(self) -> TrialLine | None:
-        """The trial that is under way or waits for a verdict."""
+    def current(self) -> StepLine | None:
+        """The step that is under way or waits for a verdict."""
         if not self.bisection.is_running:
             return None
-        return next((line for line in self.trials if line.is_open), None)
+        return next((line for line in self.steps if line.is_open), None)
 
     @property
     def waits_for_verdict(self) -> bool:
@@ -129,7 +129,7 @@ class BisectionOverview:
         if current is None:
             return "The next step starts soon."
         return (
-            f"Change {current.trial.change} is being tried: one of "
+            f"Change {current.step.change} is being tried: one of "
             f"{self.suspects_count:,} suspects is the first bad one."
         )
 
@@ -146,12 +146,12 @@ def find_bisection(user: User, *, pk: int) -> BisectionOverview | None:
 
 
 def bisections_visible_to(user: User) -> QuerySet[Bisection]:
-    """Return bisections with their trials: one's own, and those of team mates."""
-    trials = Trial.objects.select_related(
+    """Return bisections with their steps: one's own, and those of team mates."""
+    steps = BisectionStep.objects.select_related(
         "workspace__snapshot", "workspace__site", "decided_by"
     )
     bisections = Bisection.objects.select_related("owner", "template").prefetch_related(
-        Prefetch("trials", queryset=trials.order_by("pk"))
+        Prefetch("steps", queryset=steps.order_by("pk"))
     )
     sees_all = may(user, Verb.SEE_BISECTION)
     return bisections if sees_all else bisections.filter(own_or_of_team(user))

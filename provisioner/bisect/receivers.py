@@ -9,32 +9,34 @@ from django.dispatch import receiver
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.models import Event
-from provisioner.bisect.models import Bisection, BisectionOperation, Trial
+from provisioner.bisect.models import Bisection, BisectionOperation, BisectionStep
 from provisioner.bisect.sweeps import GO_ON_BISECTING
 from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.engine.queueing import defer
 from provisioner.workspaces.events import asks_how_to_make
 from provisioner.workspaces.models import Workspace
 
-ENDS_OF_TRIALS = ("workspace_ready", "workspace_failed", "workspace_trashed")
+ENDS_OF_STEPS = ("workspace_ready", "workspace_failed", "workspace_trashed")
 
 
 @receiver(asks_how_to_make)
-def make_for_trial(workspace: Workspace, **kwargs: Any) -> str | None:
+def make_for_bisection(workspace: Workspace, **kwargs: Any) -> str | None:
     """Return the kind for a workspace in which a change is tried."""
-    return BisectionOperation.TRIAL if hasattr(workspace, "trial") else None
+    return BisectionOperation.STEP if hasattr(workspace, "bisection_step") else None
 
 
 @receiver(post_save, sender=Event, dispatch_uid="bisect")
 def go_on(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
     """Continue the bisection that a workspace was made for, if any."""
-    if not created or raw or instance.kind not in ENDS_OF_TRIALS:
+    if not created or raw or instance.kind not in ENDS_OF_STEPS:
         return
     if instance.workspace_id is None:
         return
-    for trial in Trial.objects.filter(workspace=instance.workspace_id, verdict=""):
+    for step in BisectionStep.objects.filter(
+        workspace=instance.workspace_id, verdict=""
+    ):
         job = app.configure_task(GO_ON_BISECTING, queue="sweeps")
-        defer(job, bisection_id=trial.bisection_id)
+        defer(job, bisection_id=step.bisection_id)
 
 
 register_dependent(

@@ -1,6 +1,6 @@
 """Which change is tried next: a pure function of the verdicts so far.
 
-Without skipped changes a search among n takes no more than ⌈log2 n⌉ trials.
+Without skipped changes a search among n takes no more than ⌈log2 n⌉ steps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Search:
         return self.suspects[0] if len(self.suspects) == 1 else None
 
     @property
-    def trials_left(self) -> int:
+    def steps_left(self) -> int:
         """The maximum number of further steps if none is skipped."""
         if self.next_change is None:
             return 0

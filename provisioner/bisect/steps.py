@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioner.bisect.models import INTERRUPTED, Trial, Verdict
+from provisioner.bisect.models import INTERRUPTED, BisectionStep, Verdict
 from provisioner.bisect.search import verdict_of
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine.models import Operation
@@ -35,8 +35,8 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 POLL_EVERY_SECONDS = 2.0
 
 
-def trial_of(run: WorkspaceRun) -> Trial:
-    return Trial.objects.select_related("bisection", "workspace__site").get(
+def step_of(run: WorkspaceRun) -> BisectionStep:
+    return BisectionStep.objects.select_related("bisection", "workspace__site").get(
         workspace_id=run.workspace.pk
     )
 
@@ -46,38 +46,38 @@ def ensure_access(run: WorkspaceRun) -> None:
 
     Raises: StepRefused.
     """
-    tried = Trial.objects.filter(workspace=run.workspace)
+    tried = BisectionStep.objects.filter(workspace=run.workspace)
     changes = tried.values_list("change", flat=True)
     access.ensure_access(run, changes=set(changes))
 
 
 def ensure_at_change(run: WorkspaceRun) -> None:
     """Have the files of the change that is tried in the clone."""
-    trial, workspace = trial_of(run), run.workspace
+    step, workspace = step_of(run), run.workspace
     pin = workspace.snapshot
     run.visible_root(workspace.junction_path)
-    if pin.change == trial.change:
+    if pin.change == step.change:
         return
     stand_ins = workspace.stand_ins
-    stand_ins.remove_all(run.perforce, Purpose.TRIAL)
-    client = _client_of(run, name=stand_ins.new_name(Purpose.TRIAL))
+    stand_ins.remove_all(run.perforce, Purpose.BISECTION_STEP)
+    client = _client_of(run, name=stand_ins.new_name(Purpose.BISECTION_STEP))
     run.perforce.clients.save(client)
     with room_of(run).told_if_lacking():
         client_files.populate_as(
             run.perforce_account,
             client=client.name,
             since=pin.change,
-            change=trial.change,
+            change=step.change,
             uid=workspace.uid,
             gid=workspace.gid,
             on_progress=lambda done, total: run.progress(
-                f"from change {pin.change} to {trial.change}",
+                f"from change {pin.change} to {step.change}",
                 done=done,
                 total=total,
                 unit="files",
             ),
         )
-    stand_ins.remove_all(run.perforce, Purpose.TRIAL)
+    stand_ins.remove_all(run.perforce, Purpose.BISECTION_STEP)
 
 
 def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
@@ -126,17 +126,17 @@ def ensure_run(run: WorkspaceRun) -> Ran:
     What a command that was interrupted did to the files is not known, so it is not run
     again in the same clone.
     """
-    trial = trial_of(run)
-    if trial.command_started_at is not None:
+    step = step_of(run)
+    if step.command_started_at is not None:
         raise StepRefused(
             "Its worker ended while the command ran, so the clone is not used again.",
             code=INTERRUPTED,
         )
     root = run.visible_root(run.workspace.junction_path)
     with run.writing():
-        trial.command_started_at = clocks.database_now()
-        trial.save(update_fields=["command_started_at"])
-    result = _run_command(run, trial, root=root)
+        step.command_started_at = clocks.database_now()
+        step.save(update_fields=["command_started_at"])
+    result = _run_command(run, step, root=root)
     if result.timed_out:
         limit = run.template.build_timeout_seconds
         verdict = ""
@@ -160,7 +160,7 @@ def _lack_told_by(run: WorkspaceRun) -> str:
     return "" if lack is None else room.sentence(lack)
 
 
-def _run_command(run: WorkspaceRun, trial: Trial, *, root: Path) -> BuildResult:
+def _run_command(run: WorkspaceRun, step: BisectionStep, *, root: Path) -> BuildResult:
     """Run the command as builds are run, in a build's time.
 
     Its environment is the template's for bisections alone: whoever may ask for one can
@@ -169,11 +169,11 @@ def _run_command(run: WorkspaceRun, trial: Trial, *, root: Path) -> BuildResult:
     workspace, template = run.workspace, run.template
     stop = StopWatch(run)
     result = build.run_build(
-        command=trial.bisection.command,
+        command=step.bisection.command,
         cwd=root,
         environment={
             **template.bisection_environment,
-            "CLONEYARD_CHANGE": str(trial.change),
+            "CLONEYARD_CHANGE": str(step.change),
         },
         uid=workspace.uid if os.geteuid() == 0 else os.geteuid(),
         gid=workspace.gid if os.geteuid() == 0 else os.getegid(),

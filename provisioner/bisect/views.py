@@ -1,4 +1,4 @@
-"""Bisections: beginning one, following it, deciding a trial, stopping it."""
+"""Bisections: beginning one, following it, deciding a step, stopping it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def bisection_create(request: WebRequest, template_pk: int) -> HttpResponse:
 @require_safe
 @vary_on_headers("HX-Request")
 def bisection_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a bisection with its trials; to htmx the part that moves."""
+    """Show a bisection with its steps; to htmx the part that moves."""
     overview = find_bisection(request.user, pk=pk)
     if overview is None:
         raise Http404

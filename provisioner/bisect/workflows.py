@@ -14,11 +14,11 @@ from provisioner.workspaces.workflows import PROVISION, has_failed, is_ready
 
 
 def _has_command(operation: Operation) -> bool:
-    return bool(operation.subject.workspace.trial.bisection.command)
+    return bool(operation.subject.workspace.bisection_step.bisection.command)
 
 
 # Build only: no client but the one that maps the files, and nothing is flushed.
-TRIAL = (
+BISECTION_STEP = (
     *(
         replace(spec, ensure=steps.ensure_access) if spec.name == "access" else spec
         for spec in PROVISION
@@ -44,6 +44,11 @@ TRIAL = (
 
 
 register(
-    BisectionOperation.TRIAL,
-    Workflow(steps=TRIAL, on_success=is_ready, on_failure=has_failed, run=WorkspaceRun),
+    BisectionOperation.STEP,
+    Workflow(
+        steps=BISECTION_STEP,
+        on_success=is_ready,
+        on_failure=has_failed,
+        run=WorkspaceRun,
+    ),
 )

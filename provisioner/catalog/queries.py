@@ -113,7 +113,7 @@ def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
     return snapshots.filter(in_scope(user, by="template"))
 
 
-def snapshots_for_trials(template: Template) -> list[Snapshot]:
+def snapshots_for_bisection(template: Template) -> list[Snapshot]:
     """Return the snapshots from which a change can be reached by what was submitted.
 
     The whole view is at one change, and it is the view that the newest of them has.

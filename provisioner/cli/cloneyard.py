@@ -993,7 +993,7 @@ def check_digest(digest: str, rescue: Json) -> None:
 
 
 def run_bisect(args: argparse.Namespace) -> None:
-    """Begin a bisection, or look at one, decide its trial, or stop it."""
+    """Start, show or stop a bisection, or give a verdict."""
     server = server_of(args)
     if args.id is None:
         bisection = begin_bisection(server, args)
@@ -1101,10 +1101,10 @@ def print_bisection(bisection: Json) -> None:
         "path": current["path"] if current else "",
     }
     print_rows(rows)
-    for trial in bisection["trials"]:
-        verdict = trial["verdict"] or trial["workspace_state"]
-        told = f"{trial['change']} {verdict}. {trial['reason']}".strip()
-        print(f"{'trial':9} {plain(told)}")
+    for step in bisection["steps"]:
+        verdict = step["verdict"] or step["workspace_state"]
+        told = f"{step['change']} {verdict}. {step['reason']}".strip()
+        print(f"{'step':9} {plain(told)}")
 
 
 # --- templates and their snapshots

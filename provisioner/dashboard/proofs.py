@@ -155,7 +155,7 @@ def space_of(workspace: Workspace) -> SafeString:
 
 
 def _remarks(workspace: Workspace) -> Iterator[Proof]:
-    remarks = workspace.snapshot.lint
+    remarks = workspace.snapshot.remarks
     if remarks:
         summary = f"{count(len(remarks), 'remark', 'remarks')} about the snapshot"
         yield Proof(icon="info", title="Remarks", summary=summary, lines=tuple(remarks))

@@ -204,7 +204,7 @@ class Demo:
             "files": snapshot.have_count,
             "snapshot": snapshot.name,
             "path": str(template.path),
-            "lint": snapshot.lint,
+            "remarks": snapshot.remarks,
             "steps": _step_times(last_build) if last_build else [],
         }
 

@@ -53,8 +53,10 @@ def _wants_reconcile(operation: Operation) -> bool:
 
 
 def _had_client(operation: Operation) -> bool:
-    """Trials also have a client, for as long as their files are synced."""
-    return _has_client(operation) or hasattr(operation.subject.workspace, "trial")
+    """Steps also have a client, for as long as their files are synced."""
+    return _has_client(operation) or hasattr(
+        operation.subject.workspace, "bisection_step"
+    )
 
 
 PROVISION = (

@@ -19,7 +19,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation, Step
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
-from tests.support.bisections import CHANGES, end_trial, read
+from tests.support.bisections import CHANGES, end_step, read
 from tests.support.factories import SnapshotFactory
 
 ADDRESS = "/api/v1/bisections"
@@ -38,18 +38,18 @@ def say(client: APIClient, bisection_id: int, change: int, verdict: str) -> Any:
 
 @pytest.fixture
 def started(api_as_alice: APIClient, snapshot: Snapshot) -> Bisection:
-    """One of alice's, whose first trial is under way."""
+    """One of alice's, whose first step is under way."""
     return read(ask(api_as_alice).json()["id"])
 
 
-def test_an_answer_is_held_while_a_trial_is_under_way_and_no_longer(
+def test_an_answer_is_held_while_a_step_is_under_way_and_no_longer(
     api_as_alice: APIClient, started: Bisection
 ) -> None:
     where = f"{ADDRESS}/{started.pk}"
     began = time.monotonic()
     api_as_alice.get(f"{where}?wait=1")
     held = time.monotonic() - began
-    end_trial(started)
+    end_step(started)
 
     asked = api_as_alice.get(f"{where}?wait=60").json()
     current = asked["current"]["change"]
@@ -71,19 +71,19 @@ def test_a_bisection_is_asked_for_and_goes_on_until_it_is_found(
     asked = answer.json()
     assert answer["Location"].endswith(f"{ADDRESS}/{asked['id']}")
     assert (asked["state"], asked["changes_count"]) == ("running", None)
-    assert (asked["current"], asked["trials_left"]) == (None, None)
+    assert (asked["current"], asked["steps_left"]) == (None, None)
 
     bisection = read(asked["id"])
     shown = api_as_alice.get(answer["Location"]).json()
     assert (shown["changes_count"], shown["suspects_count"]) == (8, 8)
-    assert shown["trials_left"] == 3
+    assert shown["steps_left"] == 3
     current = shown["current"]
     assert (current["change"], current["verdict"]) == (111, "")
     assert (current["user"], current["title"]) == ("bob", "Title 111")
     assert current["snapshot_change"] == snapshot.change
     assert current["workspace_state"] == "provisioning"
 
-    end_trial(bisection)
+    end_step(bisection)
     shown = api_as_alice.get(answer["Location"]).json()
     assert shown["status_code"] == "waits_for_verdict"
     assert (
@@ -95,8 +95,8 @@ def test_a_bisection_is_asked_for_and_goes_on_until_it_is_found(
     assert shown["state"] == "found"
     assert shown["first_bad"] == {"change": 111, "user": "bob", "title": "Title 111"}
     assert shown["status_message"] == "First bad change 111 by bob: Title 111"
-    assert (shown["current"], shown["trials_left"]) == (None, 0)
-    verdicts = [(t["change"], t["verdict"], t["decided_by"]) for t in shown["trials"]]
+    assert (shown["current"], shown["steps_left"]) == (None, 0)
+    verdicts = [(t["change"], t["verdict"], t["decided_by"]) for t in shown["steps"]]
     assert verdicts == [
         (111, "bad", "alice"),
         (105, "good", "alice"),
@@ -108,19 +108,19 @@ def test_a_bisection_is_asked_for_and_goes_on_until_it_is_found(
     )
 
 
-def test_each_clone_is_retired_when_its_trial_is_decided(
+def test_each_clone_is_retired_when_its_step_is_decided(
     api_as_alice: APIClient, started: Bisection
 ) -> None:
-    trial = started.trials.get()
-    assert trial.workspace.purpose == Workspace.Purpose.BUILD
+    step = started.steps.get()
+    assert step.workspace.purpose == Workspace.Purpose.BUILD
 
-    say(api_as_alice, started.pk, trial.change, "good")
+    say(api_as_alice, started.pk, step.change, "good")
 
-    retire = trial.workspace.operations.get(kind=WorkspaceOperation.RETIRE)
+    retire = step.workspace.operations.get(kind=WorkspaceOperation.RETIRE)
     assert retire.parameters["purge"]
     assert "client" in retire.steps.values_list("name", flat=True)
-    following = started.trials.get(verdict="")
-    assert following.workspace.name != trial.workspace.name
+    following = started.steps.get(verdict="")
+    assert following.workspace.name != step.workspace.name
 
 
 def test_the_same_request_or_verdict_again_changes_nothing(
@@ -134,7 +134,7 @@ def test_the_same_request_or_verdict_again_changes_nothing(
         assert answer.json()["current"]["change"] == 130
     other = say(api_as_alice, started.pk, 111, "bad")
     assert (other.status_code, other.json()["code"]) == (409, "not_being_tried")
-    assert started.trials.count() == 2
+    assert started.steps.count() == 2
 
 
 def test_what_a_command_says_counts_without_anybody(
@@ -142,14 +142,14 @@ def test_what_a_command_says_counts_without_anybody(
 ) -> None:
     bisection = read(ask(api_as_alice, command="make test").json()["id"])
     for verdict in ("skip", "bad", "good"):
-        end_trial(bisection, verdict=verdict, message="It ended.")
+        end_step(bisection, verdict=verdict, message="It ended.")
     shown = api_as_alice.get(f"{ADDRESS}/{bisection.pk}").json()
-    assert [t["verdict"] for t in shown["trials"][:3]] == ["skip", "bad", "good"]
-    assert {t["decided_by"] for t in shown["trials"]} == {None}
-    told = Event.objects.filter(subject_kind="bisection", kind="trial_decided")
+    assert [t["verdict"] for t in shown["steps"][:3]] == ["skip", "bad", "good"]
+    assert {t["decided_by"] for t in shown["steps"]} == {None}
+    told = Event.objects.filter(subject_kind="bisection", kind="bisection_step_decided")
     assert told.count() == 3
 
-    end_trial(bisection, message="It was ended by signal 9.")
+    end_step(bisection, message="It was ended by signal 9.")
     assert bisection.status_code == "waits_for_verdict"
     assert "signal 9" in bisection.status_message
 
@@ -158,7 +158,7 @@ def test_only_skipped_suspects_left_are_named(
     api_as_alice: APIClient, started: Bisection
 ) -> None:
     while started.is_running:
-        change = started.trials.get(verdict="").change
+        change = started.steps.get(verdict="").change
         say(api_as_alice, started.pk, change, "skip")
         started.refresh_from_db()
     assert started.state == "undecided"
@@ -170,37 +170,37 @@ def test_an_interrupted_command_is_run_in_another_clone_but_not_for_ever(
 ) -> None:
     bisection = read(ask(api_as_alice, command="make test").json()["id"])
     for _ in range(2):
-        end_trial(bisection, code=INTERRUPTED, message="Its worker ended.")
+        end_step(bisection, code=INTERRUPTED, message="Its worker ended.")
         assert bisection.status_code == ""
-    end_trial(bisection, code=INTERRUPTED, message="Its worker ended.")
+    end_step(bisection, code=INTERRUPTED, message="Its worker ended.")
     assert bisection.status_code == "waits_for_verdict"
-    changes = bisection.trials.values_list("change", "verdict")
+    changes = bisection.steps.values_list("change", "verdict")
     assert list(changes) == [(111, "again"), (111, "again"), (111, "")]
 
 
-def test_a_failed_trial_that_is_tried_again_is_brought_to_its_change(
+def test_a_failed_step_that_is_tried_again_is_brought_to_its_change(
     started: Bisection, alice: User
 ) -> None:
-    end_trial(started, code="refused", message="No.")
-    workspace = started.trials.get().workspace
+    end_step(started, code="refused", message="No.")
+    workspace = started.steps.get().workspace
 
     operation = workspace_retry(by=alice, workspace=workspace)
 
-    assert operation.kind == BisectionOperation.TRIAL
+    assert operation.kind == BisectionOperation.STEP
     assert Step.objects.filter(operation=operation, name="files").exists()
     bisection_go_on(started.pk)
     started.refresh_from_db()
     assert started.status_code == ""
 
 
-def test_without_room_the_next_trial_waits_for_it(
+def test_without_room_the_next_step_waits_for_it(
     api_as_alice: APIClient, snapshot: Snapshot, alice: User
 ) -> None:
     alice.max_workspaces = 0
     alice.save()
     bisection = read(ask(api_as_alice).json()["id"])
     assert bisection.is_running
-    assert bisection.status_message.startswith("The next trial waits.")
+    assert bisection.status_message.startswith("The next step waits.")
     assert not Workspace.objects.exists(), "nothing is left of the attempt"
 
     alice.max_workspaces = None
@@ -209,7 +209,7 @@ def test_without_room_the_next_trial_waits_for_it(
 
     bisection.refresh_from_db()
     assert bisection.status_code == ""
-    assert bisection.trials.count() == 1
+    assert bisection.steps.count() == 1
 
 
 def test_snapshots_of_another_view_are_not_used(
@@ -222,7 +222,7 @@ def test_snapshots_of_another_view_are_not_used(
         template=template, change=112, parts=[{"path": "//d", "change": 1}]
     )
     bisection = read(ask(api_as_alice).json()["id"])
-    assert bisection.trials.get().workspace.snapshot == newer
+    assert bisection.steps.get().workspace.snapshot == newer
 
 
 @pytest.mark.parametrize(
@@ -259,9 +259,9 @@ def test_a_stop_retires_the_clone_and_is_safe_to_repeat(
     for _ in range(2):
         answer = api_as_alice.post(f"{ADDRESS}/{started.pk}/stop")
         assert (answer.status_code, answer.json()["state"]) == (200, "stopped")
-    assert started.trials.get().workspace.operations.filter(kind="retire").count() == 1
+    assert started.steps.get().workspace.operations.filter(kind="retire").count() == 1
     bisection_go_on(started.pk)
-    assert started.trials.count() == 1
+    assert started.steps.count() == 1
 
 
 def test_nobody_else_sees_or_decides_it(
@@ -294,7 +294,7 @@ def test_an_account_that_was_closed_gets_no_more_clones(
     alice.save()
     bisection = read(started_id)
     assert bisection.status_code == "not_allowed"
-    assert not bisection.trials.exists()
+    assert not bisection.steps.exists()
 
 
 def test_a_person_has_two_commands_at_a_time_and_others_wait_for_nobody(
@@ -304,24 +304,26 @@ def test_a_person_has_two_commands_at_a_time_and_others_wait_for_nobody(
         read(ask(api_as_alice, command=f"make {number}").json()["id"])
         for number in range(18)
     ]
-    assert [b.trials.count() for b in hers] == [1, 1, *[0] * 16]
+    assert [b.steps.count() for b in hers] == [1, 1, *[0] * 16]
     told = api_as_alice.get(f"{ADDRESS}/{hers[2].pk}").json()
     assert told["status_code"] == "too_many_commands"
     assert "no person may have more than 2" in told["status_message"]
-    assert read(ask(api_as_carol, command="make").json()["id"]).trials.count() == 1
+    assert read(ask(api_as_carol, command="make").json()["id"]).steps.count() == 1
     by_hand = read(ask(api_as_alice, good=101).json()["id"])
-    assert by_hand.trials.count() == 1, "what runs no command waits for none"
+    assert by_hand.steps.count() == 1, "what runs no command waits for none"
 
-    # Its own next trial begins at once, so another search has to wait on.
-    end_trial(hers[0], verdict="bad", message="It ended with exit code 1.")
+    # Its own next step begins at once, so another search has to wait on.
+    end_step(hers[0], verdict="bad", message="It ended with exit code 1.")
     sweep_bisections(0)
-    assert [b.trials.count() for b in hers[:4]] == [2, 1, 0, 0]
+    assert [b.steps.count() for b in hers[:4]] == [2, 1, 0, 0]
 
     api_as_alice.post(f"{ADDRESS}/{hers[1].pk}/stop")
-    Operation.objects.filter(subject__workspace__trial__bisection=hers[1]).update(
+    Operation.objects.filter(
+        subject__workspace__bisection_step__bisection=hers[1]
+    ).update(
         state=Operation.State.FAILED, status_code="stopped", ended_at=timezone.now()
     )
     sweep_bisections(0)
-    assert [b.trials.count() for b in hers[:4]] == [2, 1, 1, 0]
+    assert [b.steps.count() for b in hers[:4]] == [2, 1, 1, 0]
     hers[2].refresh_from_db()
     assert hers[2].status_code == ""

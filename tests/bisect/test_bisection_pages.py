@@ -10,19 +10,19 @@ from provisioner.accounts.models import User
 from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Snapshot
 from provisioner.workspaces.models import Workspace
-from tests.support.bisections import end_trial, read
+from tests.support.bisections import end_step, read
 from tests.support.browsers import is_polling
 
 
 @pytest.fixture
 def started(as_alice: Client, snapshot: Snapshot) -> Bisection:
-    """One of alice's, begun on the page; its first trial waits for her verdict."""
+    """One of alice's, begun on the page; its first step waits for her verdict."""
     begin = reverse("bisection-create", args=[snapshot.template_id])
     answer = as_alice.post(begin, {"good": 100, "bad": 150, "command": ""})
     bisection = Bisection.objects.get()
     assert answer["Location"] == reverse("bisection-detail", args=[bisection.pk])
     read(bisection.pk)
-    end_trial(bisection)
+    end_step(bisection)
     return bisection
 
 
@@ -31,8 +31,8 @@ def address(bisection: Bisection, name: str = "detail") -> str:
 
 
 def decide(browser: Client, bisection: Bisection, verdict: str) -> str:
-    """Press a button of the trial at hand; return the page that follows."""
-    change = bisection.trials.get(verdict="").change
+    """Press a button of the step at hand; return the page that follows."""
+    change = bisection.steps.get(verdict="").change
     answer = browser.post(
         address(bisection, "verdict"),
         {"change": change, "verdict": verdict},
@@ -56,13 +56,13 @@ def test_the_template_leads_to_the_form_and_the_list_to_what_was_begun(
 def test_the_page_says_what_waits_and_where_it_lies(
     as_alice: Client, started: Bisection
 ) -> None:
-    trial = started.trials.get()
+    step = started.steps.get()
     page = as_alice.get(address(started)).text
 
     assert "Change 111 waits for a verdict." in page
     assert "bob: Title 111" in page
-    assert str(trial.workspace.path) in page
-    assert "8; 3 more trials at most" in page
+    assert str(step.workspace.path) in page
+    assert "8; 3 more steps at most" in page
     part = as_alice.get(address(started), headers={"HX-Request": "true"}).text
     assert "<html" not in part
     assert 'hx-trigger="every 2s"' in part
@@ -91,13 +91,13 @@ def test_a_verdict_on_another_change_is_refused_in_words(
             follow=True,
         )
         assert "is not the one being tested" in answer.text
-    assert started.trials.get().verdict == ""
+    assert started.steps.get().verdict == ""
 
 
 def test_stop_retires_the_clone(as_alice: Client, started: Bisection) -> None:
     page = as_alice.post(address(started, "stop"), follow=True).text
     assert "alice stopped it." in page
-    assert started.trials.get().workspace.state == Workspace.State.RETIRING
+    assert started.steps.get().workspace.state == Workspace.State.RETIRING
 
 
 def test_what_makes_no_sense_stays_on_the_form(

@@ -1,4 +1,4 @@
-"""Searching for the first bad change in the lab: trials, verdicts, and what is left."""
+"""Searching for the first bad change in the lab: steps, verdicts, and what is left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from provisioner.bisect.actions import (
     bisection_stop,
     bisection_verdict,
 )
-from provisioner.bisect.models import INTERRUPTED, Bisection, BisectionOperation, Trial
+from provisioner.bisect.models import (
+    INTERRUPTED,
+    Bisection,
+    BisectionOperation,
+    BisectionStep,
+)
 from provisioner.bisect.steps import StopWatch
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Snapshot, Template
@@ -82,20 +87,20 @@ def test_a_command_finds_the_first_bad_change(
     assert bisection.status_message == (
         f"First bad change {changes[6]} by bob: by others"
     )
-    trials = list(bisection.trials.all())
-    assert 0 < len(trials) <= math.ceil(math.log2(8))
-    for trial in trials:
-        assert trial.verdict == ("bad" if trial.change >= changes[6] else "good")
-        assert trial.decided_by is None
-        assert "exit code" in trial.reason
-        assert trial.workspace.state == Workspace.State.RETIRED
-        assert trial.workspace.client_name == ""
-        assert is_left_of(trial) == []
-    operation = trials[0].workspace.operations.get(kind=BisectionOperation.TRIAL)
-    step = operation.steps.get(name="run")
-    said = step.log_path.read_text()
+    steps = list(bisection.steps.all())
+    assert 0 < len(steps) <= math.ceil(math.log2(8))
+    for step in steps:
+        assert step.verdict == ("bad" if step.change >= changes[6] else "good")
+        assert step.decided_by is None
+        assert "exit code" in step.reason
+        assert step.workspace.state == Workspace.State.RETIRED
+        assert step.workspace.client_name == ""
+        assert is_left_of(step) == []
+    operation = steps[0].workspace.operations.get(kind=BisectionOperation.STEP)
+    run = operation.steps.get(name="run")
+    said = run.log_path.read_text()
     assert said.startswith(
-        f"at {trials[0].change} as {step.operation.subject.workspace.uid}"
+        f"at {steps[0].change} as {run.operation.subject.workspace.uid}"
     )
     assert said.rstrip().endswith("old"), "built, as the snapshot is"
     assert "CC=clang" in said.splitlines()
@@ -128,10 +133,10 @@ def test_a_command_without_room_is_no_verdict_on_the_change(
     if lack is None:  # what it wrote to lies elsewhere, and has no room by design
         assert (bisection.state, bisection.first_bad) == (State.FOUND, changes[1])
         return
-    trial = bisection.trials.get()
+    step = bisection.steps.get()
     assert bisection.status_code == "waits_for_verdict"
-    assert trial.verdict == ""
-    assert f"The volume {trial.workspace.volume_name}" in bisection.status_message
+    assert step.verdict == ""
+    assert f"The volume {step.workspace.volume_name}" in bisection.status_message
     assert ("inodes" in bisection.status_message) == (lack == Lack.INODES)
     bisection_stop(by=alice, bisection=bisection)
     wait_for(bisection)
@@ -148,27 +153,25 @@ def test_people_decide_skip_and_stop_though_replies_are_lost(
     bisection = wait_for(
         bisection_start(by=alice, template=built, good=changes[0], bad=changes[-1])
     )
-    trial = bisection.trials.get()
+    step = bisection.steps.get()
     assert bisection.status_code == "waits_for_verdict"
-    assert trial.workspace.state == Workspace.State.READY
-    assert trial.workspace.owner == alice
-    assert {p.name for p in (trial.workspace.path / "src").iterdir()} == {
+    assert step.workspace.state == Workspace.State.READY
+    assert step.workspace.owner == alice
+    assert {p.name for p in (step.workspace.path / "src").iterdir()} == {
         *("a.txt", "old.txt"),
         *(f"new{n}.txt" for n in range(1, 5)),
     }, "exactly the fourth change after the build"
     if os.geteuid() == 0:
-        assert (trial.workspace.path / "src/new4.txt").stat().st_uid == alice.uid
+        assert (step.workspace.path / "src/new4.txt").stat().st_uid == alice.uid
 
-    bisection_verdict(
-        by=alice, bisection=bisection, change=trial.change, verdict="skip"
-    )
+    bisection_verdict(by=alice, bisection=bisection, change=step.change, verdict="skip")
     wait_for(bisection)
 
-    trial.refresh_from_db()
-    assert (trial.verdict, trial.decided_by) == ("skip", alice)
-    assert is_left_of(trial) == []
-    following = bisection.trials.get(verdict="")
-    assert following.change != trial.change
+    step.refresh_from_db()
+    assert (step.verdict, step.decided_by) == ("skip", alice)
+    assert is_left_of(step) == []
+    following = bisection.steps.get(verdict="")
+    assert following.change != step.change
     assert following.workspace.state == Workspace.State.READY
 
     bisection_stop(by=alice, bisection=bisection)
@@ -181,7 +184,7 @@ def test_people_decide_skip_and_stop_though_replies_are_lost(
     assert is_left_of(following) == []
 
 
-def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
+def test_a_step_that_fails_waits_for_a_person_and_leaves_nothing(
     built: Template,
     others: Others,
     alice: User,
@@ -201,7 +204,7 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
     )
     assert bisection.status_code == "waits_for_verdict"
     assert "no way" in bisection.status_message
-    failed = bisection.trials.get()
+    failed = bisection.steps.get()
     assert failed.workspace.state == Workspace.State.FAILED
     assert len(is_left_of(failed)) == 2, "both are there to go on with"
 
@@ -213,7 +216,7 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
     wait_for(bisection)
 
     assert is_left_of(failed) == []
-    again = bisection.trials.get(verdict="")
+    again = bisection.steps.get(verdict="")
     assert again.change == failed.change
     assert bisection.status_code == "waits_for_verdict"
     assert "signal 9" in bisection.status_message
@@ -221,7 +224,7 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
     with pytest.raises(StepRefused) as refusal:
         workflow.perform(ran)
     assert refusal.value.code == INTERRUPTED, "not twice in one clone"
-    Trial.objects.filter(pk=again.pk).update(command_started_at=None)
+    BisectionStep.objects.filter(pk=again.pk).update(command_started_at=None)
     monkeypatch.setattr(step_run, "VISIBLE_WITHIN_SECONDS", 0.05)
     monkeypatch.setattr(ran.operation.site, "mount_root", "/not/mounted/here")
     with pytest.raises(Unreachable):
@@ -233,7 +236,7 @@ def test_a_trial_that_fails_waits_for_a_person_and_leaves_nothing(
     wait_for(bisection)
     assert is_left_of(again) == []
     assert set(
-        Workspace.objects.filter(trial__bisection=bisection).values_list(
+        Workspace.objects.filter(bisection_step__bisection=bisection).values_list(
             "state", flat=True
         )
     ) == {Workspace.State.RETIRED}
@@ -272,7 +275,7 @@ def test_where_nothing_was_submitted_there_is_nothing_to_find(
     bisection.refresh_from_db()
     assert bisection.state == State.FAILED
     assert bisection.status_code == "nothing_submitted"
-    assert not bisection.trials.exists()
+    assert not bisection.steps.exists()
 
 
 def test_a_change_with_files_that_the_owner_may_not_read_is_not_tried(
@@ -292,9 +295,9 @@ def test_a_change_with_files_that_the_owner_may_not_read_is_not_tried(
     )
 
     assert f"alice may not read {others.there}/secret/" in bisection.status_message
-    trial = bisection.trials.get()
-    assert trial.workspace.status_code == "not_readable"
-    assert is_left_of(trial) == []
+    step = bisection.steps.get()
+    assert step.workspace.status_code == "not_readable"
+    assert is_left_of(step) == []
 
 
 def test_a_command_that_nobody_waits_for_is_stopped(
@@ -308,7 +311,7 @@ def test_a_command_that_nobody_waits_for_is_stopped(
     rows = [{"change": c, "user": "bob", "title": "x"} for c in (3, 9)]
     Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
     bisection_go_on(bisection.pk)
-    step = Step.objects.get(name="run", operation__kind=BisectionOperation.TRIAL)
+    step = Step.objects.get(name="run", operation__kind=BisectionOperation.STEP)
     watch = StopWatch(WorkspaceRun(step), every_seconds=0)
     watch.look("running")
 

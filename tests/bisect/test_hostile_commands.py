@@ -89,10 +89,10 @@ def ask(as_mallory: APIClient, built: Template, others: Others) -> Ask:
 
 
 def log_of(bisection: Bisection) -> str:
-    trial = bisection.trials.first()
-    assert trial is not None
-    step = Step.objects.get(operation__subject__workspace=trial.workspace, name="run")
-    return step.log_path.read_text()
+    step = bisection.steps.first()
+    assert step is not None
+    run = Step.objects.get(operation__subject__workspace=step.workspace, name="run")
+    return run.log_path.read_text()
 
 
 def test_a_command_gets_no_secrets_no_neighbours_and_nothing_that_stays(
@@ -128,9 +128,7 @@ def test_a_command_gets_no_secrets_no_neighbours_and_nothing_that_stays(
     assert said.count("\na\n") == 1, "its own clone"
     assert "No space left on device" in said
     assert pids_of("sleep", nap) == []
-    assert [
-        left for trial in bisection.trials.all() for left in is_left_of(trial)
-    ] == []
+    assert [left for step in bisection.steps.all() for left in is_left_of(step)] == []
 
 
 def test_what_prints_without_end_is_stopped_and_waits_for_its_person(
@@ -164,7 +162,7 @@ def test_eighteen_of_them_leave_room_for_others(
         Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
         bisection_go_on(bisection.pk)
 
-    assert Operation.objects.filter(kind=BisectionOperation.TRIAL).count() == 2
+    assert Operation.objects.filter(kind=BisectionOperation.STEP).count() == 2
     waiting = as_mallory.get("/api/v1/bisections").json()["results"]
     codes = [row["status_code"] for row in waiting]
     assert codes.count("too_many_commands") == 16
@@ -199,9 +197,7 @@ def test_a_helper_that_its_person_stops_holds_nothing_up(
     assert attacker.stdout is not None
     attacker.stdout.close()
     assert bisection.state == Bisection.State.FOUND, bisection.status_message
-    trial = bisection.trials.get()
-    files = Step.objects.get(
-        operation__subject__workspace=trial.workspace, name="files"
-    )
+    step = bisection.steps.get()
+    files = Step.objects.get(operation__subject__workspace=step.workspace, name="files")
     assert files.attempt == 2
     assert files.state == Step.State.DONE

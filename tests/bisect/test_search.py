@@ -1,4 +1,4 @@
-"""Which change is tried next: few trials, and never a wrong answer."""
+"""Which change is tried next: few steps, and never a wrong answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def play(
 
 
 @given(changes=CHANGES, data=st.data())
-def test_the_first_bad_change_is_found_in_few_trials(
+def test_the_first_bad_change_is_found_in_few_steps(
     changes: list[int], data: st.DataObject
 ) -> None:
     first_bad = data.draw(st.sampled_from(changes))
@@ -46,8 +46,8 @@ def test_the_first_bad_change_is_found_in_few_trials(
 
     assert end.first_bad == first_bad
     assert len(tried) <= math.ceil(math.log2(len(changes)))
-    assert search(changes, {}).trials_left == math.ceil(math.log2(len(changes)))
-    assert end.trials_left == 0
+    assert search(changes, {}).steps_left == math.ceil(math.log2(len(changes)))
+    assert end.steps_left == 0
 
 
 @given(changes=CHANGES, data=st.data())

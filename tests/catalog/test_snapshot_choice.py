@@ -17,7 +17,7 @@ from provisioner.catalog import retention
 from provisioner.catalog.actions.snapshots import snapshot_hold, snapshot_withdraw
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import RefreshPolicy, Snapshot, Template
-from provisioner.catalog.queries import default_snapshot, snapshots_for_trials
+from provisioner.catalog.queries import default_snapshot, snapshots_for_bisection
 from provisioner.catalog.refusals import NoSnapshot
 from provisioner.catalog.states import set_template_state
 from provisioner.catalog.sweeps.refresh import refresh_all
@@ -283,7 +283,7 @@ def test_bisections_and_transfers_do_without_it(
 
     snapshot_withdraw(by=admin, snapshot=snapshot, reason=WHY)
 
-    assert snapshots_for_trials(snapshot.template) == [older]
+    assert snapshots_for_bisection(snapshot.template) == [older]
     assert not snapshots_to_move_to(workspace).exists()
     assert default_to_move_to(workspace) is None
     snapshot_withdraw(by=admin, snapshot=older, reason=WHY)

@@ -335,7 +335,7 @@ def test_a_set_uid_file_of_a_build_gives_nobody_away(
     snapshot = build_well(template)
 
     assert (template.path / "bin/tool").stat().st_mode & 0o7777 == 0o755
-    [remark] = [line for line in snapshot.lint if "bin/tool" in line]
+    [remark] = [line for line in snapshot.remarks if "bin/tool" in line]
     assert "set-uid and set-gid" in remark
 
 
@@ -562,8 +562,8 @@ def test_what_would_surprise_an_owner_is_kept_on_the_snapshot(
 
     snapshot = build_well(template)
 
-    said = "\n".join(snapshot.lint)
-    assert len(snapshot.lint) == 3, said
+    said = "\n".join(snapshot.remarks)
+    assert len(snapshot.remarks) == 3, said
     assert ".p4config names a client" in said
     assert "link links to /etc/hostname" in said
     assert "differ only in case" in said

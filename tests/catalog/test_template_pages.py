@@ -71,7 +71,7 @@ def test_everybody_sees_how_it_is_defined_and_pinned(
     as_carol: Client, snapshot: Snapshot
 ) -> None:
     template = snapshot.template
-    Snapshot.objects.update(lint=["a and A differ only in case."])
+    Snapshot.objects.update(remarks=["a and A differ only in case."])
     Template.objects.update(build_command="make all", build_environment={"CC": "clang"})
     page = as_carol.get(address_of(template)).text
     assert "//depot/main/... //template/..." in page

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from P4 import P4
 
 from provisioner.bisect.models import Bisection, BisectionOperation
-from provisioner.bisect.workflows import TRIAL
+from provisioner.bisect.workflows import BISECTION_STEP
 from provisioner.engine.models import Step
 from provisioner.workspaces.models import Workspace
 from tests.chaos import faultboard
@@ -35,7 +35,7 @@ CHANGES = 5
 ASKED_AT_MOST = 6
 REMOVED_EVERY_SECONDS = 2.0
 POLL_EVERY_SECONDS = 0.1
-STEPS = [(str(BisectionOperation.TRIAL), spec.name) for spec in TRIAL]
+STEPS = [(str(BisectionOperation.STEP), spec.name) for spec in BISECTION_STEP]
 COMMAND = (
     "n=$(sed -n 's/^number //p' src/file11.txt); echo \"number $n\"; "
     'test "${{n:-0}}" -lt {first_bad}'
@@ -138,8 +138,8 @@ class BisectionTrial:
 
     def _steps(self, name: str) -> QuerySet[Step]:
         return Step.objects.filter(
-            operation__subject__workspace__trial__bisection=self.id,
-            operation__kind=BisectionOperation.TRIAL,
+            operation__subject__workspace__bisection_step__bisection=self.id,
+            operation__kind=BisectionOperation.STEP,
             name=name,
         )
 
@@ -163,9 +163,9 @@ class BisectionTrial:
                 return [Fault(kind="stuck", what=f"bisection {self.id}: {said}")]
             self.world.board.end(APART + self.seed)
             if now.status_code == "waits_for_verdict":
-                trial = from_database(now.trials.filter(verdict="").first)
-                if trial is not None:
-                    verdict = {"change": trial.change, "verdict": "again"}
+                step = from_database(now.steps.filter(verdict="").first)
+                if step is not None:
+                    verdict = {"change": step.change, "verdict": "again"}
                     path = f"/bisections/{self.id}/verdict"
                     self.person.ask("POST", path, verdict)
             time.sleep(POLL_EVERY_SECONDS)
@@ -182,7 +182,7 @@ class BisectionTrial:
     def _remove_clones(self) -> list[Fault]:
         """Wait until its clones are gone; what failed is asked for again."""
         ends = time.monotonic() + SETTLED_WITHIN_SECONDS
-        clones = Workspace.objects.filter(trial__bisection=self.id)
+        clones = Workspace.objects.filter(bisection_step__bisection=self.id)
         while left := from_database(
             lambda: list(clones.exclude(state=Workspace.State.RETIRED))
         ):

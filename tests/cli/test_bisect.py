@@ -7,7 +7,7 @@ import pytest
 from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Snapshot
 from provisioner.cli import cloneyard
-from tests.support.bisections import end_trial, read
+from tests.support.bisections import end_step, read
 from tests.support.command_line import CommandLine, ended_with, printed
 from tests.support.proxy import LOSE, Between
 
@@ -25,7 +25,7 @@ def test_a_bisection_is_begun_decided_and_found(
     number = str(bisection.pk)
     late = command_line.run("bisect", "show", number, "--wait", "--timeout", "0s")
     read(bisection.pk)
-    end_trial(bisection)
+    end_step(bisection)
 
     asked = command_line.run("bisect", "show", number, "--wait")
     ended_with(late, cloneyard.UNDER_WAY, saying="Perforce is asked")

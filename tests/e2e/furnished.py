@@ -229,7 +229,7 @@ class Furnished:
         Snapshot.objects.filter(template=self.template).update(
             have_count=612_345,
             client_spec=SPEC,
-            lint=["12 files are writable by everybody."],
+            remarks=["12 files are writable by everybody."],
         )
         self.snapshots = list(self.template.snapshots.order_by("change"))
         Snapshot.objects.filter(pk=self.snapshots[0].pk).update(created_at=ago(days=2))
@@ -401,9 +401,9 @@ class Furnished:
         ]
         Bisection.objects.update(changes=changes)
         bisection_go_on(self.bisection.pk)
-        trial = self.bisection.trials.get()
-        end(running_of(trial.workspace), OP.SUCCEEDED)
-        set_workspace_state(trial.workspace, W.READY)
+        step = self.bisection.steps.get()
+        end(running_of(step.workspace), OP.SUCCEEDED)
+        set_workspace_state(step.workspace, W.READY)
 
     def pools(self) -> None:
         self.pool = make_pool(self.template, self.ci, size=2)

@@ -34,11 +34,11 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.gateways import fence, registry
 from provisioner.gateways.hosts.files import close_directory, write_as_owner
-from provisioner.gateways.hosts.lint import lint_tree
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
+from provisioner.gateways.hosts.tree_remarks import remarks_on_tree
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged, StepCutShort
 from provisioner.workspaces.actions.checking import workspace_check
@@ -356,7 +356,7 @@ def test_no_privilege_is_dropped_without_leave(tmp_path: Path) -> None:
     (tmp_path / "tool").chmod(0o4755)
 
     with without_leave():
-        lint_tree(tmp_path)
+        remarks_on_tree(tmp_path)
 
     assert (tmp_path / "tool").stat().st_mode & 0o7777 == 0o4755
 

@@ -26,7 +26,7 @@ from tests.support.requests import workspace_create
 KINDS = [
     *WorkspaceOperation,
     TransferOperation.TRANSFER,
-    BisectionOperation.TRIAL,
+    BisectionOperation.STEP,
     *TemplateOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
@@ -102,7 +102,7 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
         (TransferOperation.TRANSFER, "flush", PerforceUse.SHORT),
         (TransferOperation.TRANSFER, "check", PerforceUse.SHORT),
         (WorkspaceOperation.CHECK, "check", PerforceUse.SHORT),
-        (BisectionOperation.TRIAL, "files", PerforceUse.SHORT),
+        (BisectionOperation.STEP, "files", PerforceUse.SHORT),
         (WorkspaceOperation.RETIRE, "unsubmitted", PerforceUse.SHORT),
         (WorkspaceOperation.RETIRE, "work", PerforceUse.SHORT),
         (WorkspaceOperation.RESTORE, "flush", PerforceUse.SHORT),

@@ -1,4 +1,4 @@
-"""Bisections: what the server would say of them, and how their trials end."""
+"""Bisections: what the server would say of them, and how their steps end."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def read(bisection_id: int) -> Bisection:
     return Bisection.objects.get(pk=bisection_id)
 
 
-def end_trial(
+def end_step(
     bisection: Bisection, *, verdict: str = "", code: str = "", message: str = ""
 ) -> None:
-    """Let the trial under way end as its last step would have it."""
-    trial = bisection.trials.get(verdict="")
-    operation = trial.workspace.operations.get(kind=BisectionOperation.TRIAL)
-    step = operation.steps.filter(name="run").first()
-    if not code and step is not None:
-        engine_states.queue_step(step, job_id=None)
-        engine_states.start_step(step)
-        engine_states.finish_step(step, result=Ran(verdict=verdict, reason=message))
+    """Let the step under way end as its last step would have it."""
+    step = bisection.steps.get(verdict="")
+    operation = step.workspace.operations.get(kind=BisectionOperation.STEP)
+    run = operation.steps.filter(name="run").first()
+    if not code and run is not None:
+        engine_states.queue_step(run, job_id=None)
+        engine_states.start_step(run)
+        engine_states.finish_step(run, result=Ran(verdict=verdict, reason=message))
     to = Operation.State.FAILED if code else Operation.State.SUCCEEDED
     engine_states.end_operation(operation, to, code=code, message=message)
     engine_states.skip_waiting_steps(operation)
     set_workspace_state(
-        trial.workspace,
+        step.workspace,
         Workspace.State.FAILED if code else Workspace.State.READY,
         code=code,
         message=message,

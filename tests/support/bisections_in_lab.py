@@ -7,7 +7,7 @@ import time
 import pytest
 
 from provisioner.accounts.models import User
-from provisioner.bisect.models import Bisection, Trial
+from provisioner.bisect.models import Bisection, BisectionStep
 from provisioner.bisect.sweeps import sweep_bisections
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
@@ -59,11 +59,11 @@ def wait_for(bisection: Bisection) -> Bisection:
         bisection.refresh_from_db()
         moving = Operation.objects.filter(
             state=Operation.State.RUNNING,
-            subject__workspace__trial__bisection=bisection,
+            subject__workspace__bisection_step__bisection=bisection,
         )
-        trial = bisection.trials.filter(verdict="").first()
+        step = bisection.steps.filter(verdict="").first()
         is_waiting = bool(bisection.status_code) or (
-            trial is not None and trial.workspace.state == Workspace.State.READY
+            step is not None and step.workspace.state == Workspace.State.READY
         )
         if not moving.exists() and (not bisection.is_running or is_waiting):
             return bisection
@@ -74,11 +74,9 @@ def wait_for(bisection: Bisection) -> Bisection:
         time.sleep(0.05)
 
 
-def is_left_of(trial: Trial) -> list[object]:
-    """Return what is left of a trial's clone on storage and in Perforce."""
-    site = trial.workspace.site
-    volume = registry.ontap(site).find_volume(trial.workspace.volume_name)
-    clients = trial.workspace.stand_ins.find_all(
-        registry.perforce(site.perforce_server)
-    )
+def is_left_of(step: BisectionStep) -> list[object]:
+    """Return what is left of a step's clone on storage and in Perforce."""
+    site = step.workspace.site
+    volume = registry.ontap(site).find_volume(step.workspace.volume_name)
+    clients = step.workspace.stand_ins.find_all(registry.perforce(site.perforce_server))
     return [*([volume] if volume else []), *clients]

@@ -62,7 +62,7 @@ def test_clients_named_like_stand_ins_survive_a_retirement(
             perforce, lab_workspace, name=f"{base}-transfer", description=f"({tag})\n"
         ),
         strangers(
-            perforce, lab_workspace, name=f"{base}-trial", description=f"({tag})\n"
+            perforce, lab_workspace, name=f"{base}-step", description=f"({tag})\n"
         ),
         strangers(perforce, lab_workspace, name=seen_before, description="Mine.\n"),
         strangers(

@@ -29,7 +29,7 @@ class BisectionCreateSerializer(serializers.Serializer[Any]):
         max_length=LONGEST_COMMAND,
         help_text="Run by /bin/sh in each clone, as its owner. It ends with 0 if the "
         "change is good, with 125 if that cannot be told, with another code up to 127 "
-        "if it is bad. Empty: a verdict is sent for each trial.",
+        "if it is bad. Empty: a verdict is sent for each step.",
     )
 
 
@@ -47,36 +47,36 @@ class SuspectSerializer(serializers.Serializer[Any]):
     title = serializers.CharField(help_text="The first line of its description.")
 
 
-class TrialSerializer(serializers.Serializer[Any]):
+class BisectionStepSerializer(serializers.Serializer[Any]):
     """One change in a clone of its own."""
 
-    change = serializers.IntegerField(source="trial.change")
+    change = serializers.IntegerField(source="step.change")
     user = serializers.CharField(source="submitted.user", default="")
     title = serializers.CharField(source="submitted.title", default="")
     verdict = serializers.ChoiceField(
-        source="trial.verdict",
+        source="step.verdict",
         choices=[("", "Under way"), *Verdict.choices],
         help_text="Empty while it is under way, or waits for one.",
     )
     decided_by = serializers.CharField(
-        source="trial.decided_by.username",
+        source="step.decided_by.username",
         default=None,
         allow_null=True,
         help_text="null: the command.",
     )
-    reason = serializers.CharField(source="trial.reason")
+    reason = serializers.CharField(source="step.reason")
     snapshot = serializers.CharField(
-        source="trial.workspace.snapshot.name", help_text="The snapshot cloned."
+        source="step.workspace.snapshot.name", help_text="The snapshot cloned."
     )
     snapshot_change = serializers.IntegerField()
-    workspace_id = serializers.IntegerField(source="trial.workspace_id")
-    workspace_state = serializers.CharField(source="trial.workspace.state")
-    path = serializers.CharField(source="trial.workspace.path")
+    workspace_id = serializers.IntegerField(source="step.workspace_id")
+    workspace_state = serializers.CharField(source="step.workspace.state")
+    path = serializers.CharField(source="step.workspace.path")
     operation_id = serializers.IntegerField(
         allow_null=True, help_text="Its step `run` has the command's log."
     )
-    created_at = serializers.DateTimeField(source="trial.created_at")
-    decided_at = serializers.DateTimeField(source="trial.decided_at", allow_null=True)
+    created_at = serializers.DateTimeField(source="step.created_at")
+    decided_at = serializers.DateTimeField(source="step.decided_at", allow_null=True)
 
 
 class BisectionSerializer(serializers.Serializer[Any]):
@@ -104,12 +104,12 @@ class BisectionSerializer(serializers.Serializer[Any]):
     suspects_count = serializers.IntegerField(
         allow_null=True, help_text="How many changes may still be the first bad one."
     )
-    trials_left = serializers.IntegerField(
+    steps_left = serializers.IntegerField(
         allow_null=True, help_text="At most, if none is skipped."
     )
     first_bad = SuspectSerializer(allow_null=True)
-    current = TrialSerializer(allow_null=True)
-    trials = TrialSerializer(many=True)
+    current = BisectionStepSerializer(allow_null=True)
+    steps = BisectionStepSerializer(many=True)
     created_at = serializers.DateTimeField(source="bisection.created_at")
     ended_at = serializers.DateTimeField(source="bisection.ended_at", allow_null=True)
 

@@ -48,7 +48,7 @@ class BisectionViewSet(ApiViewSet):
 
     @described(
         "Search for the first bad change",
-        "Each trial is a clone of the nearest snapshot, brought to a change; no have "
+        "Each step is a clone of the nearest snapshot, brought to a change; no have "
         "list is written. Asking for what is under way already answers with that.",
         body=BisectionCreateSerializer,
         ok=BisectionSerializer,

@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Trial',
+            name='BisectionStep',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('change', models.BigIntegerField()),
@@ -50,9 +50,9 @@ class Migration(migrations.Migration):
                 ('reason', models.TextField(blank=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('decided_at', models.DateTimeField(blank=True, null=True)),
-                ('bisection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='trials', to='bisect.bisection')),
+                ('bisection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='steps', to='bisect.bisection')),
                 ('decided_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('workspace', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='trial', to='workspaces.workspace')),
+                ('workspace', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='bisection_step', to='workspaces.workspace')),
             ],
             options={
                 'ordering': ('id',),
@@ -75,11 +75,11 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('first_bad__isnull', False), ('state', 'found')), models.Q(models.Q(('state', 'found'), _negated=True), ('first_bad__isnull', True)), _connector='OR'), name='bisection_found_has_first_bad'),
         ),
         migrations.AddConstraint(
-            model_name='trial',
-            constraint=models.UniqueConstraint(condition=models.Q(('verdict', '')), fields=('bisection',), name='trial_one_open_per_bisection'),
+            model_name='bisectionstep',
+            constraint=models.UniqueConstraint(condition=models.Q(('verdict', '')), fields=('bisection',), name='bisection_step_one_open_per_bisection'),
         ),
         migrations.AddConstraint(
-            model_name='trial',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('decided_at__isnull', True), ('verdict', '')), models.Q(models.Q(('verdict', ''), _negated=True), ('decided_at__isnull', False)), _connector='OR'), name='trial_decided_has_decided_at'),
+            model_name='bisectionstep',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('decided_at__isnull', True), ('verdict', '')), models.Q(models.Q(('verdict', ''), _negated=True), ('decided_at__isnull', False)), _connector='OR'), name='bisection_step_decided_has_decided_at'),
         ),
     ]

@@ -96,7 +96,7 @@ _SNAPSHOT: dict[str, Any] = {
     "behind": 2,
     "have_count": 240102,
     "have_digest": "9f2c" * 16,
-    "lint": [],
+    "remarks": [],
     "sync_seconds": 41.2,
     "build_seconds": 1310.5,
     "test_seconds": 402.0,

@@ -42,7 +42,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         help_text="How many changes under its template's view came since; null: not "
         "known."
     )
-    lint = serializers.ListField(
+    remarks = serializers.ListField(
         child=serializers.JSONField(), help_text="Remarks for people."
     )
     held_by = serializers.CharField(
@@ -71,7 +71,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
             "behind",
             "have_count",
             "have_digest",
-            "lint",
+            "remarks",
             "sync_seconds",
             "build_seconds",
             "test_seconds",

@@ -117,7 +117,7 @@ class Migration(migrations.Migration):
                 ('quality', models.CharField(choices=[('built', 'Built'), ('tested', 'Tested'), ('failed', 'Tests failed')], default='built', max_length=6)),
                 ('is_clean', models.BooleanField(default=False)),
                 ('parts', models.JSONField(blank=True, default=list)),
-                ('lint', models.JSONField(default=list, help_text='Remarks for people.')),
+                ('remarks', models.JSONField(default=list, help_text='Remarks for people.')),
                 ('sync_seconds', models.FloatField(default=0)),
                 ('build_seconds', models.FloatField(default=0)),
                 ('test_seconds', models.FloatField(default=0)),

@@ -98,7 +98,7 @@ class Snapshot(models.Model):
     quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
     is_clean = models.BooleanField(default=False)
     parts = EvidenceField(default=list, blank=True)
-    lint = EvidenceField(default=list, help_text="Remarks for people.")
+    remarks = EvidenceField(default=list, help_text="Remarks for people.")
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)
     test_seconds = models.FloatField(default=0)

@@ -23,7 +23,7 @@ from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_wor
 from provisioner.engine.models import Operation
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import AlreadyExists
-from provisioner.gateways.hosts import client_files, files, lint, root_paths
+from provisioner.gateways.hosts import client_files, files, root_paths, tree_remarks
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
 
@@ -35,7 +35,7 @@ class Verified(StepResult):
     step = "verify"
     have_count: int
     have_digest: str
-    lint: list[str]
+    remarks: list[str]
 
 
 def ensure_verified(run: TemplateRun) -> Verified:
@@ -82,7 +82,7 @@ def ensure_verified(run: TemplateRun) -> Verified:
     return Verified(
         have_count=have.count,
         have_digest=have.digest,
-        lint=remarks_on(run, root, files=have.count),
+        remarks=remarks_on(run, root, files=have.count),
     )
 
 
@@ -91,7 +91,10 @@ def remarks_on(run: TemplateRun, root: Path, *, files: int) -> list[str]:
     info = run.perforce.get_info()
     said = checks.remarks_on_build(run.template, files=files, info=info)
     with changes_named(root):
-        findings = [*lint.lint_tree(root), *root_paths.sample_root_paths(root)]
+        findings = [
+            *tree_remarks.remarks_on_tree(root),
+            *root_paths.sample_root_paths(root),
+        ]
     return [*(remark.sentence for remark in said), *map(str, findings)]
 
 
@@ -149,7 +152,7 @@ def ensure_snapshot(run: TemplateRun) -> Published:
                 "have_digest": verified.have_digest,
                 "quality": tested.quality if tested else Quality.BUILT,
                 "is_clean": _began_clean(operation),
-                "lint": verified.lint,
+                "remarks": verified.remarks,
                 "sync_seconds": run.result_of(Synced).seconds,
                 "build_seconds": run.result_of(Built).seconds,
                 "test_seconds": tested.seconds if tested else 0,

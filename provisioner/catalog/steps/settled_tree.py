@@ -11,7 +11,7 @@ from pathlib import Path
 
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.hosts import build
-from provisioner.gateways.hosts.lint import as_text
+from provisioner.gateways.hosts.tree_remarks import as_text
 from provisioner.gateways.hosts.writers import find_writers
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.sandbox import bounds_of_host

@@ -1,4 +1,4 @@
-"""Searches for the change that broke something, each trial in a clone of its own."""
+"""Searches for the change that broke something, each step in a clone of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import datetime as dt
 from typing import Any
 
 from provisioner.accounts.models import User
-from provisioner.bisect.models import Bisection, BisectionOperation, Trial, Verdict
+from provisioner.bisect.models import (
+    Bisection,
+    BisectionOperation,
+    BisectionStep,
+    Verdict,
+)
 from provisioner.bisect.search import nearest, search
 from provisioner.catalog.models import Snapshot
 from provisioner.demo.company.changes import Change, History
@@ -99,21 +104,21 @@ class Bisections:
         numbers = [each.number for each in changes]
         verdicts: dict[int, str] = {}
         at = bisection.created_at + dt.timedelta(seconds=9)
-        trials = {S.RUNNING: 2, S.STOPPED: 2, S.UNDECIDED: 3}.get(S(ending), 99)
+        steps = {S.RUNNING: 2, S.STOPPED: 2, S.UNDECIDED: 3}.get(S(ending), 99)
         number = 0
         while (found := search(numbers, verdicts)).next_change is not None:
             number += 1
-            if number > trials and ending != S.RUNNING:
+            if number > steps and ending != S.RUNNING:
                 break
-            is_open = number > trials
+            is_open = number > steps
             change = found.next_change
-            trial, at = self._try(bisection, built, number, change, at, is_open=is_open)
+            step, at = self._try(bisection, built, number, change, at, is_open=is_open)
             if is_open:
                 self._wait(bisection, change)
                 return
             verdict = Verdict.BAD if change >= first_bad.number else Verdict.GOOD
             verdicts[change] = verdict
-            self._decide(bisection, trial, verdict, at)
+            self._decide(bisection, step, verdict, at)
         self._end(bisection, changes, found.first_bad, ending=ending, at=at)
 
     def _try(
@@ -125,14 +130,14 @@ class Bisections:
         at: dt.datetime,
         *,
         is_open: bool,
-    ) -> tuple[Trial, dt.datetime]:
-        """Try a change; return the trial, and when that was over."""
+    ) -> tuple[BisectionStep, dt.datetime]:
+        """Try a change; return the step, and when that was over."""
         owner = bisection.owner
         there = [each for each in built.offered if each.created_at < at]
         snapshot = nearest(there, change=change) or built.offered[0]
         workspace = self._clone(bisection, snapshot, number, at)
-        trial = self._studio.rows.add(
-            Trial(
+        step = self._studio.rows.add(
+            BisectionStep(
                 bisection=bisection,
                 workspace=workspace,
                 change=change,
@@ -149,7 +154,7 @@ class Bisections:
             data={"bisection": bisection.pk},
         )
         ran = self._engine.run(
-            BisectionOperation.TRIAL, workspace, by=owner, at=at, course=Course()
+            BisectionOperation.STEP, workspace, by=owner, at=at, course=Course()
         )
         workspace.ready_at = ran.ended_at
         workspace.ownership = ownership_of(workspace)
@@ -160,7 +165,7 @@ class Bisections:
             workspace.expires_at = self._studio.calendar.ago(hours=-14)
         else:
             self._put_away(workspace, owner, over_at)
-        return trial, over_at
+        return step, over_at
 
     def _clone(
         self, bisection: Bisection, snapshot: Snapshot, number: int, at: dt.datetime
@@ -194,7 +199,7 @@ class Bisections:
     def _put_away(self, workspace: Workspace, owner: User, at: dt.datetime) -> None:
         workspace.expires_at = at
         self._log.tell(
-            workspace, "workspace_retiring", "Its trial is over.", at=at, by=owner
+            workspace, "workspace_retiring", "Its step is over.", at=at, by=owner
         )
         retired = self._engine.run(
             WorkspaceOperation.RETIRE,
@@ -224,22 +229,26 @@ class Bisections:
     # --- what came of it
 
     def _decide(
-        self, bisection: Bisection, trial: Trial, verdict: Verdict, at: dt.datetime
+        self,
+        bisection: Bisection,
+        step: BisectionStep,
+        verdict: Verdict,
+        at: dt.datetime,
     ) -> None:
-        trial.verdict, trial.decided_at = verdict, at
+        step.verdict, step.decided_at = verdict, at
         is_bad = verdict == Verdict.BAD
-        trial.reason = f"It ended with exit code {1 if is_bad else 0}."
+        step.reason = f"It ended with exit code {1 if is_bad else 0}."
         by = None
         if not bisection.command:
-            by = trial.decided_by = bisection.owner
-            trial.reason = f"{bisection.owner} said so."
+            by = step.decided_by = bisection.owner
+            step.reason = f"{bisection.owner} said so."
         self._log.tell(
             bisection,
-            "trial_decided",
-            f"Change {trial.change}: {verdict.label.lower()}. {trial.reason}",
+            "bisection_step_decided",
+            f"Change {step.change}: {verdict.label.lower()}. {step.reason}",
             at=at,
             by=by,
-            data={"change": trial.change, "verdict": verdict},
+            data={"change": step.change, "verdict": verdict},
         )
 
     def _wait(self, bisection: Bisection, change: int) -> None:

@@ -263,7 +263,7 @@ class Builder:
         )
         built.snapshots.append(snapshot)
         have = Verified(
-            have_count=snapshot.have_count, have_digest=snapshot.have_digest, lint=[]
+            have_count=snapshot.have_count, have_digest=snapshot.have_digest, remarks=[]
         )
         for result in (
             Synced(snapshot.sync_seconds),

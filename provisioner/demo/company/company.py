@@ -83,7 +83,7 @@ class Company:
         self._have_joined()
 
     def grow(self, to: int) -> None:
-        """Have so many workspaces, beside those in pools and in trials."""
+        """Have so many workspaces, beside those in pools and in steps."""
         while len(self.workspaces) < to:
             number = min(to - len(self.workspaces), AT_ONCE)
             fates = self.fates.draw(number, with_alice=False)

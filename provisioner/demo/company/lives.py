@@ -112,7 +112,7 @@ class Lives:
         )
         rows.add(workspace)
         workspace.name = self._name(workspace)
-        for absent in ("trial", "transfer"):
+        for absent in ("bisection_step", "transfer"):
             # Nothing is looked up for these: neither is there yet.
             related = getattr(Workspace, absent).related
             related.set_cached_value(workspace, None)

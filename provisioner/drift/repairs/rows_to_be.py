@@ -272,7 +272,7 @@ def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
         ontap_uuid=seen.uuid,
         change=int(seen.name[1:].partition(".")[0]),
         quality=Quality.FAILED,
-        lint=["It was adopted: whether its test had passed is not known."],
+        remarks=["It was adopted: whether its test had passed is not known."],
         deleted_at=clocks.database_now(),
     )
     if mark is not None:

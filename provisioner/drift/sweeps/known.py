@@ -106,7 +106,7 @@ def _known(
     workspaces = Workspace.objects.filter(
         ~Q(state=W.RETIRED) | Q(tag__in=seen), site=site
     ).select_related(
-        "site__perforce_server", "template", "snapshot", "transfer", "trial"
+        "site__perforce_server", "template", "snapshot", "transfer", "bisection_step"
     )
     settled = set(_settled(site, seen))
     in_motion = _in_motion(site, asof=asof)
@@ -183,7 +183,9 @@ def _of_workspace(
         volume_uuid=workspace.volume_uuid,
         parent_volume=workspace.template.volume_name,
         junction_path=_path(workspace.junction_path, is_mounted),
-        client=client if has_client or (_is_trial(workspace) and client is M) else N,
+        client=client
+        if has_client or (_is_of_bisection(workspace) and client is M)
+        else N,
         client_name=workspace.client_name,
         client_owner=workspace.p4_user,
         client_root=str(workspace.path),
@@ -192,8 +194,8 @@ def _of_workspace(
     )
 
 
-def _is_trial(workspace: Workspace) -> bool:
-    return hasattr(workspace, "trial")
+def _is_of_bisection(workspace: Workspace) -> bool:
+    return hasattr(workspace, "bisection_step")
 
 
 def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTree:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from provisioner.gateways.hosts.lint import LintFinding, as_text
+from provisioner.gateways.hosts.tree_remarks import TreeRemark, as_text
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
 
 SECONDS = 10.0
@@ -26,7 +26,7 @@ BYTES_OF_A_FILE = 512 * 1024
 NAMED = 20
 
 
-def sample_root_paths(root: Path, *, seconds: float = SECONDS) -> list[LintFinding]:
+def sample_root_paths(root: Path, *, seconds: float = SECONDS) -> list[TreeRemark]:
     """Return those of the sampled files that contain the path of the tree's root.
 
     Directories are taken in an order that is the same every time. Links are not
@@ -49,7 +49,7 @@ def sample_root_paths(root: Path, *, seconds: float = SECONDS) -> list[LintFindi
     if not found:
         return []
     findings = [
-        LintFinding(
+        TreeRemark(
             kind="absolute_root",
             path=path,
             sentence=f"{path} contains the path {root}: in a clone it still leads into "
@@ -60,7 +60,7 @@ def sample_root_paths(root: Path, *, seconds: float = SECONDS) -> list[LintFindi
     more = f", of which {NAMED} are named" if len(found) > NAMED else ""
     part = "a sample of " if left else ""
     findings.append(
-        LintFinding(
+        TreeRemark(
             kind="absolute_root",
             path="",
             sentence=f"absolute_root: {len(found):,} of {part}{looked:,} writable "

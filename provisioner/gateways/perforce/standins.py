@@ -24,7 +24,7 @@ class Purpose(StrEnum):
 
     COMPARE = "compare"
     TRANSFER = "transfer"
-    TRIAL = "trial"
+    BISECTION_STEP = "bisect"
 
 
 _NONCE = 8

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.hosts.lint import lint_tree
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.root_paths import sample_root_paths
 from provisioner.gateways.hosts.sampling import sample_ownership
+from provisioner.gateways.hosts.tree_remarks import remarks_on_tree
 from provisioner.gateways.hosts.trees.run import Walker
 from provisioner.gateways.hosts.untracked import leaves_below
 from tests.gateways.hosts.trees import (
@@ -56,7 +56,7 @@ def test_a_wrong_owner_deeper_than_any_path_is_seen(chain: Chain) -> None:
 def test_the_other_walks_end_as_ever(chain: Chain) -> None:
     assert newest_modification(chain.root).newest_at is not None
     assert sample_root_paths(chain.root) == []
-    lint_tree(chain.root)
+    remarks_on_tree(chain.root)
 
 
 @needs_root
@@ -103,7 +103,7 @@ def test_a_chain_of_1200_directories_goes_through_every_walk(
             chain.root, uid=OWNER, gid=GROUP, sample_size=chain.entries
         )
         assert (sample.checked, sample.mismatches) == (chain.entries, ())
-        assert lint_tree(chain.root) == []
+        assert remarks_on_tree(chain.root) == []
         assert len(list(leaves_below(chain.root))) == 1
         assert newest_modification(chain.root, most_seconds=0.2).newest_at is not None
         assert sample_root_paths(chain.root) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.hosts.lint import lint_tree
+from provisioner.gateways.hosts.tree_remarks import remarks_on_tree
 from tests.gateways.hosts.trees import CHOWN
 
 
@@ -18,7 +18,7 @@ def mode_of(path: Path) -> int:
 
 
 def privileged(root: Path) -> dict[str, str]:
-    return {f.path: str(f) for f in lint_tree(root) if f.kind == "privileged"}
+    return {f.path: str(f) for f in remarks_on_tree(root) if f.kind == "privileged"}
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_snapshots_of_the_file_server_are_no_part_of_the_tree(tmp_path: Path) ->
         (below / "tool").touch()
         (below / "tool").chmod(0o4755)
 
-    assert lint_tree(tmp_path) == []
+    assert remarks_on_tree(tmp_path) == []
     assert mode_of(tmp_path / "sub/.snapshot/hourly.0/tool") == 0o4755

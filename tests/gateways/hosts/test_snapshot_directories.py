@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.hosts.clearing import Versioned, clear_tree
-from provisioner.gateways.hosts.lint import lint_tree
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.root_paths import sample_root_paths
 from provisioner.gateways.hosts.sampling import sample_ownership
+from provisioner.gateways.hosts.tree_remarks import remarks_on_tree
 from provisioner.gateways.hosts.trees.run import Walker
 from provisioner.gateways.hosts.untracked import leaves_below
 from tests.gateways.hosts.trees import (
@@ -76,7 +76,7 @@ def test_nobody_was_at_work_in_it(tree: Path) -> None:
 
 def test_no_remark_is_about_it(tree: Path) -> None:
     assert sample_root_paths(tree) == []
-    assert [found for found in lint_tree(tree) if ".snapshot" in found.path] == []
+    assert [found for found in remarks_on_tree(tree) if ".snapshot" in found.path] == []
 
 
 def test_a_clean_build_leaves_it_alone(tree: Path) -> None:

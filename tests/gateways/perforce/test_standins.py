@@ -23,7 +23,7 @@ def test_each_name_is_new_and_proves_itself() -> None:
 
 def test_what_does_not_say_whose_it_is_is_a_strangers() -> None:
     # The name of one of ours can be seen, and used once ours has gone.
-    assert not OURS.is_ours(client(OURS.new_name(Purpose.TRIAL), "Mine."))
+    assert not OURS.is_ours(client(OURS.new_name(Purpose.BISECTION_STEP), "Mine."))
 
 
 def test_nobody_makes_a_name_up_without_the_secret() -> None:

@@ -6,11 +6,11 @@ import json
 import os
 from pathlib import Path
 
-from provisioner.gateways.hosts.lint import lint_tree
+from provisioner.gateways.hosts.tree_remarks import remarks_on_tree
 
 
 def kinds(root: Path) -> list[tuple[str, str]]:
-    return sorted((finding.kind, finding.path) for finding in lint_tree(root))
+    return sorted((finding.kind, finding.path) for finding in remarks_on_tree(root))
 
 
 def test_a_plain_tree_has_no_findings(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_a_plain_tree_has_no_findings(tmp_path: Path) -> None:
     (tmp_path / "src" / "link").symlink_to("main.c")
     (tmp_path / "up").symlink_to("../elsewhere")
 
-    assert lint_tree(tmp_path) == []
+    assert remarks_on_tree(tmp_path) == []
 
 
 def test_p4config_files_are_found_at_any_depth(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_absolute_links_are_found_and_never_followed(tmp_path: Path) -> None:
     (root / "to-outside").symlink_to(outside)
     (root / "dangling").symlink_to("/no/such/place")
 
-    findings = {finding.path: str(finding) for finding in lint_tree(root)}
+    findings = {finding.path: str(finding) for finding in remarks_on_tree(root)}
 
     assert set(findings) == {"to-outside", "dangling"}
     assert "/no/such/place" in findings["dangling"]
@@ -59,7 +59,7 @@ def test_of_a_kind_twenty_are_kept_and_the_rest_is_counted(tmp_path: Path) -> No
         (tmp_path / f"link{number}").symlink_to("/")
     (tmp_path / ".p4config").touch()
 
-    findings = lint_tree(tmp_path)
+    findings = remarks_on_tree(tmp_path)
 
     assert len(findings) == 22
     assert findings[-1].sentence == "absolute_symlink: 5 more."
@@ -69,7 +69,7 @@ def test_names_that_are_no_text_can_be_stored(tmp_path: Path) -> None:
     os.symlink("/ä", bytes(tmp_path) + b"/\xff")
     os.symlink(b"/\xfe", bytes(tmp_path) + b"/\xfd")
 
-    findings = lint_tree(tmp_path)
+    findings = remarks_on_tree(tmp_path)
 
     assert len(findings) == 2
     for finding in findings:

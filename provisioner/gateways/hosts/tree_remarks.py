@@ -14,7 +14,7 @@ MOST_FINDINGS_OF_A_KIND = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class LintFinding:
+class TreeRemark:
     """`kind` is "p4config", "absolute_symlink", "case_clash", "privileged" or
     "absolute_root".
     """
@@ -27,7 +27,7 @@ class LintFinding:
         return self.sentence
 
 
-def lint_tree(root: Path) -> list[LintFinding]:
+def remarks_on_tree(root: Path) -> list[TreeRemark]:
     """Return findings about a tree before it is cloned, at most 20 of each kind.
 
     Set-uid and set-gid bits and file capabilities are removed, as a clone would hand
@@ -35,7 +35,7 @@ def lint_tree(root: Path) -> list[LintFinding]:
 
     Raises: PermanentGatewayError (a bit cannot be removed); OSError; Busy.
     """
-    kept: list[LintFinding] = []
+    kept: list[TreeRemark] = []
     seen: dict[str, int] = {}
     for finding in _findings(root):
         seen[finding.kind] = seen.get(finding.kind, 0) + 1
@@ -45,12 +45,12 @@ def lint_tree(root: Path) -> list[LintFinding]:
         if count > MOST_FINDINGS_OF_A_KIND:
             more = count - MOST_FINDINGS_OF_A_KIND
             kept.append(
-                LintFinding(kind=kind, path="", sentence=f"{kind}: {more:,} more.")
+                TreeRemark(kind=kind, path="", sentence=f"{kind}: {more:,} more.")
             )
     return kept
 
 
-def _findings(root: Path) -> Iterator[LintFinding]:
+def _findings(root: Path) -> Iterator[TreeRemark]:
     for directory in directories(root):
         by_folded_name: dict[str, str] = {}
         for entry in directory.entries:
@@ -58,7 +58,7 @@ def _findings(root: Path) -> Iterator[LintFinding]:
             yield from _entry_findings(entry, above=directory.fd, path=path)
             folded = entry.name.casefold()
             if folded in by_folded_name:
-                yield LintFinding(
+                yield TreeRemark(
                     kind="case_clash",
                     path=path,
                     sentence=f"{path} and {by_folded_name[folded]} differ only in "
@@ -74,9 +74,9 @@ def as_text(path: str) -> str:
 
 def _entry_findings(
     entry: os.DirEntry[str], *, above: int, path: str
-) -> Iterator[LintFinding]:
+) -> Iterator[TreeRemark]:
     if entry.name == ".p4config":
-        yield LintFinding(
+        yield TreeRemark(
             kind="p4config",
             path=path,
             sentence=f"{path} names a client of the template; in a clone it would "
@@ -85,7 +85,7 @@ def _entry_findings(
     if entry.is_symlink():
         target = as_text(os.readlink(entry.name, dir_fd=above))
         if target.startswith("/"):
-            yield LintFinding(
+            yield TreeRemark(
                 kind="absolute_symlink",
                 path=path,
                 sentence=f"{path} links to {target}: an absolute link leads out of a "
@@ -94,7 +94,7 @@ def _entry_findings(
     elif entry.is_file(follow_symlinks=False):
         removed = drop_privileges(entry.name, above=above, path=path)
         if removed:
-            yield LintFinding(
+            yield TreeRemark(
                 kind="privileged",
                 path=path,
                 sentence=f"{path} was {' and '.join(removed)}. That was removed: in a "
