@@ -57,9 +57,7 @@ class Role(StrEnum):
 class Verb(StrEnum):
     """What can be done; workspaces are always particular ones."""
 
-    KNOCK = "ask whether it lives, sign in, read the schema"
     VISIT = "see templates, their builds, and what is one's own"
-    GET_WORKSPACE = "get a workspace, and tokens to do so"
     SEE_WORKSPACE = "see a workspace: where it is, what it contains, what happened"
     SEE_BISECTION = "see a bisection and its steps"
     CHANGE_WORKSPACE = "extend, share, retire, restore, purge it; give a verdict"
@@ -81,9 +79,7 @@ _SIGNED_IN = frozenset(
 _MATES = frozenset({Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR})
 
 PERMISSIONS: dict[Verb, frozenset[Role]] = {
-    Verb.KNOCK: _SIGNED_IN | {Role.NOBODY},
     Verb.VISIT: _SIGNED_IN,
-    Verb.GET_WORKSPACE: _SIGNED_IN,
     Verb.SEE_WORKSPACE: _MATES | {Role.READER},
     Verb.SEE_BISECTION: _MATES,
     Verb.CHANGE_WORKSPACE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
