@@ -90,7 +90,7 @@ PERMISSIONS: dict[Verb, frozenset[Role]] = {
 
 
 def roles_of(user: User | AnonymousUser) -> set[Role]:
-    """Return the parts that somebody plays towards everything."""
+    """Return a person's roles towards everything."""
     if not isinstance(user, User) or not user.is_active:
         return {Role.NOBODY}
     roles = {Role.MACHINE if user.is_service else Role.STRANGER}
@@ -100,9 +100,9 @@ def roles_of(user: User | AnonymousUser) -> set[Role]:
 
 
 def roles_towards(user: User | AnonymousUser, row: Owned) -> set[Role]:
-    """Return the parts by which somebody may change what has an owner.
+    """Return the roles by which a person may change a row with an owner.
 
-    Who else may see it is asked of the database: see `own_or_of_team`.
+    Who else may see it is a query: see `own_or_of_team`.
     """
     roles = roles_of(user)
     if not isinstance(user, User) or Role.NOBODY in roles:

@@ -86,7 +86,7 @@ class PauseServerRefresh(Act[PerforceServer]):
 class ResumeServerRefresh(PauseServerRefresh):
     name, label, done = "resume-refresh", "Resume refresh", "Resumed"
     asks = "Resume the refresh by"
-    lead = "Changes submitted meanwhile are built by the policies of templates."
+    lead = "Changes submitted meanwhile are built by each template's policy."
     is_paused = False
 
     def says(self, row: PerforceServer, result: None) -> str:

@@ -21,10 +21,10 @@ class Obstacle:
 
 
 def known_obstacles(by: User, templates: Sequence[Template]) -> dict[int, Obstacle]:
-    """Return what stands against a person's workspace of each template, by its id.
+    """Return the obstacle to a person's workspace of each template, by id.
 
     The templates are as `templates_offered_to` returns them. Those that give no
-    workspace at all, and those that nothing stands against, are left out.
+    workspace at all, and those without an obstacle, are left out.
     """
     asked = [template for template in templates if not template.is_archived]
     if by.uid is None or not asked:

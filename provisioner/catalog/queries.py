@@ -55,7 +55,7 @@ def snapshot_before(template: Template, *, build: Operation) -> Snapshot | None:
 
 
 def reference_snapshot(template: Template) -> Snapshot | None:
-    """Return what a template is compared with: its default, or else its newest."""
+    """Return the snapshot a template is compared with: its default, else its newest."""
     newest = available_snapshots().complete().filter(template=template)
     return default_snapshot(template) or newest.first()
 

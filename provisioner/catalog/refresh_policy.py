@@ -128,7 +128,7 @@ def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
 
 
 def _due_on_change(now: dt.datetime, policy: Policy, state: State) -> str | None:
-    """Return why a new change is built. One that was tried is never tried again."""
+    """Return why a new change is built. A change is never tried twice."""
     assert state.newest is not None
     assert state.newest_at is not None
     assert state.behind_since is not None

@@ -33,7 +33,7 @@ class Pins:
 
     @property
     def more(self) -> int:
-        """How many workspaces are not among those named."""
+        """How many workspaces are not named."""
         return self.workspaces_number - len(self.workspaces)
 
     @property

@@ -44,7 +44,7 @@ class SnapshotMark:
 
 
 def mark_of(comment: str) -> SnapshotMark | None:
-    """Read a comment, None where it is none of these."""
+    """Parse a snapshot's comment, None if it is not ours."""
     match = _COMMENT.fullmatch(comment)
     if match is None:
         return None

@@ -76,7 +76,7 @@ class TemplatePage:
 
     @property
     def failed_build(self) -> int | None:
-        """The newest build, where it failed."""
+        """The newest build, if it failed."""
         last = self.overview.last
         failed = last is not None and last.operation.state == Operation.State.FAILED
         return last.operation.pk if last is not None and failed else None

@@ -188,9 +188,9 @@ def _made(begin: dt.datetime, length: dt.timedelta) -> str:
 
 
 def _operations(begin: dt.datetime, length: dt.timedelta, **criteria: str) -> str:
-    """Return the address of the operations that were requested in some time.
+    """Return the address of the list of operations requested in a period.
 
-    The fields of the list are in the zone of the reader, to the second.
+    Its fields are in the reader's time zone, to the second.
     """
     last = begin + length - dt.timedelta(seconds=1)
     query = criteria | {

@@ -154,7 +154,7 @@ def _check_queues(site: Site) -> None:
     needed = (STORAGE, PERFORCE, site.host_queue, *own, SWEEPS)
     missing = unserved(needed, alive_workers())
     if missing:
-        raise NotWell(f"No worker that was heard lately serves {', '.join(missing)}.")
+        raise NotWell(f"No running worker serves {', '.join(missing)}.")
 
 
 def _checks_far_sides() -> dict[str, Look]:

@@ -49,7 +49,7 @@ class Home:
 
 
 def home_of(user: User, *, text: str = "") -> Home:
-    """Return what a person has and could get, of templates with all words of a text."""
+    """Return a person's workspaces, and templates that match all words of a text."""
     quotas = quota_limits(user)
     offers = offers_to(user, text=text, quotas=quotas)
     may_need_setup = user.is_administrator or not offers.can_have_one

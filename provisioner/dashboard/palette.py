@@ -35,10 +35,10 @@ class Found:
 
 
 def found(user: User, text: str) -> Found:
-    """Return what matches all words of a text, a person's own before others'.
+    """Return what matches all words of a text, a person's own rows first.
 
-    A number names an operation, too. Without a text, workspaces are one's own alone.
-    People and sites are for administrators, where a text names them.
+    A number also finds an operation. Without a text only own workspaces are found.
+    Administrators also find people and sites.
     """
     workspaces = workspaces_visible_to(user).exclude(state=Workspace.State.RETIRED)
     if not words_of(text):

@@ -232,7 +232,7 @@ def _clones(
 
 
 def _failures(*, since: dt.datetime) -> QuerySet[Any]:
-    """Return what failed, the last first."""
+    """Return failed operations, newest first."""
     return (
         Operation.objects.filter(state=Operation.State.FAILED, ended_at__gte=since)
         .select_related("subject__workspace", "subject__template", "requested_by")

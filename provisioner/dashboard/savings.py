@@ -207,9 +207,9 @@ def _unused(
 
 
 def _age(moment: str, months: Sequence[dt.date]) -> Combinable:
-    """Return in which of some months a moment is, as its place among them.
+    """Return the index of the month of a moment.
 
-    The first month is the newest; what is older than all has their number.
+    Months are newest first; older moments get their number.
     """
     begins = Value(
         [_begin(month) for month in reversed(months)],
@@ -226,7 +226,7 @@ def _begin(month: dt.date) -> dt.datetime:
 
 
 def _seconds(number: int, waited: dt.timedelta, whole: float | None) -> float:
-    """Return what some workspaces of a template saved, of which one takes `whole`."""
+    """Return what some workspaces of a template saved, if each would take `whole`."""
     return max(number * whole - waited.total_seconds(), 0.0) if whole else 0.0
 
 

@@ -1,6 +1,6 @@
-"""What is still to do before people can get workspaces here. No remote call.
+"""What is left to do before people can get workspaces.
 
-Something later proves what comes before it: who has a snapshot has a site that works.
+No remote call. Later milestones imply earlier ones: a snapshot proves a working site.
 """
 
 from __future__ import annotations

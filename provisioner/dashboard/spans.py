@@ -1,4 +1,4 @@
-"""The time that charts show: kept in the address, compared with the time before."""
+"""The period of charts: kept in the address, compared with the previous one."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class WorkspacePage:
 
     @property
     def header_actions(self) -> list[Action]:
-        """What stays in sight: its lease, who sees it, its end."""
+        """Actions that stay in sight: extend, share, retire."""
         extend = share = None
         if self.overview.deadline.is_extendable:
             extend = Action(label="Extend", url=self._url("workspace-extend"))
@@ -342,7 +342,8 @@ class WorkspacePage:
             title=f"Its snapshot was withdrawn by {snapshot.withdrawn_by.username}",
             texts=(
                 snapshot.withdraw_reason,
-                "This workspace stays as it is. Nobody else gets one of this snapshot.",
+                "This workspace stays as it is. New workspaces do not get this "
+                "snapshot.",
             ),
             actions=self._allowed(other),
         )

@@ -101,9 +101,9 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
 
 
 def findings_adopt(*, by: User) -> int:
-    """Ask for the adoption of everything that the database does not know.
+    """Request the adoption of everything unknown to the database; return how many.
 
-    Return how many are asked for. Each looks again before anything is written.
+    Each is checked again before anything is written.
 
     Raises: NotAllowed.
     """

@@ -69,7 +69,7 @@ class FindingListQuery(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=Finding.Kind.choices, required=False)
     site = serializers.CharField(required=False, help_text="A site's name.")
     resolved = serializers.BooleanField(
-        default=False, help_text="Those that are resolved instead of the open ones."
+        default=False, help_text="Resolved findings instead of open ones."
     )
 
 

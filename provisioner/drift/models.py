@@ -138,7 +138,7 @@ class Finding(models.Model):
 
     @property
     def action_title(self) -> str:
-        """What its action is called where less than the whole object is meant."""
+        """The label of its repair if only part of the object is meant."""
         return _ACTION_TITLES.get(self.kind, self.get_action_display())
 
 

@@ -27,7 +27,7 @@ ASKED_AT_MOST = 10
 
 
 class AnswersLate(OperationalError):
-    """The database answers too slowly to act on what it says."""
+    """The database answers too slowly to rely on."""
 
 
 def leave_seconds() -> float:

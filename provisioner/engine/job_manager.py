@@ -256,9 +256,9 @@ class LastingJobManager(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        """Have a job queued again, unless it was, or was taken from its worker.
+        """Queue a job again, unless that was done or another worker has it.
 
-        `retry_at` is by our clock, which may be off by less than stops a worker.
+        `retry_at` is by our clock, whose error is smaller than what stops a worker.
         """
         if retry_at is not None:
             retry_at -= dt.timedelta(seconds=self._ahead_seconds)

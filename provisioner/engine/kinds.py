@@ -1,4 +1,4 @@
-"""Kinds of operations: what each can do, as features name it."""
+"""Kinds of operations, as named by features."""
 
 from __future__ import annotations
 

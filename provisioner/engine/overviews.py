@@ -56,7 +56,7 @@ class StepLine:
 
     @property
     def seconds(self) -> float | None:
-        """How long its last attempt took or has been taking; None before the first."""
+        """Duration of its last or current attempt; None before the first."""
         if self.step.seconds is not None:
             return self.step.seconds
         if self.step.state != Step.State.RUNNING or self.step.started_at is None:
@@ -153,7 +153,7 @@ class OperationOverview:
 
 
 def operation_overview(operation: Operation) -> OperationOverview:
-    """Return an operation with its steps, which it should have been loaded with."""
+    """Return the overview of an operation loaded with its steps."""
     titles = {spec.name: spec.title for spec in workflow.workflow_of(operation).steps}
     return OperationOverview(
         operation=operation,

@@ -1,4 +1,4 @@
-"""Queueing jobs in the transaction that needs them, and none that waits already."""
+"""Queueing jobs in the current transaction, and each only once."""
 
 from __future__ import annotations
 

@@ -94,9 +94,9 @@ def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:
 
 @contextmanager
 def holding(step: Step) -> Iterator[None]:
-    """Write rows of what a step is about in one transaction with its attempt.
+    """Write rows of a step's subject in one transaction with its attempt.
 
-    Nobody begins another attempt, or ends this one, before they are written.
+    No other attempt starts, and this one does not end, before they are written.
 
     Raises: StepCutShort where this attempt is not the one under way.
     """

@@ -76,10 +76,9 @@ class StepRun:
     def as_user(
         self, user: str, use: Callable[[PerforceAccount], Used], *, host: str = ""
     ) -> Used | None:
-        """Return what comes of using an account to act as this user, None without one.
-
-        A ticket may end at any time, so where it does not hold, `use` is called once
-        more with a new one: it has to be safe to repeat.
+        """Return the result of `use` with an account that may act as this user, None
+        without one. If a ticket has expired, `use` is called again with a new one, so
+        it must be safe to repeat.
         """
         account = self.perforce_account_of(user, host=host)
         if account is None:

@@ -68,7 +68,7 @@ def register(kind: SubjectKind) -> None:
 
 
 def load_row(operation: Operation) -> None:
-    """Load what an operation is about, whose subject is at hand, for its steps."""
+    """Load the row of an operation's subject for its steps."""
     subject = operation.subject
     rows = Prefetch(subject.kind, _kinds[subject.kind].rows())
     prefetch_related_objects([subject], rows)
@@ -85,7 +85,7 @@ def crumbs_of(operation: Operation) -> str:
 
 
 def error_patterns_of(operation: Operation) -> tuple[str, ...]:
-    """Return the patterns of errors that the subject of an operation brings along."""
+    """Return the error patterns of an operation's subject."""
     subject = operation.subject
     return _kinds[subject.kind].error_patterns(subject.row)
 

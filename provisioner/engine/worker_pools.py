@@ -1,8 +1,8 @@
-"""What the slots of a worker are for: commands have slots of their own.
+"""Pools of a worker's slots.
 
-A build or a test takes hours. In the slots of everything else, a few of them would
-keep everybody waiting who asks for a workspace. Anybody may start bisections, so their
-commands do not take the slots of builds, however many people do.
+Commands have slots of their own: builds and tests take hours, and a few would block all
+requests for workspaces. Bisections, which anybody may start, do not take the slots of
+builds.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def pools_of(
 
 
 def _served(queues: Sequence[str], *, own: str) -> tuple[str, ...]:
-    """Return the named queues of a kind, and those at the hosts that are named."""
+    """Return the named queues of a kind, including those of named hosts."""
     named = [name for name in queues if own_slots_of(name) == own]
     at_hosts = [
         own + name.removeprefix(HOST_PREFIX)

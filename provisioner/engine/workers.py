@@ -27,9 +27,9 @@ ANSWER_WITHIN_SECONDS = 5.0
 
 
 def worker_connector() -> PsycopgConnector:
-    """Return how a worker asks for jobs: each of its questions is one statement.
+    """Return a worker's connection for jobs.
 
-    So none needs a transaction around it, which would be two more round trips.
+    Each query is one statement, so none needs a transaction with two more round trips.
     """
     return PsycopgConnector(
         kwargs=connector_params(),

@@ -103,7 +103,7 @@ class SiteForm(Refusable, _OfSite):
     export_clients = ListField(
         rows=3,
         label="Who may mount",
-        help_text="Hosts and networks, one a line, such as 10.0.0.0/24.",
+        help_text="Hosts and networks, one per line, such as 10.0.0.0/24.",
     )
     worker_clients = ListField(
         rows=2,

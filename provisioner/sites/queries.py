@@ -352,7 +352,7 @@ def _why_not(
             else "On any machine that reaches ONTAP and Perforce"
         )
         return (
-            f"No worker that was heard lately serves the queue {queue}.",
+            f"No running worker serves the queue {queue}.",
             f"{where}: python manage.py worker --queues {queue}",
         )
     is_trial = test.place == Place.TRIAL
@@ -360,7 +360,7 @@ def _why_not(
     if clocks.database_now() - test.asked_at > patience:
         return (
             f"A worker serves the queue {queue}, but has not tested it yet.",
-            "It may have much to do: look at the overview, then ask again.",
+            "It may be busy. See the overview, then test again.",
         )
     return "", ""
 

@@ -63,7 +63,7 @@ client_match_validator = RegexValidator(
 
 
 def check_file_path(path: str) -> None:
-    """Refuse what is not the full path of a file.
+    """Refuse anything but the absolute path of a file.
 
     Raises: ValidationError.
     """

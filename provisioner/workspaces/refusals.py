@@ -40,7 +40,7 @@ class WorkspaceRetired(ActionRefused):
 
 
 class NothingToRestore(ActionRefused):
-    """The workspace “{name}” is not in the trash, so there is nothing to bring back."""
+    """The workspace “{name}” is not in the trash, so there is nothing to restore."""
 
     code = "nothing_to_restore"
 

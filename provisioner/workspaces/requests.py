@@ -66,10 +66,10 @@ def find_first_request(
 def find_second_click(
     *, by: User, template: Template, snapshot: Snapshot | None, wants_reconcile: bool
 ) -> Workspace | None:
-    """Return the development workspace still being made that was asked for alike.
+    """Return a development workspace still being created by an identical request.
 
-    For requests that neither a key nor a name tells apart. Machines ask for many alike,
-    so for other purposes each request is a new one.
+    For requests without key and name. Machines send many identical requests, so for
+    other purposes each is a new one.
     """
     return (
         Workspace.objects.select_related("site", "template")

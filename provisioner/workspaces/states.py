@@ -103,7 +103,7 @@ def set_workspace_state(
 
 
 def client_of(workspace: Workspace) -> WorkspaceClient:
-    """Return what is settled of a workspace's client, as it is now."""
+    """Return the state of a workspace's client as it is now."""
     return WorkspaceClient.objects.get_or_create(workspace=workspace)[0]
 
 

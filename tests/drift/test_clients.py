@@ -126,7 +126,7 @@ def test_a_client_with_work_stays_whoever_clicks(
     resolve(found, admin)
 
     assert found.resolved_at is None
-    assert "It stays until its owner has settled them." in found.status_message
+    assert "It is kept until its owner has dealt with them." in found.status_message
     assert perforce.clients.find(lab_workspace.client_name) is not None
     # and it goes once that is settled
     if work == "opened":

@@ -186,7 +186,7 @@ def test_a_leftover_that_may_hold_work_is_retired_again_with_its_rescue(
     with pytest.raises(CannotRepair, match="adopt it, then retire it"):
         remove_volume(stale)
 
-    assert "is being brought back" in resolve(found, admin).resolution
+    assert "is being restored" in resolve(found, admin).resolution
 
     settle(lab_workspace)
     assert lab_workspace.state == Workspace.State.READY, lab_workspace.status_message
@@ -218,7 +218,7 @@ def test_a_template_of_nobody_is_not_removed_below_its_clones(
 
         assert found.action == A.ADOPT
         found.action = A.REMOVE  # as it was found before it had any
-        with pytest.raises(CannotRepair, match="clones, which may hold work"):
+        with pytest.raises(CannotRepair, match="clones, which may have"):
             remove_volume(found)
         said = resolve(found, admin).status_message
         assert "Another template is called" in said

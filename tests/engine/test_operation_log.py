@@ -151,7 +151,7 @@ def test_following_sees_a_new_attempt(
     at_work(build)
     log.write_text("again, and longer than before\n" * 9)
     answer = as_alice.get(f"{address_of(build)}?offset=9&attempt=1", headers=HTMX)
-    assert "began again" in answer.text
+    assert "restarted" in answer.text
     assert "again, and longer" in answer.text
     assert "&amp;attempt=2" in answer.text
 
@@ -299,7 +299,7 @@ def test_before_anything_is_printed_it_waits(
     settings.LOG_DIR = tmp_path
     assert "?offset=0" in as_alice.get(address_of(build)).text
     first = as_alice.get(f"{address_of(build)}?offset=0&attempt=0", headers=HTMX).text
-    assert "began again" not in first
+    assert "restarted" not in first
     end(build, Operation.State.FAILED, code="x", message="x")
     page = as_alice.get(address_of(build)).text
     assert "The step printed nothing" in page

@@ -268,7 +268,7 @@ def test_a_key_that_is_unknown_or_was_changed_is_named(
         (running.root / "faults.json").write_text(faults)
         failure = only_failure(check_perforce(server))
         assert running.fingerprint in failure.sentence
-        assert "somebody stands in between" in failure.advice
+        assert "someone may be intercepting" in failure.advice
 
 
 def test_limits_of_the_groups_of_our_account_are_named(

@@ -59,7 +59,7 @@ def test_a_server_is_connected_and_tested_by_one_form(as_admin: Client) -> None:
     answer = as_admin.get(f"/perforce/{server.pk}/")
     assert "nothing listens on port 9" in answer.text
     assert "P4PASSWD_MAIN_1" in answer.text
-    assert "No worker that was heard lately serves the queue perforce" in answer.text
+    assert "No running worker serves the queue perforce" in answer.text
 
 
 def test_a_site_is_connected_and_tested_by_one_form(

@@ -188,7 +188,7 @@ def test_values_are_previewed_and_one_confirmation_is_enough(
     for kept in ('value="long"', f'value="{c.pk}"', f'value="{b.pk}"'):
         assert kept in wrong.content.decode()
     shown = post(as_admin, ALL, **sent, step="again", span="60 d").content.decode()
-    assert "Its lease lasts until" in shown
+    assert "Its lease is extended until" in shown
     assert "The workspace “y” is in the trash." in shown
     c.refresh_from_db()
     before = c.expires_at
@@ -209,8 +209,8 @@ def test_scripts_see_what_values_would_do_while_they_are_typed(
 ) -> None:
     sent = {"do": "extend", "step": "again", "chosen": [three[0].pk]}
     for span, said in (
-        ("60 d", "Its lease lasts until"),
-        (f"{timezone.localdate() + dt.timedelta(days=60)}", "Its lease lasts until"),
+        ("60 d", "Its lease is extended until"),
+        (f"{timezone.localdate() + dt.timedelta(days=60)}", "Its lease is extended"),
         ("6 x", "Write a time such"),
     ):
         answer = as_admin.post(

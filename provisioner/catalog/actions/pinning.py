@@ -1,4 +1,4 @@
-"""Pinning templates: what somebody wants at the top of their home page."""
+"""Pinning templates to the top of a person's home page."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def refresh_policy_save(
     permissions.require(permissions.can_manage_templates(by))
     cron, clean_cron = " ".join(cron.split()), " ".join(clean_cron.split())
     if mode not in RefreshPolicy.Mode.values:
-        raise InvalidRequest(f"There is no way to refresh called “{mode}”.")
+        raise InvalidRequest(f"There is no refresh mode called “{mode}”.")
     if not all(0 <= s <= LONGEST_SECONDS for s in (quiet_seconds, every_seconds)):
         raise InvalidRequest(f"Times are from 0 to {LONGEST_SECONDS} seconds.")
     if unused_days is not None and not 1 <= unused_days <= LONGEST_DAYS:

@@ -194,11 +194,11 @@ def template_build(
     is_clean: bool = False,
     paths: Sequence[str] = (),
 ) -> Operation:
-    """Ask to build a template at a submitted change, the newest where none is named.
+    """Request a build of a template at a submitted change, by default the newest.
 
-    The build goes on where the last one ended; `is_clean` has everything removed first
-    that Perforce does not know. With `paths`, depot paths in the view, these alone are
-    brought to the change, and nobody gets the snapshot without choosing it.
+    The build continues from the last one; with `is_clean` everything that is not in
+    Perforce is removed first. With `paths`, depot paths in the view, only these are
+    updated, and the snapshot is never a default.
 
     Raises: NotAllowed, TemplateArchived, TemplateBusy, InvalidRequest,
     NothingToRefresh, LimitReached.

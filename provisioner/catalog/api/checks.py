@@ -1,4 +1,4 @@
-"""What is to be remarked on a template's definition."""
+"""Remarks on a template's definition."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TemplateCheckSerializer(serializers.Serializer[Any]):
 
     remarks = RemarkSerializer(many=True)
     files = serializers.IntegerField(
-        allow_null=True, help_text="Of the view. null: the server could not be asked."
+        allow_null=True, help_text="Of the view. null: the server did not answer."
     )
     size_bytes = serializers.IntegerField(allow_null=True)
     depot_files = serializers.IntegerField(

@@ -63,7 +63,7 @@ class SnapshotViewSet(ApiViewSet):
         return Response(self.get_serializer(self.get_object()).data)
 
     @described(
-        "Say what keeps a snapshot",
+        "List what uses a snapshot",
         ok=PinsSerializer,
         refused=[404],
         operation_id="snapshots_pins",

@@ -62,8 +62,8 @@ class TemplateDefinitionForm(AskingForm):
     build_environment = EnvironmentField(
         rows=3,
         required=False,
-        help_text="Of builds and tests, one NAME=value a line. Values are shown to "
-        "administrators alone.",
+        help_text="Of builds and tests, one NAME=value per line. Only administrators "
+        "see values.",
     )
     bisection_environment = EnvironmentField(
         rows=3,

@@ -185,7 +185,7 @@ class Snapshot(models.Model):
 
     @property
     def mark(self) -> str:
-        """Say in a word or two what is known of it."""
+        """Return its quality in a word or two."""
         mark = str(Quality(self.quality).label)
         return f"{mark}, refreshed in part" if self.parts else mark
 

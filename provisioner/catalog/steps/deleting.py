@@ -39,7 +39,7 @@ def ensure_no_clones(run: TemplateRun) -> None:
 
 
 def ensure_client_deleted(run: TemplateRun) -> None:
-    """Have no client of this template on the server; a stranger's is left alone."""
+    """Ensure that the template's client is gone; a foreign one is left alone."""
     client = _own_client(run)
     if client is not None:
         run.perforce.clients.delete(

@@ -63,7 +63,7 @@ def changes_named(root: Path) -> Iterator[None]:
 
 def _still_written(what: str) -> StepRefused:
     return StepRefused(
-        "Somebody writes to the template's files after the build, so nothing was "
+        "Something writes to the template's files after the build, so nothing was "
         f"published: {what} Stop that, then build again.",
         code=STILL_WRITTEN,
     )

@@ -166,7 +166,7 @@ def ensure_client(run: TemplateRun) -> Pin:
 
 
 def _tree_if_new(run: TemplateRun, spec: ClientSpec, *, change: int) -> TreeSize | None:
-    """Return what a view holds that the newest snapshot of earlier builds lacks."""
+    """Return what a view has that the newest earlier snapshot lacks."""
     earlier = run.template.snapshots.exclude(operation=run.operation)
     newest = earlier.order_by("-pk").first()
     if newest and is_same_view(parse_client_spec(newest.client_spec), spec):

@@ -310,7 +310,7 @@ def _look_back(watch: ServerWatch, perforce: PerforceGateway) -> bool:
 
 
 def _record_back(known: TemplateWatch, batch: SubmittedBatch, *, base: int) -> bool:
-    """Keep an older batch of one template, and how far back that reaches."""
+    """Record an older batch of changes of a template, and how far back it reaches."""
     is_last = len(batch.changes) < CHANGES_AT_A_TIME
     since = base if is_last else min(c.number for c in batch.changes) - 1
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Who may change the template that an address is about."""
+"""Who may change the template of an address."""
 
 from __future__ import annotations
 

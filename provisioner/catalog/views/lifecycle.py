@@ -70,7 +70,7 @@ def template_rename(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_owner(request: WebRequest, pk: int) -> HttpResponse:
-    """Make somebody else the owner."""
+    """Hand a template over to another owner."""
     template = _template_to_change(request, pk)
     return _changed(
         request,

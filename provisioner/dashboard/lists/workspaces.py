@@ -97,7 +97,7 @@ class Extend(Act[Workspace]):
             exact(row.expires_at),
             exact(result.expires_at),
         )
-        return f"Its lease lasts until {after} instead of {before}."
+        return f"Its lease is extended until {after}, instead of {before}."
 
 
 class Keep(Act[Workspace]):

@@ -23,7 +23,7 @@ VERSION = hashlib.sha256(SOURCE.encode()).hexdigest()[:12]
 @never_cache
 @login_not_required
 def command_line(request: HttpRequest) -> HttpResponse:
-    """Answer with the program, which then knows this server's address."""
+    """Return the command line program with this server's address filled in."""
     address = request.build_absolute_uri(reverse("workspace-list")).rstrip("/")
     filled = SOURCE.replace('\nSERVER = ""\n', f"\nSERVER = {json.dumps(address)}\n")
     filled = filled.replace('\nVERSION = ""\n', f"\nVERSION = {json.dumps(VERSION)}\n")

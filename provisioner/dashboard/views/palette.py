@@ -121,7 +121,7 @@ def _containing(user: User, change: int) -> Iterator[Place]:
 
 
 def _kind_of(each: Holding, change: int) -> str:
-    """Say which snapshots of a template contain a change."""
+    """Return which snapshots of a template contain a change."""
     if not each.snapshots:
         return f"template, no snapshot contains @{change} yet"
     newest, number = each.newest, each.snapshots

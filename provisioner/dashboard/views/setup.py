@@ -1,4 +1,4 @@
-"""The way from an empty installation to its first workspace."""
+"""Setup: from an empty installation to its first workspace."""
 
 from __future__ import annotations
 

@@ -128,8 +128,8 @@ class Drift:
         self._open(
             K.CLIENT_DIFFERS,
             moved.client_name,
-            f"Root of the client {moved.client_name} of the workspace {moved.name} was "
-            "changed. Finishing puts that right and leaves the View as it is.",
+            f"Root of the client {moved.client_name} of the workspace {moved.name} "
+            "was changed. The repair corrects that and leaves the View unchanged.",
             action=A.FINISH,
             about=moved,
         )

@@ -23,7 +23,7 @@ Action = Finding.Action
 
 
 def compare_perforce(known: Known, seen: SeenPerforce) -> list[Difference]:
-    """Return every difference between rows and Perforce, none twice."""
+    """Return each difference between rows and Perforce once."""
     trees = known.by_tag()
     found: list[Difference] = []
     names = set()
@@ -126,8 +126,8 @@ def _client_differs(
             details={"fields": differing},
             action=Action.FINISH,
             sentence=f"{fields} of the client {client.name} of {tree.title} "
-            f"{'was' if len(differing) == 1 else 'were'} changed. Finishing puts that "
-            "right and leaves the View as it is.",
+            f"{'was' if len(differing) == 1 else 'were'} changed. The "
+            "repair corrects that and leaves the View unchanged.",
         )
     if view is not None and tree.client_view and view != tree.client_view:
         yield _view_differs(tree, view)

@@ -36,14 +36,14 @@ def _removing_volume(subject: str, details: dict[str, Any]) -> list[str]:
     )
     return [
         *unmount,
-        f"Delete the volume {subject}, not by force: where the SVM keeps a recovery "
+        f"Delete the volume {subject}, not by force: if the SVM has a recovery "
         "queue, it can be recovered for some hours.",
     ]
 
 
 def _adopting_volume(subject: str, details: dict[str, Any]) -> list[str]:
     if obstacle := details.get("obstacle"):
-        return [f"Write nothing, as it is now: {obstacle}"]
+        return [f"Nothing would be written now: {obstacle}"]
     row = details.get("row")
     if row is None:
         return [
@@ -83,7 +83,7 @@ def _lease(seconds: int | None) -> str:
 
 def _adopting_snapshot(subject: str, details: dict[str, Any]) -> list[str]:
     if obstacle := details.get("obstacle"):
-        return [f"Write nothing, as it is now: {obstacle}"]
+        return [f"Nothing would be written now: {obstacle}"]
     row = details.get("row")
     if row is None:
         return [f"Write a row for {subject}. Nothing on ONTAP is changed."]

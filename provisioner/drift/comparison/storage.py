@@ -140,8 +140,8 @@ def _volume_of_nobody(volume: Volume, *, kind: str, has_clones: bool) -> Differe
             else "It has clones: adopting makes it a template again, so that these can "
             "be adopted, too."
             if has_clones
-            else "What is in it is a build and no work of anybody. Remove it only if "
-            "no other installation owns it. To build that again, define the template."
+            else "It has a build and no one's work. Remove it only if no other "
+            "installation owns it. To build that again, define the template."
         ),
     )
 
@@ -314,9 +314,10 @@ def _snapshot_of_nobody(
             external_id=snapshot.uuid,
             details={"volume_uuid": volume.uuid, "snapshot": snapshot.name},
             action=Action.ADOPT,
-            sentence=f"The snapshot {snapshot.name} of {tree.title} is of a build that "
-            "this database does not know, as after an older backup was restored. Once "
-            "adopted it can be chosen again, and goes when nothing needs it.",
+            sentence=f"The snapshot {snapshot.name} of {tree.title} is of a build "
+            "that this database does not know, as after an older backup "
+            "was restored. Once adopted it can be chosen again, and is "
+            "pruned when unused.",
         )
         return
     why = "was never published" if row is None else "is not offered any more"

@@ -31,7 +31,7 @@ Action = Finding.Action
 
 
 def repair(finding: Finding, *, by: User | None) -> None:
-    """Do what a finding's action says, and settle it; say on it why that failed."""
+    """Repair a finding and resolve it, or record why that failed."""
     act = REPAIRS.get((finding.kind, finding.action))
     if act is None:
         return

@@ -1,8 +1,7 @@
-"""Making a row again of what an older backup of the database does not know.
+"""Adopting: write rows for objects that a restored database does not know.
 
-Which row, `rows_to_be` says, as it said it before to whoever asked for it. Nothing is
-changed at ONTAP or in Perforce: whoever wants the workspace gone retires it, with its
-look and rescue.
+`rows_to_be` decides which row, for the preview and here alike. Nothing is changed at
+ONTAP or in Perforce: to remove the workspace, retire it, with check and rescue.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ KNOWN = "Its workspace is known by now."
 
 
 def adopt_workspace(finding: Finding) -> str:
-    """Make a row of a volume that carries the tag of a workspace nobody knows.
+    """Write the row of an unknown workspace from its tagged volume.
 
     Safe to repeat, and safe against a second click: the tag is unique.
 
@@ -71,7 +70,7 @@ def adopt_workspace(finding: Finding) -> str:
 
 
 def adopt_template(finding: Finding) -> str:
-    """Make a row of a volume that carries the tag of a template nobody knows.
+    """Write the row of an unknown template from its tagged volume.
 
     Raises: CannotRepair with what is missing, GatewayError.
     """
@@ -186,13 +185,13 @@ def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
             f"The workspace {workspace.name} cannot be brought back now: {error}"
         ) from error
     return (
-        f"The workspace {workspace.name} of {workspace.owner} is being brought back. "
-        "To have it gone, retire it once it is ready."
+        f"The workspace {workspace.name} of {workspace.owner} is being restored. To "
+        "remove it, retire it when it is ready."
     )
 
 
 def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:
-    """Write the rows with their event; say what is there and what is not."""
+    """Write the rows with their event; return what exists and what is missing."""
     workspace, missing = to_be.workspace, to_be.missing
     is_new = workspace.snapshot._state.adding
     try:

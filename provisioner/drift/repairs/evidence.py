@@ -21,7 +21,7 @@ class CannotRepair(Exception):
 
 
 def resting_row(finding: Finding) -> Workspace | Template | None:
-    """Return the finding's row as it is now, None for what no row is about.
+    """Return the finding's row as it is now, None if it has no row.
 
     Raises: CannotRepair where an operation is under way.
     """

@@ -43,8 +43,8 @@ def remove_client(finding: Finding) -> str:
     changes = len(perforce.changes.list_pending(client.name))
     if opened or changes:
         raise CannotRepair(
-            f"The client {client.name} has {opened} opened files and {changes} pending "
-            "changes. It stays until its owner has settled them."
+            f"The client {client.name} has {opened} opened files and {changes} "
+            "pending changes. It is kept until its owner has dealt with them."
         )
     perforce.clients.delete(client.name)
     return f"The client {client.name} was deleted."

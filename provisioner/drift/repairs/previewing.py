@@ -30,10 +30,8 @@ Kind = Finding.Kind
 def with_rows_to_be(
     differences: Sequence[Difference], *, site: Site, seen: SeenStorage
 ) -> list[Difference]:
-    """Return the differences; what can be adopted says which row would be written.
-
-    Where there would be none, it says why. Nothing is concluded from a Perforce server
-    that does not answer.
+    """Return the differences, with the row that an adoption would write, or why there
+    would be none. A Perforce server that does not answer proves nothing.
     """
     if not any(map(_is_adoptable, differences)):
         return list(differences)

@@ -53,7 +53,7 @@ class WorkspaceToBe:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return what a preview says of it."""
+        """Return its sentence for a preview."""
         row = self.workspace
         lease = row.expires_at and (row.expires_at - clocks.database_now())
         return {
@@ -102,8 +102,8 @@ def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
     name = re.fullmatch(rf"cy_(.+)_w{tag.hex[:6]}", volume.name)
     if name is None:
         raise CannotRepair(
-            f"The volume {volume.name} has no name that Cloneyard gives: name it as it "
-            "was, then adopt it."
+            f"The volume {volume.name} does not have a name of Cloneyard's form. "
+            "Rename it as it was, then adopt it."
         )
     if volume.clone_parent is None:
         raise CannotRepair(
@@ -137,9 +137,9 @@ def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
 def _client_of(
     workspace: Workspace, volume: Volume, *, clients: Sequence[ClientSpec]
 ) -> ClientSpec | None:
-    """Return the client that is described with its tag.
+    """Return the client whose description has its tag.
 
-    Raises: CannotRepair where that is named otherwise: its work would be left behind.
+    Raises: CannotRepair if its name differs, since its work would be lost.
     """
     if not workspace.client_name:
         return None
@@ -261,7 +261,7 @@ def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
         )
     if build_number_of(seen.name) is None:
         raise CannotRepair(
-            f"The snapshot {seen.name} has no name that Cloneyard gives."
+            f"The snapshot {seen.name} does not have a name of Cloneyard's form."
         )
     mark = mark_of(seen.comment)
     if mark is not None and mark.tree != template.volume_comment:

@@ -70,8 +70,9 @@ def _require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
     )
     if clones:
         raise CannotRepair(
-            f"{volume.name} has {len(clones)} clones, which may hold work; the first "
-            f"is {clones[0]}. Nothing was changed; see to these before."
+            f"{volume.name} has {len(clones)} clones, which may have unsubmitted "
+            f"work; the first is {clones[0]}. Nothing was changed. Handle these "
+            "first."
         )
     for snapshot in ontap.list_snapshots(volume.uuid):
         if snapshot.owners:

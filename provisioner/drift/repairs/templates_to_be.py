@@ -40,8 +40,8 @@ def template_to_be(
     name = re.fullmatch(rf"cy_(.+)_t{tag[1][:6]}", volume.name)
     if name is None:
         raise CannotRepair(
-            f"The volume {volume.name} has no name that Cloneyard gives: name it as it "
-            "was, then adopt it."
+            f"The volume {volume.name} does not have a name of Cloneyard's form. "
+            "Rename it as it was, then adopt it."
         )
     template = Template(
         site=site,

@@ -91,7 +91,7 @@ def resolve_finding(*, finding_id: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What one check at a far side came to."""
+    """The result of checking one remote system."""
 
     differences: list[Difference]
     objects_seen: int

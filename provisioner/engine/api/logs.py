@@ -45,8 +45,8 @@ def printed_piece(
 ) -> PrintedPiece:
     """Return the end of a step's log, or what follows an offset of an attempt's log.
 
-    A line that has not ended yet comes once the step has: whoever puts pieces together
-    has whole lines. A new attempt begins a new log, from 0.
+    An unfinished line is returned only after the step has ended, so pieces are whole
+    lines. A new attempt starts a new log at 0.
 
     Raises: Http404 where the operation has no such step.
     """
@@ -119,7 +119,7 @@ class LogSerializer(serializers.Serializer[PrintedPiece]):
     offset = serializers.IntegerField(help_text="Where the text begins, in bytes.")
     next_offset = serializers.IntegerField(help_text="Where to go on.")
     size = serializers.IntegerField(help_text="Bytes of the log by now.")
-    is_last = serializers.BooleanField(help_text="Nothing comes after it so far.")
+    is_last = serializers.BooleanField(help_text="Nothing follows yet.")
     is_running = serializers.BooleanField(help_text="The step may print more.")
 
 

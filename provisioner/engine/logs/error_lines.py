@@ -1,7 +1,7 @@
-"""What counts as an error in the log of a command: one rule for pages and mails.
+"""Which log lines count as errors: one rule for pages and mails.
 
-Patterns are RE2's: its time is linear in the text, whatever somebody writes into a
-template, and it reads a log ten times as fast as Python's own.
+Patterns are RE2's: linear time for any pattern in a template, and ten times as fast as
+Python's.
 
 Source: https://github.com/google/re2/wiki/Syntax
 """
@@ -80,9 +80,9 @@ def check_patterns(patterns: Iterable[str]) -> None:
 def find_error(log: Path, *, own: Iterable[str] = ()) -> ErrorLine | None:
     """Return the first line of a log that is an error. None: none, or no log.
 
-    A line that matches one of a template's own patterns comes first. Where there is
-    none it is the first that a usual tool marks as an error, then the first that hints
-    at one. A long log is searched for five seconds.
+    A line that matches a template's own patterns comes first, then one that a common
+    tool marks as an error, then one that hints at one. A long log is searched for five
+    seconds.
     """
     try:
         with log.open("rb") as opened:

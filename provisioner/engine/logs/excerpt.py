@@ -77,6 +77,6 @@ def _end_of(log: Path, last_lines: int) -> Excerpt:
 
 
 def _shown(line: bytes) -> str:
-    """Return a line as text that pages, mails and the database take."""
+    """Return a line as text that is safe for pages, mails and the database."""
     text = line.decode(errors="replace").replace("\0", "\ufffd")
     return shown_text(text.rstrip("\r\n"))[:LONGEST_LINE]

@@ -44,7 +44,7 @@ class LogPiece:
 
     @property
     def is_last(self) -> bool:
-        """Whether nothing comes after it (yet)."""
+        """Whether nothing follows it (yet)."""
         return self.end == self.size or bool(self.rest)
 
 

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(max_length=20)),
-                ('is_background', models.BooleanField(default=False, help_text='Nobody asked for it: it comes after all that is.')),
+                ('is_background', models.BooleanField(default=False, help_text='Nobody requested it: it comes after all requests.')),
                 ('state', models.CharField(choices=[('running', 'Running'), ('succeeded', 'Succeeded'), ('refused', 'Refused'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='running', max_length=12)),
                 ('parameters', models.JSONField(default=dict, help_text='What was asked for.')),
                 ('status_code', models.CharField(blank=True, max_length=60)),

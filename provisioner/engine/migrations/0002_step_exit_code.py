@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='step',
             name='exit_code',
-            field=models.IntegerField(help_text='How its command ended, minus the signal where one ended it.', null=True),
+            field=models.IntegerField(help_text='Exit code of its command; negative: ended by that signal.', null=True),
         ),
     ]

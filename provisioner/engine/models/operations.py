@@ -32,7 +32,7 @@ class Operation(models.Model):
         Subject, on_delete=models.PROTECT, related_name="operations"
     )
     is_background = models.BooleanField(
-        default=False, help_text="Nobody asked for it: it comes after all that is."
+        default=False, help_text="Nobody requested it: it comes after all requests."
     )
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
     parameters = EvidenceField(default=dict, help_text="What was asked for.")
@@ -176,7 +176,7 @@ class Step(models.Model):
     )
     exit_code = models.IntegerField(
         null=True,
-        help_text="How its command ended, minus the signal where one ended it.",
+        help_text="Exit code of its command; negative: ended by that signal.",
     )
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)

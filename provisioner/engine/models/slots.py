@@ -1,4 +1,4 @@
-"""What is kept about the budget of a Perforce server, beside the row of the server."""
+"""The slot budget of a Perforce server: pauses, and waits for locks."""
 
 from __future__ import annotations
 

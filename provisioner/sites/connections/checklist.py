@@ -123,8 +123,8 @@ def secret_of(variable: str, *, key: str, host: str, system: str) -> str:
     """
     own, shared = settings.SITE_SECRET_NAMES(variable, key=key)
     advice = (
-        f"Set {own}, or {own}_FILE to the path of a file that holds it, in the "
-        "environment of the web server and of every worker; then start them again."
+        f"Set {own}, or {own}_FILE to the path of a file with it, in the environment "
+        "of the web server and every worker. Then restart them."
     )
     try:
         secret = settings.SITE_SECRET(variable, key=key)

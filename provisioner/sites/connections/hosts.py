@@ -58,7 +58,7 @@ def check_mount(site: Site) -> list[Check]:
 
 
 def _nfs_addresses(site: Site) -> list[str]:
-    """Return where the SVM serves NFS; [] where ONTAP does not say."""
+    """Return the SVM's NFS addresses; [] if ONTAP does not tell them."""
     try:
         with registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS) as ontap:
             return [lif.address for lif in ontap.list_data_lifs()]

@@ -201,7 +201,7 @@ class _Checks:
             if not assigned:
                 raise
             raise Remark(
-                f"{name} is assigned to the SVM, but our account may not look at it: "
+                f"{name} is assigned to the SVM, but our account may not read it: "
                 f"{error.sentence}",
                 advice="Give it the right to read /api/storage/aggregates: otherwise "
                 "the free space is unknown.",
@@ -296,4 +296,4 @@ class _Checks:
                 "right to read /api/svm/svms, /api/network/ip/interfaces and "
                 "/api/storage/aggregates.",
             )
-        return "It may read volumes and jobs. Trying it out proves that it may write."
+        return "It may read volumes and jobs. “Try it out” proves that it may write."

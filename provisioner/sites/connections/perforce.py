@@ -130,8 +130,8 @@ def _reached(server: PerforceServer) -> tuple[Checklist, _Checks]:
         "perforce_sign_in",
         looks.sign_in,
         after=["perforce_server"],
-        advice=f"Put a password of {server.p4user}, or a ticket that does not end soon "
-        "(p4 login -a -p, in a group with a long Timeout), into "
+        advice=f"Set a password of {server.p4user}, or a ticket that does not end "
+        "soon (p4 login -a -p, in a group with a long Timeout), into "
         f"{looks.variable}; then start Cloneyard again.",
     )
     return checklist, looks
@@ -178,7 +178,8 @@ class _Checks:
             raise Wrong(
                 error.sentence,
                 advice="Compare it with p4d -Gf on the server itself. If it is the "
-                "same, set it as fingerprint; if not, somebody stands in between.",
+                "same, set it as fingerprint. If not, someone may be "
+                "intercepting the connection.",
             ) from error
         except Refused:
             pass  # about something else, which is checked next

@@ -1,4 +1,4 @@
-"""What was found when the way to a site or to a Perforce server was last tested."""
+"""Results of the last test of a site's or Perforce server's connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every Perforce server can, so that a request for more is refused at once."""
+"""Abilities of each Perforce server, so that other requests are refused."""
 
 from __future__ import annotations
 

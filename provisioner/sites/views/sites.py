@@ -50,7 +50,7 @@ def site_create(request: WebRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def site_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a site and what was found about the way to it; to htmx that alone."""
+    """Show a site and the last test of its connection; htmx gets the latter alone."""
     context = _context(request, pk)
     if request.htmx:
         return connection_part(request, context)

@@ -70,7 +70,7 @@ def workspace_share(
 
 
 def workspace_unshare(*, by: User, share: Share) -> None:
-    """Let it be seen by them no more. Safe to repeat.
+    """Revoke a share. Safe to repeat.
 
     Raises: NotAllowed.
     """

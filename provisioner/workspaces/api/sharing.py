@@ -74,7 +74,7 @@ class WorkspaceOpenViewSet(ApiViewSet):
         )
 
     @described(
-        "Say who may enter a workspace's directory",
+        "Set who may enter a workspace's directory",
         "Its owner alone, or its owner's group, whoever Perforce refuses these files. "
         "The mode of its root directory follows within seconds; what lies below keeps "
         "the modes that it has.",

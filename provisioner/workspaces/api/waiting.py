@@ -8,9 +8,9 @@ from provisioner.workspaces.models import MOVING, Workspace
 
 
 def wait_until_settled(workspace_id: int, *, seconds: float, by: User) -> bool:
-    """Return once the workspace is not moving, or the time is over.
+    """Return when no operation moves the workspace, or the time is over.
 
-    False means that too many wait already, and this one did not.
+    False: too many requests wait, so this one did not.
     """
     moving = Workspace.objects.filter(pk=workspace_id, state__in=MOVING)
     return wait_while(moving, seconds=seconds, by=by)

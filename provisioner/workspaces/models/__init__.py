@@ -1,4 +1,4 @@
-"""The rows of this feature, each with the rules that the database keeps."""
+"""The models of this feature, with their constraints."""
 
 from __future__ import annotations
 

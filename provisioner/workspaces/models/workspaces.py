@@ -112,7 +112,9 @@ class Workspace(HasOperations):
         help_text="When it was made for a pool, where it was claimed from one.",
     )
     seconds_saved = models.FloatField(
-        null=True, blank=True, help_text="What making it had taken, where it was warm."
+        null=True,
+        blank=True,
+        help_text="How long provisioning had taken, if it was claimed.",
     )
     cold_reason = models.CharField(max_length=16, choices=ColdReason, blank=True)
     uid = models.PositiveIntegerField()
@@ -215,7 +217,7 @@ class Workspace(HasOperations):
     )
     activity_seen_at = models.DateTimeField(null=True, blank=True)
     worked_at = models.DateTimeField(
-        null=True, blank=True, help_text="The newest sign of work among these."
+        null=True, blank=True, help_text="The newest of these signs."
     )
     used_at = models.DateTimeField(
         null=True, blank=True, help_text="The newest sign of any kind among these."
@@ -426,7 +428,7 @@ class Workspace(HasOperations):
 
     @property
     def is_put_away(self) -> bool:
-        """Whether its owner has put it away, for now or for good."""
+        """Whether it is in the trash, being purged or retired."""
         return self.state in (
             self.State.TRASHED,
             self.State.PURGING,

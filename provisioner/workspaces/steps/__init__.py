@@ -1,1 +1,1 @@
-"""The ensure_* steps: look, act if needed, look again. Each is safe to repeat."""
+"""The ensure_* steps: check, act if needed, check again. Each is safe to repeat."""

@@ -59,8 +59,8 @@ def take_another_name(run: WorkspaceRun) -> None:
 def name_taken(taken: str, *, workspace: Workspace) -> str:
     """Say that the client has another name."""
     return (
-        f"The client name {taken} is taken: somebody else has a client of that name. "
-        f"This workspace has the client {workspace.client_name}."
+        f"The client name {taken} is taken by another client. This workspace has the "
+        f"client {workspace.client_name}."
     )
 
 

@@ -18,7 +18,7 @@ def ensure_quiet(run: WorkspaceRun) -> None:
     names = ", ".join(at_work.values_list("name", flat=True))
     if names:
         raise Busy(
-            f"Something earlier is still at work on {run.workspace.name}: {names}.",
+            f"An earlier operation is still running on {run.workspace.name}: {names}.",
             system="cloneyard",
             operation=run.operation.kind,
         )

@@ -285,7 +285,7 @@ def _files(count: int) -> str:
 
 
 def _counted(rescue: Rescue) -> list[dict[str, Any]]:
-    """Return the shelves with how many files each has, instead of all their paths."""
+    """Return the shelves with the number of their files instead of all paths."""
     return [{**shelf, "files": len(shelf["files"])} for shelf in rescue.shelves]
 
 

@@ -7,8 +7,8 @@ from provisioner.gateways.hosts.room import Lack
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 _ADVICE = {
-    Lack.INODES: "It gets more within minutes, up to one for each 4 KB. Try again "
-    "then, or delete files that nobody needs.",
+    Lack.INODES: "Its limit is raised within minutes, up to one per 4 KB. Retry "
+    "then, or delete unneeded files.",
     Lack.BYTES: "Delete files that nobody needs, or ask an administrator to grow it. "
     "Then try again.",
 }

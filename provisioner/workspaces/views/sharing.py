@@ -27,7 +27,7 @@ LONGEST_NAME = 150
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_changing
 def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
-    """Let a person or a team look at a workspace."""
+    """Share a workspace with a person or a team."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = ShareForm(posted(request))
     share = form.result_of(

@@ -1,7 +1,7 @@
 """Check every site for drift: `python manage.py drift [--site munich] [--json]`.
 
-With `--adopt` workspaces and snapshots that an older backup does not know have rows
-again, with `--adopt --dry-run` they are listed.
+With `--adopt` workspaces and snapshots that an older backup does not know get rows
+again; with `--adopt --dry-run` they are listed.
 """
 
 from __future__ import annotations
