@@ -24,6 +24,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import client_files, files, root_paths, tree_remarks
+from provisioner.gateways.ontap.types import VolumeSnapshot
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
 
@@ -108,18 +109,26 @@ class Published(StepResult):
 
 def ensure_snapshot(run: TemplateRun) -> Published:
     """Have the snapshot, and its published row with the pin and its mark."""
-    template, operation = run.template, run.operation
-    uuid = run.result_of(TemplateVolume).volume_uuid
     pin, verified = run.result_of(Pin), run.result_of(Verified)
-    name = f"c{pin.change}.b{operation.pk}"
     mark = SnapshotMark(
-        tree=template.volume_comment,
+        tree=run.template.volume_comment,
         change=pin.change,
         have_count=verified.have_count,
         have_digest=verified.have_digest,
-        asked=asked_text(operation),
+        asked=asked_text(run.operation),
         parts=len(pin.parts),
     )
+    name = f"c{pin.change}.b{run.operation.pk}"
+    _publish(run, pin, verified, taken=_take(run, name, mark=mark))
+    return Published(name)
+
+
+def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
+    """Return the snapshot of this build, taken where there is none yet.
+
+    Raises: StepRefused where one of its name is of another build.
+    """
+    uuid = run.result_of(TemplateVolume).volume_uuid
     taken = run.ontap.find_snapshot(uuid, name=name)
     if taken is None:
         try:
@@ -137,12 +146,19 @@ def ensure_snapshot(run: TemplateRun) -> Published:
                 raise come_back_later(error) from error
     if taken.comment != str(mark):
         _refuse_another(run, name, volume_uuid=uuid)
-    assert parse_client_spec(pin.client_spec).name == template.client_name
+    return taken
+
+
+def _publish(
+    run: TemplateRun, pin: Pin, verified: Verified, *, taken: VolumeSnapshot
+) -> None:
+    """Have the row by which a snapshot is offered."""
+    assert parse_client_spec(pin.client_spec).name == run.template.client_name
     tested = run.find_result(Tested)
     with run.writing():
-        snapshot, _ = Snapshot.objects.get_or_create(
-            template=template,
-            name=name,
+        Snapshot.objects.get_or_create(
+            template=run.template,
+            name=taken.name,
             defaults={
                 "ontap_uuid": taken.uuid,
                 "change": pin.change,
@@ -151,15 +167,14 @@ def ensure_snapshot(run: TemplateRun) -> Published:
                 "have_count": verified.have_count,
                 "have_digest": verified.have_digest,
                 "quality": tested.quality if tested else Quality.BUILT,
-                "is_clean": _began_clean(operation),
+                "is_clean": _began_clean(run.operation),
                 "remarks": verified.remarks,
                 "sync_seconds": run.result_of(Synced).seconds,
                 "build_seconds": run.result_of(Built).seconds,
                 "test_seconds": tested.seconds if tested else 0,
-                "operation": operation,
+                "operation": run.operation,
             },
         )
-    return Published(snapshot.name)
 
 
 def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from provisioner.catalog.pins import goes_in_batches
 from provisioner.catalog.steps.volumes import (
@@ -122,27 +123,43 @@ def ensure_owner(run: WorkspaceRun) -> None:
         if not _is_owned_says_ontap(run):
             raise
         return
-    if run.site.reown == Site.Reown.ONTAP or os.geteuid() != 0:
-        sample = sampling.sample_ownership(
-            root, uid=workspace.uid, gid=workspace.gid, sample_size=OWNER_SAMPLE_SIZE
-        )
-        if not sample.mismatches:
-            _note_ownership(
-                run,
-                by="ontap",
-                sentence=f"The clone belongs to uid {workspace.uid}, gid "
-                f"{workspace.gid}: {sample.checked} sampled entries agree.",
-            )
-            return
-        if os.geteuid() != 0:
-            _note_ownership(
-                run,
-                by="caller",
-                sentence=f"The files belong to uid {os.geteuid()}, not to uid "
-                f"{workspace.uid}: changing the owner needs root, and this "
-                "worker does not run as root.",
-            )
-            return
+    may_be_owned = run.site.reown == Site.Reown.ONTAP or os.geteuid() != 0
+    if may_be_owned and _is_owned_says_sample(run, root):
+        return
+    if os.geteuid() == 0:
+        _change_owner(run, root)
+        return
+    _note_ownership(
+        run,
+        by="caller",
+        sentence=f"The files belong to uid {os.geteuid()}, not to uid {workspace.uid}: "
+        "changing the owner needs root, and this worker does not run as root.",
+    )
+
+
+def _is_owned_says_sample(run: WorkspaceRun, root: Path) -> bool:
+    """Return whether the owner of some of the entries is right, so that all are."""
+    workspace = run.workspace
+    sample = sampling.sample_ownership(
+        root, uid=workspace.uid, gid=workspace.gid, sample_size=OWNER_SAMPLE_SIZE
+    )
+    if sample.mismatches:
+        return False
+    _note_ownership(
+        run,
+        by="ontap",
+        sentence=f"The clone belongs to uid {workspace.uid}, gid {workspace.gid}: "
+        f"{sample.checked} sampled entries agree.",
+    )
+    return True
+
+
+def _change_owner(run: WorkspaceRun, root: Path) -> None:
+    """Give every entry to the owner.
+
+    Raises: StepRefused where some stay as they are.
+    """
+    workspace = run.workspace
 
     def show(progress: OwnershipProgress) -> None:
         run.progress(
