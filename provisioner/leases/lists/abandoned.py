@@ -87,6 +87,7 @@ ABANDONED = Listing[Workspace](
         *("name", "remote_name", "client_suffix", "tag", "purpose", "state"),
         *("created_at", "ready_at", "failed_at", "expires_at"),
         *("keep_reason", "unique_bytes", "activity", "activity_seen_at"),
+        *("worked_at", "used_at"),
         *("heartbeat_seconds", "heartbeat_at", "trashed_at", "purge_at"),
         *("owner__username", "owner__is_service", "template__name"),
         *("snapshot__change", "snapshot__name", "site__perforce_server__name"),
