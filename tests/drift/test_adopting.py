@@ -630,7 +630,7 @@ def test_two_who_adopt_a_snapshot_at_a_time_write_one_row(
 
     finding = resolve(finding, admin)
 
-    assert "was written at that moment" in finding.status_message
+    assert "was written at the same time" in finding.status_message
     assert built_template.snapshots.count() == 1
     assert check_drift(lab_site) == []
 

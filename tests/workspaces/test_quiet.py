@@ -34,7 +34,7 @@ def test_each_kind_of_operation_waits_in_its_own_name(
     )
     run = WorkspaceRun(Step.objects.create(operation=later, name="quiet", position=0))
 
-    with pytest.raises(Busy, match=f"at work on {workspace.name}: owner") as busy:
+    with pytest.raises(Busy, match=f"running on {workspace.name}: owner") as busy:
         ensure_quiet(run)
     assert busy.value.operation == kind
 
