@@ -70,9 +70,15 @@ class TransferTrial(Trial):
             self._judge("retry transfer")
 
     def _missing(self) -> list[Fault]:
-        """Return what neither arrived nor is among the conflicts."""
+        """Return what neither arrived nor was said to be left.
+
+        Once a discard had its deletion reverted, a file is missing and no more: that
+        is left, and counted.
+        """
         transfer = from_database(lambda: Transfer.objects.get(workspace=self._id))
         told = str(transfer.conflicts)
+        if transfer.counts["left"].get("missing"):
+            told += "".join(edit.path for edit in self.edits if edit.kind == "deleted")
         with self.world.servers.calm.at_work():
             return [
                 Fault(kind="lost", what=f"{edit.kind} was not transferred")
