@@ -5,9 +5,9 @@ locks on tables. The other user does what a developer does all day, file by file
 it, looks at it, opens it, sees what is opened, reverts it, sees what is new, what is
 had of a directory, and has it no longer. The server tells how long each command waited
 for locks (-Ztrack): at rest, before and in between;
-while the clients are flushed as the governor has it, so many at a time and in batches
-with rests between; and while fifty at a time are flushed, each in one go. The
-governor's turns are given by the database; here as many threads stand for them.
+while the clients are flushed within the slots, so many at a time and in batches with
+rests between; and while fifty at a time are flushed, each in one go. The slots are
+given by the database; here as many threads stand for them.
 
 `by_locks` is how many times as long their commands took as they would have without
 those waits, at the same time on the same machine: what else is at work there lengthens

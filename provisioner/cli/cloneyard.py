@@ -1683,7 +1683,7 @@ def make_parser() -> Parser:
     add(
         "wait",
         run_wait,
-        "wait until a workspace is ready, failed or retired",
+        "wait until nothing is in progress in a workspace",
         *(one, waiting, exporting),
     )
     extend = add("extend", run_extend, "extend the lease of a workspace", one)

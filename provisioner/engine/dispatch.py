@@ -58,7 +58,7 @@ def give_slots(
 ) -> bool:
     """Queue the jobs of the steps whose slot is free at a Perforce server.
 
-    Where it is the turn of `to`, it is begun in this job instead: say whether it was.
+    Where `to` gets a slot, it is begun in this job instead: return whether it was.
     """
     has_its_slot = False
     for step in slots.next_in_line(server_id):
@@ -111,7 +111,7 @@ def can_go_on(context: JobContext, step: Step) -> bool:
 
 
 def go_on(job: Job, step: Step) -> bool:
-    """Begin a step in the job of the one before, unless it has to wait for its turn."""
+    """Begin a step in the job of the one before, unless it has to wait for a slot."""
     server_id = step.perforce_server_id
     if server_id is not None and step.perforce_use in slots.NEEDS_SLOT:
         states.queue_step(step, job_id=None)

@@ -3,10 +3,10 @@
 A step that needs a slot is queued without a job. It gets a job when there is room, and
 that job is its slot: it holds it while it is queued or runs. So no table of slots can
 disagree with the steps, and a step whose worker was killed keeps its slot. One that
-pauses for a retry lets its turn go.
+pauses for a retry gives it up.
 
 People come before machines, then who asked first; what is made for a warm pool comes
-after all who ask. Syncs of templates take hours: the last turn is never theirs where
+after all who ask. Syncs of templates take hours: the last slot is never theirs where
 there are several, and one short step may always run, however many of them do.
 
 Where a command of ours waited long for a lock of the server, fewer may run for a while:

@@ -143,7 +143,7 @@ def queue_step(step: Step, *, job_id: int | None) -> None:
 def start_step(step: Step, *, job_id: int | None = None) -> None:
     """Begin an attempt; with `job_id` in this job, without having been queued for it.
 
-    It waited for nothing then, unless it was queued for its turn before.
+    It waited for nothing then, unless it was queued for a slot before.
     """
     now = clocks.database_now()
     taken_up: dict[str, Any] = {}

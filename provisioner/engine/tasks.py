@@ -138,7 +138,7 @@ def _hand_over(job: Job, step: Step) -> bool:
 
 
 def _start(job: Job, step: Step) -> bool:
-    """Begin an attempt; where it is not the step's turn, let it wait for that."""
+    """Begin an attempt; where the step may not start, queue it for a slot."""
     if not step.perforce_use:
         states.start_step(step)
         return True

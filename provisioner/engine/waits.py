@@ -37,7 +37,9 @@ class Wait:
                 "It goes on by itself once an administrator resumes the server."
             )
         if not self.before:
-            return f"Its turn at the Perforce server {self.server} is next."
+            return (
+                f"It is next in line for a slot at the Perforce server {self.server}."
+            )
         are = "one is" if self.before == 1 else f"{self.before:,} are"
         return (
             f"Waits for a slot at the Perforce server {self.server}: {are} before it."

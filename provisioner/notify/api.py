@@ -64,7 +64,7 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
         help_text="null: all templates, and workspaces.",
     )
     for_all = serializers.BooleanField(
-        source="is_for_all", help_text="Of everybody's workspaces, too."
+        source="is_for_all", help_text="Also about everybody's workspaces."
     )
     enabled = serializers.BooleanField(source="is_enabled")
     url = serializers.SerializerMethodField(
@@ -227,21 +227,21 @@ class SubscriptionViewSet(ApiViewSet):
 
 
 class NotificationChoiceViewSet(ShortListViewSet):
-    """By which ways you are told of what."""
+    """Your notification settings."""
 
     queryset = NotificationChoice.objects.none()
     serializer_class = NotificationChoiceSerializer
     lookup_field = "topic"
     lookup_value_converter = "str"
 
-    @described("List by which ways you are told", ok=NotificationChoiceSerializer)
+    @described("List notification settings", ok=NotificationChoiceSerializer)
     def list(self, request: Request) -> Response:
         return self.page_of([_said(*each) for each in ways_by_topic(self.user).items()])
 
     @described(
-        "Choose by which ways you are told of a topic",
-        "Mails about `leases` stay: they protect work. `workspaces` are mailed to "
-        "nobody who has not chosen it.",
+        "Change the notification settings of a topic",
+        "Mails about `leases` cannot be turned off. Mails about `workspaces` are off "
+        "until you turn them on.",
         body=NotificationChangeSerializer,
         ok=NotificationChoiceSerializer,
         refused=[403, 404, 409],
@@ -349,7 +349,7 @@ class WebhookViewSet(ApiViewSet):
 
     @described(
         "Rotate the secret of a webhook",
-        "It counts at once. The secret is in this answer alone.",
+        "It takes effect at once. Only this answer contains the secret.",
         ok=WebhookWithSecretSerializer,
         refused=[400, 403, 404],
         operation_id="webhooks_secret",

@@ -21,12 +21,12 @@ REFUSALS: dict[WebhookFormat, dict[int, Refusal]] = {
 TITLES = {
     WebhookEvent.TEMPLATE_BUILT: "{name} was built",
     WebhookEvent.TEMPLATE_FAILED: "{name} failed",
-    WebhookEvent.TEMPLATE_RECOVERED: "{name} is good again",
+    WebhookEvent.TEMPLATE_RECOVERED: "{name} recovered",
     WebhookEvent.SNAPSHOT_WITHDRAWN: "A snapshot of {name} was withdrawn",
     WebhookEvent.WORKSPACE_READY: "{name} is ready",
     WebhookEvent.WORKSPACE_FAILED: "{name} failed",
     WebhookEvent.WORKSPACE_TRASHED: "{name} is in the trash",
-    WebhookEvent.WORKSPACE_RETIRED: "{name} is gone for good",
+    WebhookEvent.WORKSPACE_RETIRED: "{name} was purged",
 }
 
 

@@ -21,14 +21,14 @@ class WaysForm(AskingForm):
     """One line for each topic: by mail, by webhook."""
 
     HELP: ClassVar = {
-        Topic.WORKSPACES: "A workspace that you asked for can be used, or could not be "
+        Topic.WORKSPACES: "A workspace you requested is ready, or could not be "
         "provisioned.",
-        Topic.LEASES: "A lease ends soon, a workspace was retired or could not be, or "
-        "looks abandoned. These mails stay on: they protect your work.",
+        Topic.LEASES: "A lease ends soon; a workspace was retired, could not be "
+        "retired, or looks abandoned. These mails stay on: they protect your work.",
         Topic.SNAPSHOTS: "Somebody withdrew the snapshot of one of your workspaces. "
         "Webhooks hear of all of them.",
-        Topic.TEMPLATES: "A template that you subscribed to, or whose build had a "
-        "change of yours, failed or is good again. Webhooks hear of all templates.",
+        Topic.TEMPLATES: "A template you subscribed to, or whose build included your "
+        "change, failed or recovered. Webhooks report all templates.",
     }
 
     def __init__(
@@ -117,7 +117,7 @@ class WebhookCreateForm(WebhookChangeForm):
         label="About",
     )
     is_for_all = forms.BooleanField(
-        required=False, label="About workspaces of everybody, too"
+        required=False, label="Include everybody's workspaces"
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

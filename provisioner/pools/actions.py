@@ -90,7 +90,7 @@ def pool_update(*, by: User, pool: Pool, **changes: Any) -> Pool:
 
 
 def pool_delete(*, by: User, pool: Pool) -> None:
-    """Forget a pool. What lies in it is retired; what was claimed stays with its owner.
+    """Forget a pool. Its members are retired; what was claimed stays with its owner.
 
     Raises: NotAllowed.
     """

@@ -58,7 +58,7 @@ def test_a_pool_is_made_shown_changed_and_deleted(
     pool.refresh_from_db()
     assert (pool.size, pool.windows, pool.idle_seconds) == (1, [], 172800)
     gone = as_admin.get(reverse("pool-delete", args=[pool.pk])).text
-    assert "2 workspaces that lie in it go" in gone
+    assert "2 members are retired" in gone
     assert all(member.name in gone for member in members)
     assert Pool.objects.exists()
     as_admin.post(reverse("pool-delete", args=[pool.pk]))

@@ -63,7 +63,7 @@ def test_a_step_says_that_it_waits(
     assert of_step[workspaces[0].pk]["flush"] is None
     wait = of_step[workspaces[1].pk]["flush"]
     assert (wait["before"], wait["is_paused"]) == (0, False)
-    assert wait["sentence"].endswith("is next.")
+    assert wait["sentence"].startswith("It is next in line")
     assert of_step[workspaces[1].pk]["clone"] is None
 
 

@@ -128,7 +128,7 @@ def test_it_shows_waits_for_locks_and_that_fewer_may_run(
     assert "db.have" in page
 
 
-def test_a_server_is_paused_and_goes_on(
+def test_a_server_is_paused_and_resumed(
     waiting: Workspace, as_admin: Client, admin: User
 ) -> None:
     address = f"/perforce/{waiting.site.perforce_server_id}/"
@@ -137,7 +137,7 @@ def test_a_server_is_paused_and_goes_on(
     assert SlotBudget.objects.get().is_paused
 
     page = as_admin.post(f"{address}resume/", follow=True).text
-    assert "goes on" in page
+    assert f"{waiting.site.perforce_server.name} is resumed." in page
     assert not SlotBudget.objects.get().is_paused
 
 
@@ -160,7 +160,8 @@ def test_the_page_of_a_workspace_says_that_it_waits(
 ) -> None:
     page = as_admin.get(f"/workspaces/{waiting.pk}/").text
     server = waiting.site.perforce_server
-    assert f"Its turn at the Perforce server {server.name} is next." in page
+    next_in_line = "It is next in line for a slot at the Perforce server"
+    assert f"{next_in_line} {server.name}." in page
     assert "Waits for a slot" in page
 
     perforce_server_pause(

@@ -49,7 +49,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         source="held_by.username",
         allow_null=True,
         default=None,
-        help_text="When it was held; new workspaces get it. null: not held.",
+        help_text="Who holds it; new workspaces get it. null: not held.",
     )
     withdrawn_by = serializers.CharField(
         source="withdrawn_by.username",

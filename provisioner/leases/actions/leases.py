@@ -150,8 +150,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
 
 
 def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
-    """End the keep of a workspace, so that it has a lease again, the usual one from now
-    on.
+    """Release a kept workspace, so that it has a lease again: the usual one from now.
 
     A scoped token of `by` bounds it.
 

@@ -97,7 +97,7 @@ class WorkspaceLeaseViewSet(ApiViewSet):
         return self._as_it_is(pk)
 
     @described(
-        "End the keep of a workspace, so that it has a lease again",
+        "Release a kept workspace, so that it has a lease again",
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
         operation_id="workspaces_release",

@@ -85,7 +85,7 @@ def workspace_keep(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @for_changing
 def workspace_release(request: WebRequest, pk: int) -> HttpResponse:
-    """End the keep of a workspace, so that it has a lease again."""
+    """Release a kept workspace, so that it has a lease again."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     try:
         leases_actions.workspace_release(by=request.user, workspace=workspace)

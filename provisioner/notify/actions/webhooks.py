@@ -119,8 +119,8 @@ def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
     if not webhook.is_signed:
         name = webhook.get_format_display()
         raise InvalidRequest(
-            f"Messages to {name} are not signed: its address is the secret. Make "
-            "another one there, and enter it."
+            f"Messages to {name} are not signed; the address itself is the secret. "
+            f"Create a new webhook in {name} and enter its address."
         )
     with transaction.atomic():
         webhook.salt = new_salt()

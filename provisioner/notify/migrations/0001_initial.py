@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ('url', models.CharField(max_length=500)),
                 ('format', models.CharField(choices=[('cloneyard', 'Cloneyard (signed JSON)'), ('slack', 'Slack'), ('teams', 'Microsoft Teams')], default='cloneyard', max_length=9)),
                 ('salt', models.CharField(default=provisioner.notify.models.webhooks.new_salt, editable=False, max_length=32)),
-                ('events', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('template.built', 'A template was built'), ('template.failed', "A template's build or test failed"), ('template.recovered', 'A template that had failed is good'), ('snapshot.withdrawn', 'A snapshot was withdrawn'), ('workspace.ready', 'A workspace is ready'), ('workspace.failed', 'A workspace failed'), ('workspace.trashed', 'A workspace went into the trash'), ('workspace.retired', 'A workspace is gone for good')], max_length=40), size=None)),
+                ('events', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('template.built', 'A template was built'), ('template.failed', "A template's build or test failed"), ('template.recovered', 'A template recovered'), ('snapshot.withdrawn', 'A snapshot was withdrawn'), ('workspace.ready', 'A workspace is ready'), ('workspace.failed', 'A workspace failed'), ('workspace.trashed', 'A workspace went into the trash'), ('workspace.retired', 'A workspace was purged')], max_length=40), size=None)),
                 ('is_enabled', models.BooleanField(default=True)),
                 ('disabled_reason', models.CharField(blank=True, max_length=500)),
                 ('failing_since', models.DateTimeField(blank=True, null=True)),

@@ -24,12 +24,12 @@ class WebhookEvent(models.TextChoices):
 
     TEMPLATE_BUILT = "template.built", "A template was built"
     TEMPLATE_FAILED = "template.failed", "A template's build or test failed"
-    TEMPLATE_RECOVERED = "template.recovered", "A template that had failed is good"
+    TEMPLATE_RECOVERED = "template.recovered", "A template recovered"
     SNAPSHOT_WITHDRAWN = "snapshot.withdrawn", "A snapshot was withdrawn"
     WORKSPACE_READY = "workspace.ready", "A workspace is ready"
     WORKSPACE_FAILED = "workspace.failed", "A workspace failed"
     WORKSPACE_TRASHED = "workspace.trashed", "A workspace went into the trash"
-    WORKSPACE_RETIRED = "workspace.retired", "A workspace is gone for good"
+    WORKSPACE_RETIRED = "workspace.retired", "A workspace was purged"
 
 
 class WebhookFormat(models.TextChoices):

@@ -202,8 +202,8 @@ def _require_reach(row: User, *, by: User) -> None:
     """
     if row.is_superuser and not by.is_superuser:
         raise NotAllowed(
-            f"{row.get_username()} may edit rows in the database. Ask an "
-            "administrator who may, too."
+            f"{row.get_username()} may edit database rows. Only an administrator with "
+            "that right can change this account."
         )
 
 

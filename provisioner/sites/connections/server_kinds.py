@@ -79,6 +79,6 @@ def kind_sentence(services: str, *, server_id: str) -> str:
     if services in _WHOLE:
         return _WHOLE[services]
     raise Remark(
-        f"It says that it is a {services}, an unknown kind.",
+        f"The server reports the type {services}, which Cloneyard does not know.",
         advice="Try it out with a template before people use it.",
     )

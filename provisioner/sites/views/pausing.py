@@ -48,5 +48,5 @@ def perforce_server_resume(request: WebRequest, pk: int) -> HttpResponse:
     """Resume a server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     if engine_actions.perforce_server_resume(by=request.user, server=server):
-        messages.success(request, f"{server.name} goes on.")
+        messages.success(request, f"{server.name} is resumed.")
     return redirect("perforce-server-detail", pk)

@@ -378,7 +378,7 @@ class Look(Generic[Row]):
     def as_csv(self) -> Iterator[str]:
         """Yield all matching rows, from every page, as lines of CSV.
 
-        With the columns that are shown, and those that the page has no place for.
+        It has the columns shown, plus fields that the page does not show.
         """
         hidden = self.views.hidden
         columns = [
