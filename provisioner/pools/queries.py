@@ -66,7 +66,7 @@ def youngest_too_old(pool: Pool, *, now: dt.datetime) -> dt.datetime:
 def ready_members(
     pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
 ) -> QuerySet[Workspace]:
-    """Return what can be handed out of a pool, first what has lain there longest."""
+    """Return what a pool can hand out, in the order in which it became ready."""
     at_work = Operation.objects.filter(
         subject=OuterRef("subject"), state=Operation.State.RUNNING
     )

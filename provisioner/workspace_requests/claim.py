@@ -60,7 +60,7 @@ def lock_member(
     return member
 
 
-def lying_ready(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
+def with_ready_member(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
     """Return the ids of snapshots of which this person's pools have a ready member.
 
     One query, and one per pool.

@@ -20,7 +20,7 @@ from provisioner.lib.times import largest_unit
 from provisioner.limits.admission import limits_of_token
 from provisioner.limits.prospects import refusals_of
 from provisioner.sites.availability import why_down
-from provisioner.workspace_requests.claim import lying_ready
+from provisioner.workspace_requests.claim import with_ready_member
 
 
 def obstacles_to(
@@ -44,7 +44,7 @@ def obstacles_to(
         "template__site__capacity", "template__site__perforce_server__slot_budget"
     )
     of_place = dict(_of_places(list(snapshots.filter(pk__in=list(ids.values())))))
-    ready = lying_ready(of_place, by=by)
+    ready = with_ready_member(of_place, by=by)
     return {
         snapshot.template_id: obstacle
         for snapshot, obstacle in of_place.items()
