@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import (
@@ -66,8 +66,13 @@ def templates_to_choose_from(user: User) -> QuerySet[Template]:
     return templates.select_related("site__perforce_server")
 
 
-def is_pinned_by(user: User) -> Exists:
-    """Return the expression whether a person has pinned a template."""
+def is_pinned_by(user: User) -> Exists | Value:
+    """Return the expression whether a person has pinned a template.
+
+    A scoped token has no pins, and learns nothing of its owner's.
+    """
+    if user.scope is not None:
+        return Value(False)
     return Exists(PinnedTemplate.objects.filter(person=user, template=OuterRef("pk")))
 
 

@@ -126,7 +126,6 @@ class Installation:
     by_team: list[Clones]
     charts: list[Chart]
     failures: list[Operation]
-    failures_count: int
     queues: list[Queue]
     workers: list[AliveWorker]
     perforce: list[PerforceWait]
@@ -200,7 +199,6 @@ def installation(user: User, span: Span) -> Installation:
         ),
         charts=charts_of(span, sites=[one.site for one in sites], days=measured),
         failures=failures,
-        failures_count=weeks.failed,
         queues=_queues(workers),
         workers=workers,
         perforce=_perforce_waits(since=now - dt.timedelta(days=1)),

@@ -26,7 +26,7 @@ from provisioner.notify.actions.subscriptions import (
     template_subscribe,
     template_unsubscribe,
 )
-from provisioner.notify.actions.ways import choose_ways
+from provisioner.notify.actions.ways import change_ways
 from provisioner.notify.actions.webhooks import (
     delivery_repeat,
     webhook_create,
@@ -234,8 +234,13 @@ class NotificationChoiceViewSet(ShortListViewSet):
     lookup_field = "topic"
     lookup_value_converter = "str"
 
-    @described("List notification settings", ok=NotificationChoiceSerializer)
+    @described(
+        "List notification settings",
+        ok=NotificationChoiceSerializer,
+        refused=[403],
+    )
     def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_be_told(self.user))
         return self.page_of([_said(*each) for each in ways_by_topic(self.user).items()])
 
     @described(
@@ -250,11 +255,9 @@ class NotificationChoiceViewSet(ShortListViewSet):
         asked = self.read_body(NotificationChangeSerializer)
         if topic not in Topic.values:
             raise Http404
-        chosen = Topic(topic)
-        ways = ways_by_topic(self.user)[chosen]
-        ways = frozenset(way for way in Way if asked.get(way, way in ways))
-        choose_ways(by=self.user, topic=chosen, ways=ways)
-        return Response(_said(chosen, ways))
+        chosen = {Way(name): is_on for name, is_on in asked.items()}
+        ways = change_ways(by=self.user, topic=Topic(topic), chosen=chosen)
+        return Response(_said(Topic(topic), ways))
 
 
 def _said(topic: Topic, ways: Set[Way]) -> dict[str, Any]:

@@ -74,13 +74,24 @@ def say(
 
 
 def say_provisioned(event: Event, workspace: Workspace) -> None:
-    """Tell an owner who wants it that a workspace is ready, or that it failed."""
+    """Tell an owner who wants it that a workspace is ready, or that it failed.
+
+    Once it was ready, a refused retirement makes it so again, and what fails later is
+    no longer its provisioning.
+    """
     kind = OF_PROVISIONING.get(event.kind)
     owner = workspace.owner
     if kind is None or workspace.is_pooled or owner.is_service:
         return
+    if event.kind != "workspace_claimed" and _was_handed_over_before(event, workspace):
+        return
     if Way.MAIL in ways_for(owner, kind):
         say(workspace, kind, due_at=event.at, deadline_at=event.at)
+
+
+def _was_handed_over_before(event: Event, workspace: Workspace) -> bool:
+    handed_over = ("workspace_ready", "workspace_claimed")
+    return workspace.events.filter(kind__in=handed_over).exclude(pk=event.pk).exists()
 
 
 def say_withdrawn(snapshot_id: int, *, now: dt.datetime) -> None:

@@ -314,6 +314,17 @@ def test_the_mails_that_its_person_gets_are_not_for_it(
     assert Subscription.objects.get().user == alice
 
 
+def test_what_its_person_is_told_and_has_pinned_is_not_for_it(
+    alice: User, template: Template
+) -> None:
+    template_pin(by=alice, template=template)
+    client = with_token(alice, max_workspaces=1)
+
+    assert code_of(client.get("/api/v1/notifications")) == (403, "not_allowed")
+    [listed] = client.get("/api/v1/templates").json()["results"]
+    assert listed["pinned"] is False
+
+
 def test_mails_and_pins_are_not_for_it_whoever_calls(
     alice: User, template: Template
 ) -> None:

@@ -127,6 +127,21 @@ def test_who_wants_it_is_mailed_that_a_workspace_is_ready_or_failed(
     assert subjects() == [f"{second.name} {said}"]  # already done
 
 
+def test_what_comes_after_it_was_ready_is_no_mail_about_provisioning(
+    alice: User, snapshot: Snapshot
+) -> None:
+    User.objects.filter(pk=alice.pk).update(email="alice@example.com")
+    choose_ways(by=alice, topic=Topic.WORKSPACES, ways=MAIL)
+    workspace = workspace_create(by=alice, template=snapshot.template)
+    move(workspace, Workspace.State.READY)
+    assert subjects() == [f"{workspace.name} is ready"]
+
+    # A retirement that unsubmitted work stops, and a restore that fails.
+    for state in ("retiring", "ready", "retiring", "restoring", "failed"):
+        move(workspace, Workspace.State(state))
+        assert subjects() == [f"{workspace.name} is ready"]
+
+
 def test_mails_about_leases_stay(alice: User) -> None:
     with pytest.raises(WayStays):
         choose_ways(by=alice, topic=Topic.LEASES, ways=WEBHOOK)

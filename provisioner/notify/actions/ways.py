@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
 from django.db import transaction
 
@@ -14,6 +14,21 @@ from provisioner.notify.refusals import WayStays
 from provisioner.notify.ways import STAY, Way, ways_by_topic
 
 
+def change_ways(
+    *, by: User, topic: Topic, chosen: Mapping[Way, bool]
+) -> frozenset[Way]:
+    """Switch some ways of a topic on or off; return those by which one is now told.
+
+    Raises: NotAllowed, WayStays.
+    """
+    with transaction.atomic():
+        _one_choice_at_a_time(by)
+        before = ways_by_topic(by)[topic]
+        ways = frozenset(way for way in Way if chosen.get(way, way in before))
+        choose_ways(by=by, topic=topic, ways=ways)
+    return ways
+
+
 def choose_ways(*, by: User, topic: Topic, ways: Set[Way]) -> None:
     """Have a person told of a topic by these ways alone. Safe to repeat.
 
@@ -23,8 +38,7 @@ def choose_ways(*, by: User, topic: Topic, ways: Set[Way]) -> None:
     if not STAY.get(topic, frozenset()) <= ways:
         raise WayStays
     with transaction.atomic():
-        # Locked, so that two requests cannot both write the first choice.
-        User.objects.select_for_update(no_key=True).get(pk=by.pk)
+        _one_choice_at_a_time(by)
         before = ways_by_topic(by)[topic]
         if before == ways:
             return
@@ -42,6 +56,11 @@ def choose_ways(*, by: User, topic: Topic, ways: Set[Way]) -> None:
             message=f"Notifications about “{topic.label}”: {_said(ways)}.",
             actor=by,
         )
+
+
+def _one_choice_at_a_time(by: User) -> None:
+    """Lock the person: two requests could both write the first choice."""
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)
 
 
 def _said(ways: Set[Way]) -> str:

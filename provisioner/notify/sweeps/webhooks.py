@@ -116,7 +116,7 @@ def _note(
     Webhook.objects.filter(pk=webhook.pk).update(failing_since=failing_since)
     if refusal or delivery.attempts >= MOST_ATTEMPTS:
         _end(delivery, WebhookDelivery.State.GIVEN_UP, error=error)
-        if refusal and refusal.turns_off:
+        if refusal and refusal.turns_off and webhook.url == delivery.webhook.url:
             _turn_off(webhook, error)
         elif now - failing_since >= FAILS_FOR:
             reason = f"No message was taken for {FAILS_FOR.days} days."
