@@ -89,8 +89,8 @@ def bisection_start(
             record_event(
                 bisection,
                 kind="bisection_requested",
-                message=f"Started a search between {good} and {bad} of "
-                f"{template.name} is the first bad one.",
+                message="Started a search for the first bad change of "
+                f"{template.name} between {good} and {bad}.",
                 actor=by,
             )
             read = app.configure_task(READ_CHANGES, queue="perforce")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime as dt
 import os
 import time
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from provisioner.bisect.search import verdict_of
 from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine.models import Operation
 from provisioner.engine.results import StepResult
+from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts import build, client_files
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.room import says_no_space
@@ -133,10 +135,12 @@ def ensure_run(run: WorkspaceRun) -> Ran:
             code=INTERRUPTED,
         )
     root = run.visible_root(run.workspace.junction_path)
-    with run.writing():
-        step.command_started_at = clocks.database_now()
-        step.save(update_fields=["command_started_at"])
-    result = _run_command(run, step, root=root)
+    _mark_started(run, step, at=clocks.database_now())
+    try:
+        result = _run_command(run, step, root=root)
+    except Refused:  # this host cannot bound it: nothing was started
+        _mark_started(run, step, at=None)
+        raise
     if result.timed_out:
         limit = run.template.build_timeout_seconds
         verdict = ""
@@ -151,6 +155,14 @@ def ensure_run(run: WorkspaceRun) -> Ran:
         if verdict == Verdict.BAD and (lacking := _lack_told_by(run)):
             verdict, reason = "", f"{reason} {lacking}"
     return Ran(verdict=verdict, reason=reason)
+
+
+def _mark_started(
+    run: WorkspaceRun, step: BisectionStep, *, at: dt.datetime | None
+) -> None:
+    with run.writing():
+        step.command_started_at = at
+        step.save(update_fields=["command_started_at"])
 
 
 def _lack_told_by(run: WorkspaceRun) -> str:

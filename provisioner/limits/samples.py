@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from provisioner.catalog.models import Template
 from provisioner.lib.limits import (
     CloneLimitReached,
     InodesLow,
@@ -68,6 +69,8 @@ def limit_samples() -> Samples:
     """Return what was used of each limit of a template on each day. One query."""
     samples: defaultdict[Key, dict[dt.date, float]] = defaultdict(dict)
     fields = ("template__site", "template__name", "code", "day", "used")
-    for *key, day, used in LimitDay.objects.values_list(*fields):
+    # The name of a deleted one may be another's by now.
+    of_today = LimitDay.objects.exclude(template__state=Template.State.DELETED)
+    for *key, day, used in of_today.values_list(*fields):
         samples[Key(*key)][day] = float(used)
     return samples

@@ -126,7 +126,8 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
     """Return how long a workspace of each template usually takes to be ready.
 
     The median of the last weeks, by the template's id; one of which none was made
-    lately is not in it. An adopted workspace was ready before its row was written.
+    lately is not in it. Those to build alone do not count, and an adopted workspace was
+    ready before its row was written.
     """
     waited = ExpressionWrapper(
         F("ready_at") - F("created_at"), output_field=DurationField()
@@ -139,6 +140,8 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
             made_ahead_at=None,
             ready_at__gt=F("created_at"),
         )
+        # Clones of bisections are among these, ready when their command has ended.
+        .exclude(purpose=Workspace.Purpose.BUILD)
         .order_by()
         .values_list("template")
         .annotate(p50=Percentile(waited, share=0.5))

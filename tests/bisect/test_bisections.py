@@ -28,10 +28,13 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.steps import room
 from provisioner.engine import step_run, workflow
 from provisioner.engine.models import Step
-from provisioner.gateways.errors import Unreachable
+from provisioner.gateways.errors import Refused, Unreachable
+from provisioner.gateways.hosts import build
+from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.room import NO_SPACE, Lack
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
+from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
 from tests.support.bisections_in_lab import (
@@ -240,6 +243,33 @@ def test_a_step_that_fails_waits_for_a_person_and_leaves_nothing(
             "state", flat=True
         )
     ) == {Workspace.State.RETIRED}
+
+
+def test_a_command_that_its_host_cannot_bound_is_run_by_a_retry(
+    built: Template, others: Others, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> BuildResult:
+        raise Refused("No sandbox here.", system="host", operation="run command")
+
+    changes = changes_of(built, others)
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "run_build", refuse)
+        bisection = wait_for(
+            bisection_start(
+                by=alice,
+                template=built,
+                good=changes[-3],
+                bad=changes[-1],
+                command="exit 1",
+            )
+        )
+    step = bisection.steps.get()
+    assert step.workspace.state == Workspace.State.FAILED
+    assert "No sandbox here." in bisection.status_message
+
+    workspace_retry(by=alice, workspace=step.workspace)
+    wait_for(bisection)
+    assert (bisection.state, bisection.first_bad) == (State.FOUND, changes[-2])
 
 
 def test_a_server_that_does_not_answer_is_asked_again_until_time_is_up(

@@ -151,7 +151,7 @@ def built_there(place: str, aside: str) -> Conflict:
         f"You added it, and the new snapshot has something else there, which is in "
         f"{aside} now.",
         (f"diff {kept} {name}", "shows how they differ"),
-        (f"rm -r {kept}", "replaces the one of the new snapshot"),
+        (f"rm -r {kept}", "deletes the one of the new snapshot"),
     )
 
 

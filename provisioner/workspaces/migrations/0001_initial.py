@@ -149,7 +149,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='workspace',
-            index=models.Index(condition=models.Q(('is_pooled', False)), fields=['template', '-created_at'], include=('owner', 'ready_at', 'made_ahead_at'), name='workspace_of_template'),
+            index=models.Index(condition=models.Q(('is_pooled', False)), fields=['template', '-created_at'], include=('owner', 'purpose', 'ready_at', 'made_ahead_at'), name='workspace_of_template'),
         ),
         migrations.AddIndex(
             model_name='workspace',

@@ -299,7 +299,7 @@ class Workspace(HasOperations):
             ),
             models.Index(
                 fields=("template", "-created_at"),
-                include=("owner", "ready_at", "made_ahead_at"),
+                include=("owner", "purpose", "ready_at", "made_ahead_at"),
                 condition=Q(is_pooled=False),
                 name="workspace_of_template",
             ),
