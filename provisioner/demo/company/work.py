@@ -192,6 +192,7 @@ class Work:
     def _findings(self, workspace: Workspace) -> dict[str, Any]:
         chance = self._studio.chance
         opened = self._opened(workspace)
+        workspace.activity["opened"] = {"count": len(opened)}
         names = chance.sample(UNTRACKED, k=chance.randrange(1, len(UNTRACKED)))
         root = str(workspace.path)
         untracked = [
