@@ -79,9 +79,11 @@ class Freezer:
         self._lock = threading.Lock()
 
     def next_of(self, places: Sequence[Place]) -> Place:
-        """Return the step of these that was tried least."""
+        """Return the step of these that was met least; of several, tried least."""
         with self._lock:
-            place = min(places, key=lambda one: self._tried[one])
+            place = min(
+                places, key=lambda one: (self.counts[": ".join(one)], self._tried[one])
+            )
             self._tried[place] += 1
         return place
 
