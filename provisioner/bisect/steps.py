@@ -6,7 +6,6 @@ have list is written.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime as dt
 import os
@@ -27,7 +26,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
-from provisioner.lib.databases import DATABASE_WENT_AWAY
+from provisioner.lib.databases import unless_database_is_away
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.purposes import known_client_types
 from provisioner.workspaces.steps import access
@@ -214,6 +213,6 @@ class StopWatch:
             return
         self._checked_at = time.monotonic()
         running = Operation.objects.filter(state=Operation.State.RUNNING)
-        with contextlib.suppress(*DATABASE_WENT_AWAY):
+        with unless_database_is_away():
             if not running.filter(pk=self._run.operation.pk).exists():
                 raise StepRefused("It was stopped.", code="stopped")

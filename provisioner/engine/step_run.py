@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import shutil
 import time
@@ -24,7 +23,7 @@ from provisioner.gateways.hosts.trees.run import EntryFailed
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
-from provisioner.lib.databases import DATABASE_WENT_AWAY
+from provisioner.lib.databases import unless_database_is_away
 
 Used = TypeVar("Used")
 
@@ -168,12 +167,12 @@ class StepRun:
 
         Another worker may have the step by then; the tree lock makes it wait.
         """
-        with contextlib.suppress(*DATABASE_WENT_AWAY):
+        with unless_database_is_away():
             self.progress(text)
 
     def note_exit_code(self, exit_code: int) -> None:
         """Keep how a command ended. What it made is worth more than a row of ours."""
-        with contextlib.suppress(*DATABASE_WENT_AWAY):
+        with unless_database_is_away():
             states.note_exit_code(self.step, exit_code)
 
     def writing(self) -> AbstractContextManager[None]:

@@ -1,8 +1,24 @@
-"""What a database raises that is not there."""
+"""What a database raises that is not there, and how to go on."""
 
 from __future__ import annotations
 
-from django.db import InterfaceError, OperationalError
+import contextlib
+from collections.abc import Iterator
+
+from django.db import InterfaceError, OperationalError, connection
 
 # It ended, cut the connection, or broke a tie between two who waited for each other.
 DATABASE_WENT_AWAY = (OperationalError, InterfaceError)
+
+
+@contextlib.contextmanager
+def unless_database_is_away() -> Iterator[None]:
+    """Go on where the database went away. What comes next connects anew.
+
+    Django keeps a connection that broke outside of a transaction until the request has
+    ended, and a step is no request: it would fail at each try, for ever.
+    """
+    try:
+        yield
+    except DATABASE_WENT_AWAY:
+        connection.close_if_unusable_or_obsolete()

@@ -609,18 +609,40 @@ class Night:
             self.database.rollback()
 
 
-@pytest.mark.parametrize("is_stopping", [False, True])
-def test_what_a_step_did_is_kept_after_a_night_without_the_database(
-    step: Step, monkeypatch: pytest.MonkeyPatch, is_stopping: bool
-) -> None:
-    """Unless its worker is told to stop, which then ends."""
-    context = JobContext(
+def context_of_job(*, is_stopping: bool) -> JobContext:
+    return JobContext(
         app=app,
         job=Job(id=1, queue="host", lock=None, queueing_lock=None, task_name="step"),
         start_timestamp=0.0,
         abort_reason=lambda: None,
         additional_context={"is_stopping": lambda: is_stopping},
     )
+
+
+@pytest.mark.timeout(60)
+def test_what_a_step_did_is_kept_by_another_connection(step: Step) -> None:
+    """The database is back at once, and the connection of before is not."""
+    parameters = connector_params()
+    parameters.pop("context", None)
+    with psycopg.connect(**parameters) as other:
+        backend = connection.connection.info.backend_pid
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+    # As a step notes progress, and how its command ended: without a transaction.
+    with pytest.raises(OperationalError):
+        Step.objects.filter(pk=step.pk).update(exit_code=0)
+
+    tasks._settle_when_heard(context_of_job(is_stopping=False), step, None)
+
+    step.refresh_from_db()
+    assert step.state == Step.State.DONE
+
+
+@pytest.mark.parametrize("is_stopping", [False, True])
+def test_what_a_step_did_is_kept_after_a_night_without_the_database(
+    step: Step, monkeypatch: pytest.MonkeyPatch, is_stopping: bool
+) -> None:
+    """Unless its worker is told to stop, which then ends."""
+    context = context_of_job(is_stopping=is_stopping)
     parameters = connector_params()
     parameters.pop("context", None)
     with psycopg.connect(**parameters) as other, connection.cursor() as cursor:
