@@ -121,16 +121,23 @@ def test_a_killed_user_does_not_keep_the_server(
     leave(killed)
 
 
+def replace(note: Path, text: str) -> None:
+    """Write it at once: an empty one would be that of no server."""
+    new = note.with_suffix(".new")
+    new.write_text(text)
+    new.replace(note)
+
+
 def test_who_comes_while_the_server_starts_waits_for_it(data_dir: Path) -> None:
     first = start_user(data_dir)
     note = data_dir / "postmaster.pid"
     whole = note.read_text()
-    note.write_text("".join(whole.splitlines(keepends=True)[:7]))
+    replace(note, "".join(whole.splitlines(keepends=True)[:7]))
     with ThreadPoolExecutor() as beside:
         second = beside.submit(start_user, data_dir)
         time.sleep(1)
         assert not second.done()
-        note.write_text(whole)
+        replace(note, whole)
         leave(second.result(STARTED_WITHIN_SECONDS))
 
     leave(first)
