@@ -12,7 +12,7 @@ import time
 from itertools import count
 
 import structlog
-from django.db import connection, transaction
+from django.db import transaction
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Job
@@ -36,7 +36,7 @@ from provisioner.engine.workflow import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
-from provisioner.lib.databases import DATABASE_WENT_AWAY
+from provisioner.lib.databases import DATABASE_WENT_AWAY, drop_broken_connection
 from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 
 log = structlog.get_logger(__name__)
@@ -212,7 +212,7 @@ def _settle_when_heard(
             is_late = gives_up_at is not None and time.monotonic() > gives_up_at
             if is_late or context.should_abort():
                 raise
-            connection.close_if_unusable_or_obsolete()
+            drop_broken_connection()
             log.warning("step_done_but_not_kept_yet", error=str(error))
             time.sleep(min(wait_before(tries), LONGEST_PAUSE_SECONDS))
     raise AssertionError("a count has no end")

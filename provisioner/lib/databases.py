@@ -13,12 +13,18 @@ DATABASE_WENT_AWAY = (OperationalError, InterfaceError)
 
 @contextlib.contextmanager
 def unless_database_is_away() -> Iterator[None]:
-    """Go on where the database went away. What comes next connects anew.
-
-    Django keeps a connection that broke outside of a transaction until the request has
-    ended, and a step is no request: it would fail at each try, for ever.
-    """
+    """Go on where the database went away. What comes next connects anew."""
     try:
         yield
     except DATABASE_WENT_AWAY:
-        connection.close_if_unusable_or_obsolete()
+        drop_broken_connection()
+
+
+def drop_broken_connection() -> None:
+    """Have what comes next connect anew where the connection broke.
+
+    Django keeps one that broke outside of a transaction until the request has ended,
+    and a step is no request: it would fail at each try, for ever.
+    """
+    if not connection.in_atomic_block and not connection.is_usable():
+        connection.close()
