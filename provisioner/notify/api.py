@@ -22,11 +22,11 @@ from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
+from provisioner.notify.actions.channels import choose_channels
 from provisioner.notify.actions.subscriptions import (
     template_subscribe,
     template_unsubscribe,
 )
-from provisioner.notify.actions.ways import change_ways
 from provisioner.notify.actions.webhooks import (
     delivery_repeat,
     webhook_create,
@@ -35,6 +35,7 @@ from provisioner.notify.actions.webhooks import (
     webhook_test,
     webhook_update,
 )
+from provisioner.notify.channels import STAY, Channel, channels_by_topic
 from provisioner.notify.models import (
     NotificationChoice,
     Subscription,
@@ -44,7 +45,6 @@ from provisioner.notify.models import (
     WebhookEvent,
     WebhookFormat,
 )
-from provisioner.notify.ways import STAY, Way, ways_by_topic
 from provisioner.notify.webhooks import webhooks_visible_to
 
 
@@ -165,8 +165,8 @@ class NotificationChoiceSerializer(serializers.Serializer[Any]):
         help_text="Your own, each for the events that it names."
     )
     stays = serializers.ListField(
-        child=serializers.ChoiceField(choices=[str(way) for way in Way]),
-        help_text="The ways that cannot be turned off.",
+        child=serializers.ChoiceField(choices=[str(channel) for channel in Channel]),
+        help_text="The channels that cannot be turned off.",
     )
 
 
@@ -241,7 +241,9 @@ class NotificationChoiceViewSet(ShortListViewSet):
     )
     def list(self, request: Request) -> Response:
         permissions.require(permissions.can_be_told(self.user))
-        return self.page_of([_said(*each) for each in ways_by_topic(self.user).items()])
+        return self.page_of(
+            [_said(*each) for each in channels_by_topic(self.user).items()]
+        )
 
     @described(
         "Change the notification settings of a topic",
@@ -255,14 +257,14 @@ class NotificationChoiceViewSet(ShortListViewSet):
         asked = self.read_body(NotificationChangeSerializer)
         if topic not in Topic.values:
             raise Http404
-        chosen = {Way(name): is_on for name, is_on in asked.items()}
-        ways = change_ways(by=self.user, topic=Topic(topic), chosen=chosen)
-        return Response(_said(Topic(topic), ways))
+        chosen = {Channel(name): is_on for name, is_on in asked.items()}
+        channels = choose_channels(by=self.user, topic=Topic(topic), chosen=chosen)
+        return Response(_said(Topic(topic), channels))
 
 
-def _said(topic: Topic, ways: Set[Way]) -> dict[str, Any]:
-    chosen = {str(way): way in ways for way in Way}
-    return {"topic": topic, **chosen, "stays": sorted(STAY.get(topic, ()))}
+def _said(topic: Topic, channels: Set[Channel]) -> dict[str, Any]:
+    is_on = {str(channel): channel in channels for channel in Channel}
+    return {"topic": topic, **is_on, "stays": sorted(STAY.get(topic, ()))}
 
 
 class WebhookViewSet(ApiViewSet):

@@ -12,12 +12,12 @@ from provisioner.accounts.permissions import can_administer
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
+from provisioner.notify.channels import STAY, Channel
 from provisioner.notify.models import Topic, Webhook, WebhookEvent, WebhookFormat
-from provisioner.notify.ways import STAY, Way
 from provisioner.web.forms import AskingForm
 
 
-class WaysForm(AskingForm):
+class ChannelsForm(AskingForm):
     """One line for each topic: by mail, by webhook."""
 
     HELP: ClassVar = {
@@ -26,21 +26,21 @@ class WaysForm(AskingForm):
         Topic.LEASES: "A lease ends soon; a workspace was retired, could not be "
         "retired, or looks abandoned. These mails stay on: they protect your work.",
         Topic.SNAPSHOTS: "Somebody withdrew the snapshot of one of your workspaces. "
-        "Webhooks hear of all of them.",
+        "Webhooks report all of them.",
         Topic.TEMPLATES: "A template you subscribed to, or whose build included your "
         "change, failed or recovered. Webhooks report all templates.",
     }
 
     def __init__(
-        self, *args: Any, ways: Mapping[Topic, Set[Way]], **kwargs: Any
+        self, *args: Any, channels: Mapping[Topic, Set[Channel]], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        for topic, chosen in ways.items():
-            for way in Way:
-                self.fields[f"{topic}-{way}"] = forms.BooleanField(
+        for topic, chosen in channels.items():
+            for channel in Channel:
+                self.fields[f"{topic}-{channel}"] = forms.BooleanField(
                     required=False,
-                    initial=way in chosen,
-                    disabled=way in STAY.get(topic, ()),
+                    initial=channel in chosen,
+                    disabled=channel in STAY.get(topic, ()),
                     widget=forms.CheckboxInput(
                         attrs={"aria-describedby": f"{topic}_helptext"}
                     ),
@@ -48,21 +48,21 @@ class WaysForm(AskingForm):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The topics, each with what it is about and a field for each way."""
+        """The topics, each with its help and a field for each channel."""
         return [
             {
                 "topic": topic,
                 "help": self.HELP[topic],
-                **{str(way): self[f"{topic}-{way}"] for way in Way},
+                **{str(channel): self[f"{topic}-{channel}"] for channel in Channel},
             }
             for topic in Topic
         ]
 
     @property
-    def chosen(self) -> dict[Topic, frozenset[Way]]:
-        """The ways that were chosen for each topic."""
+    def chosen(self) -> dict[Topic, dict[Channel, bool]]:
+        """Which channels are to be on, for each topic."""
         return {
-            topic: frozenset(w for w in Way if self.cleaned_data[f"{topic}-{w}"])
+            topic: {each: self.cleaned_data[f"{topic}-{each}"] for each in Channel}
             for topic in Topic
         }
 

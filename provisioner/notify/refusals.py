@@ -5,10 +5,10 @@ from __future__ import annotations
 from provisioner.lib.refusals import ActionRefused
 
 
-class WayStays(ActionRefused):
+class ChannelStaysOn(ActionRefused):
     """Mails about leases, retirement and the trash stay on: they protect your work."""
 
-    code = "way_stays"
+    code = "channel_stays_on"
 
 
 class WebhookOff(ActionRefused):

@@ -15,19 +15,19 @@ from django.views.decorators.http import (
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
 from provisioner.notify.actions import subscriptions, webhooks
+from provisioner.notify.actions.channels import choose_channels
 from provisioner.notify.actions.subscriptions import template_unsubscribe
-from provisioner.notify.actions.ways import choose_ways
 from provisioner.notify.actions.webhooks import (
     delivery_repeat,
     webhook_renew_secret,
     webhook_update,
 )
+from provisioner.notify.channels import channels_by_topic
 from provisioner.notify.chat import REFUSALS
-from provisioner.notify.forms import WaysForm, WebhookChangeForm, WebhookCreateForm
+from provisioner.notify.forms import ChannelsForm, WebhookChangeForm, WebhookCreateForm
 from provisioner.notify.lists.deliveries import deliveries_of
 from provisioner.notify.lists.webhooks import WEBHOOKS
 from provisioner.notify.models import Webhook, WebhookFormat
-from provisioner.notify.ways import ways_by_topic
 from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
@@ -51,14 +51,14 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
 def my_notifications(request: WebRequest) -> HttpResponse:
     """Choose notifications, and how they are sent."""
     person = request.user
-    form = WaysForm(posted(request), ways=ways_by_topic(person))
+    form = ChannelsForm(posted(request), channels=channels_by_topic(person))
     if form.is_valid():
-        for topic, ways in form.chosen.items():
-            choose_ways(by=person, topic=topic, ways=ways)
+        for topic, chosen in form.chosen.items():
+            choose_channels(by=person, topic=topic, chosen=chosen)
         messages.success(request, "Saved.")
         return redirect("my-notifications")
     context = {"form": form, "webhooks": person.webhooks.count()}
-    return render(request, "notify/ways.html", context, status=form.http_code)
+    return render(request, "notify/channels.html", context, status=form.http_code)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -20,6 +20,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
 from provisioner.notify import chat, templates
+from provisioner.notify.channels import Channel, channels_for
 from provisioner.notify.mails import absolute, quoted_log_of
 from provisioner.notify.models import (
     Webhook,
@@ -27,7 +28,6 @@ from provisioner.notify.models import (
     WebhookEvent,
     WebhookFormat,
 )
-from provisioner.notify.ways import Way, ways_for
 from provisioner.workspaces.models import Workspace
 
 QUEUE = "sweeps"
@@ -132,7 +132,7 @@ def listening(event: WebhookEvent, *concerned: Q, **criteria: Any) -> list[Webho
     return [
         hook
         for hook in hooks
-        if hook.is_for_all or Way.WEBHOOK in ways_for(hook.owner, event)
+        if hook.is_for_all or Channel.WEBHOOK in channels_for(hook.owner, event)
     ]
 
 

@@ -15,8 +15,8 @@ from django.db.models import Q, QuerySet
 from provisioner.audit_log.models import Event
 from provisioner.engine.models import Operation
 from provisioner.notify import templates
+from provisioner.notify.channels import Channel, channels_for
 from provisioner.notify.models import Notification
-from provisioner.notify.ways import Way, ways_for
 from provisioner.workspaces.models import LEASED, Workspace
 
 SUPERSEDED = "A later mail about the same deadline was due."
@@ -85,7 +85,7 @@ def say_provisioned(event: Event, workspace: Workspace) -> None:
         return
     if event.kind != "workspace_claimed" and _was_handed_over_before(event, workspace):
         return
-    if Way.MAIL in ways_for(owner, kind):
+    if Channel.MAIL in channels_for(owner, kind):
         say(workspace, kind, due_at=event.at, deadline_at=event.at)
 
 

@@ -37,8 +37,8 @@ def shortened(
     """Return a text in its escaped form, of at most `limit` characters."""
     found = escaped(text)
     while len(found) > limit:
-        # What is cut off was at most six characters for each (&quot;) when escaped.
-        text = text[: len(text) - max(1, (len(found) - limit) // 6)]
+        # Each character that is cut off was at most five (&amp;) when escaped.
+        text = text[: len(text) - max(1, (len(found) - limit) // 5)]
         found = escaped(text.rstrip()) + "…"
     return found
 

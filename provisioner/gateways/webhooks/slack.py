@@ -7,6 +7,8 @@ https://docs.slack.dev/messaging/formatting-message-text (escaping).
 
 from __future__ import annotations
 
+from functools import partial
+from html import escape
 from typing import Any
 
 from provisioner.gateways.webhooks.messages import (
@@ -20,6 +22,9 @@ LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, LONGEST_NAME = 150, 3000, 2000, 
 MOST_FIELDS = 10
 LONGEST_LINE = 300
 _FENCE = "```\n"
+
+escaped = partial(escape, quote=False)
+"""What Slack asks for: nothing in a text is a link, a mention or an entity."""
 
 REFUSALS = {
     400: Refusal(sentence="Slack could not read the message."),
@@ -61,11 +66,6 @@ def payload(message: Message) -> dict[str, Any]:
         "text": shortened(said, LONGEST_SECTION, escaped=escaped),
         "blocks": blocks,
     }
-
-
-def escaped(text: str) -> str:
-    """Return a text in which nothing is a link, a mention or an entity."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _plain(text: str, limit: int) -> dict[str, Any]:

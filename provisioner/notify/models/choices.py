@@ -18,9 +18,9 @@ class Topic(models.TextChoices):
 
 
 class NotificationChoice(models.Model):
-    """By which ways a person is told of a topic, where it is not as for everybody.
+    """How a person is notified of a topic, where they have chosen.
 
-    Ask `notify/ways.py`. Mails about leases stay: a lease ends no earlier than its
+    Ask `notify/channels.py`. Mails about leases stay: a lease ends no earlier than its
     warning was sent.
     """
 

@@ -31,9 +31,9 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
 from provisioner.notify import templates as news
 from provisioner.notify import workspaces as notices
+from provisioner.notify.channels import why_no_mail_about
 from provisioner.notify.mails import Mail, address_of, mail_of
 from provisioner.notify.models import Notification
-from provisioner.notify.ways import why_no_mail_about
 from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 

@@ -10,8 +10,8 @@ from django.template import Context
 from provisioner.accounts.mails import NO_MAILS, mails_are_sent, why_no_mail_to
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template, TemplateCheck
+from provisioner.notify.channels import why_no_mail_about
 from provisioner.notify.models import Subscription
-from provisioner.notify.ways import why_no_mail_about
 
 register = library.Library()
 

@@ -1,8 +1,8 @@
-"""People choose of what they are told, and by which way; what protects work stays."""
+"""People choose what they are notified of, and how; what protects work stays on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,8 @@ from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.lib import clocks
-from provisioner.notify.actions.ways import choose_ways
+from provisioner.notify.actions.channels import choose_channels
+from provisioner.notify.channels import TOPICS, Channel, channels_by_topic, channels_for
 from provisioner.notify.models import (
     Notification,
     Subscription,
@@ -24,17 +25,16 @@ from provisioner.notify.models import (
     WebhookDelivery,
     WebhookEvent,
 )
-from provisioner.notify.refusals import WayStays
+from provisioner.notify.refusals import ChannelStaysOn
 from provisioner.notify.sweeps import mails as sweep
-from provisioner.notify.ways import TOPICS, Way, ways_by_topic, ways_for
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.builds import build, fails
 from tests.support.mail_server import BACKEND, Mailbox
 from tests.support.requests import workspace_create
 
-MAIL, WEBHOOK = frozenset({Way.MAIL}), frozenset({Way.WEBHOOK})
-BOTH, NONE = MAIL | WEBHOOK, frozenset[Way]()
+MAIL, WEBHOOK = frozenset({Channel.MAIL}), frozenset({Channel.WEBHOOK})
+BOTH, NONE = MAIL | WEBHOOK, frozenset[Channel]()
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +42,11 @@ def mailbox(settings: Settings, tmp_path: Path) -> None:
     settings.EMAIL_BACKEND = BACKEND
     settings.LOG_DIR = tmp_path
     Mailbox.empty()
+
+
+def choose(person: User, topic: Topic, channels: Set[Channel]) -> None:
+    chosen = {channel: channel in channels for channel in Channel}
+    choose_channels(by=person, topic=topic, chosen=chosen)
 
 
 def subjects() -> list[str]:
@@ -60,16 +65,16 @@ def test_every_event_has_a_topic_and_defaults_are_as_for_everybody(
     alice: User,
 ) -> None:
     assert set(TOPICS) == {*Notification.Kind.values, *WebhookEvent.values}
-    assert ways_by_topic(alice) == {
+    assert channels_by_topic(alice) == {
         Topic.WORKSPACES: WEBHOOK,
         Topic.LEASES: BOTH,
         Topic.SNAPSHOTS: BOTH,
         Topic.TEMPLATES: BOTH,
     }
-    choose_ways(by=alice, topic=Topic.TEMPLATES, ways=NONE)
-    assert ways_for(alice, "template.failed") == NONE
-    assert ways_for(alice, "template_recovered") == NONE
-    assert ways_for(alice, "snapshot_withdrawn") == BOTH
+    choose(alice, Topic.TEMPLATES, NONE)
+    assert channels_for(alice, "template.failed") == NONE
+    assert channels_for(alice, "template_recovered") == NONE
+    assert channels_for(alice, "snapshot_withdrawn") == BOTH
 
 
 def test_what_is_turned_off_is_not_sent(
@@ -81,7 +86,7 @@ def test_what_is_turned_off_is_not_sent(
             owner=person, url="https://h.example/", events=WebhookEvent.values
         )
         Subscription.objects.create(template=snapshot.template, user=person)
-    choose_ways(by=alice, topic=Topic.TEMPLATES, ways=NONE)
+    choose(alice, Topic.TEMPLATES, NONE)
     fails(build(snapshot.template, by=admin, change=101))
 
     assert len(subjects()) == 1
@@ -94,7 +99,7 @@ def test_what_is_turned_off_is_not_sent(
 def test_a_webhook_about_everybody_s_workspaces_is_not_its_owner_s_alone(
     alice: User, admin: User, snapshot: Snapshot
 ) -> None:
-    choose_ways(by=admin, topic=Topic.WORKSPACES, ways=NONE)
+    choose(admin, Topic.WORKSPACES, NONE)
     Webhook.objects.create(
         owner=admin,
         url="https://h.example/",
@@ -118,7 +123,7 @@ def test_who_wants_it_is_mailed_that_a_workspace_is_ready_or_failed(
     move(first, state)
     assert subjects() == []
 
-    choose_ways(by=alice, topic=Topic.WORKSPACES, ways=MAIL)
+    choose(alice, Topic.WORKSPACES, MAIL)
     second = workspace_create(by=alice, template=snapshot.template)
     move(second, state)
     assert subjects() == [f"{second.name} {said}"]
@@ -131,7 +136,7 @@ def test_what_comes_after_it_was_ready_is_no_mail_about_provisioning(
     alice: User, snapshot: Snapshot
 ) -> None:
     User.objects.filter(pk=alice.pk).update(email="alice@example.com")
-    choose_ways(by=alice, topic=Topic.WORKSPACES, ways=MAIL)
+    choose(alice, Topic.WORKSPACES, MAIL)
     workspace = workspace_create(by=alice, template=snapshot.template)
     move(workspace, Workspace.State.READY)
     assert subjects() == [f"{workspace.name} is ready"]
@@ -143,11 +148,11 @@ def test_what_comes_after_it_was_ready_is_no_mail_about_provisioning(
 
 
 def test_mails_about_leases_stay(alice: User) -> None:
-    with pytest.raises(WayStays):
-        choose_ways(by=alice, topic=Topic.LEASES, ways=WEBHOOK)
-    choose_ways(by=alice, topic=Topic.LEASES, ways=MAIL)
-    assert ways_for(alice, "lease_ends") == MAIL
-    assert ways_for(alice, "workspace.trashed") == MAIL
+    with pytest.raises(ChannelStaysOn):
+        choose(alice, Topic.LEASES, WEBHOOK)
+    choose(alice, Topic.LEASES, MAIL)
+    assert channels_for(alice, "lease_ends") == MAIL
+    assert channels_for(alice, "workspace.trashed") == MAIL
 
 
 def test_people_choose_on_their_page(
@@ -165,13 +170,13 @@ def test_people_choose_on_their_page(
     sent = {"snapshots-mail": "on", "workspaces-mail": "on", "leases-webhook": "on"}
     assert "Saved." in client.post(where, sent, follow=True).text
     client.post(where, sent)
-    assert ways_by_topic(alice) == {
+    assert channels_by_topic(alice) == {
         Topic.WORKSPACES: MAIL,
         Topic.LEASES: BOTH,
         Topic.SNAPSHOTS: MAIL,
         Topic.TEMPLATES: NONE,
     }
-    assert ways_by_topic(carol)[Topic.TEMPLATES] == BOTH
+    assert channels_by_topic(carol)[Topic.TEMPLATES] == BOTH
     told = Event.objects.filter(kind="notifications_chosen").order_by("pk")
     assert [event.message for event in told] == [
         "Notifications about “My workspaces are ready, or have failed”: by mail.",
@@ -204,7 +209,7 @@ def test_the_api_lists_and_changes_one_s_own_choices(alice: User) -> None:
         return answer.status_code, answer.json()
 
     assert change("workspaces", mail=True)[1]["mail"] is True
-    assert ways_by_topic(alice)[Topic.WORKSPACES] == BOTH
+    assert channels_by_topic(alice)[Topic.WORKSPACES] == BOTH
     assert change("leases", mail=False)[0] == 409
-    assert change("leases", mail=False)[1]["code"] == "way_stays"
+    assert change("leases", mail=False)[1]["code"] == "channel_stays_on"
     assert change("nothing", mail=False)[0] == 404
