@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import QuerySet
@@ -19,6 +20,7 @@ from provisioner.catalog.freshness import Freshness
 from provisioner.catalog.models import Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.queries import (
+    default_snapshots_of,
     is_archived,
     templates_to_choose_from,
     templates_visible_to,
@@ -98,25 +100,13 @@ PERFORCE_SERVERS.more_acts.extend((PauseServerRefresh, ResumeServerRefresh))
 
 @dataclass(frozen=True, kw_only=True)
 class ShownTemplate:
-    """A template with what is known of it; all share the same mappings."""
+    """A template with what is known of it."""
 
     template: Template
-    freshness_by_id: dict[int, Freshness]
-    usual_seconds: dict[int, float]
-    policies: dict[int, refresh_policy.Policy]
-    obstacles: dict[int, Obstacle] = field(default_factory=dict)
-
-    @property
-    def freshness(self) -> Freshness | None:
-        return self.freshness_by_id.get(self.template.pk)
-
-    @property
-    def obstacle(self) -> Obstacle | None:
-        return self.obstacles.get(self.template.pk)
-
-    @property
-    def policy(self) -> refresh_policy.Policy:
-        return self.policies[self.template.pk]
+    freshness: Freshness | None
+    usual_seconds: float | None
+    policy: refresh_policy.Policy
+    obstacle: Obstacle | None = None
 
 
 def _usual_seconds(templates: list[Template]) -> dict[int, float]:
@@ -128,15 +118,20 @@ def _usual_seconds(templates: list[Template]) -> dict[int, float]:
     return usual
 
 
-def _shown(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
+def _shown(
+    user: User,
+    templates: list[Template],
+    *,
+    obstacles: Mapping[int, Obstacle] = MappingProxyType({}),
+) -> Sequence[ShownTemplate]:
     known, seconds = freshness.freshness_of_all(templates), _usual_seconds(templates)
-    policies = freshness.policies_of(templates)
     return [
         ShownTemplate(
             template=template,
-            freshness_by_id=known,
-            usual_seconds=seconds,
-            policies=policies,
+            freshness=known.get(template.pk),
+            usual_seconds=seconds.get(template.pk),
+            policy=freshness.policy_in(getattr(template, "refresh_policy", None)),
+            obstacle=obstacles.get(vars(template)["default_snapshot_id"]),
         )
         for template in templates
     ]
@@ -144,8 +139,9 @@ def _shown(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
 
 def _offered(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
     """Return templates as those who ask for a workspace see them."""
-    obstacles = known_obstacles(user, templates)
-    return [replace(each, obstacles=obstacles) for each in _shown(user, templates)]
+    in_use = [template for template in templates if not template.is_archived]
+    obstacles = known_obstacles(user, default_snapshots_of(in_use))
+    return _shown(user, templates, obstacles=obstacles)
 
 
 def _behind(shown: ShownTemplate) -> int | None:
@@ -158,12 +154,12 @@ _FACTS = (
     Column("change", "", "template.default_change"),
     Column("quality", "", "template.default_quality"),
     Column("files", "", "template.default_have_count"),
-    Column("usual_seconds", "", lambda row: row.usual_seconds.get(row.template.pk)),
+    Column("usual_seconds", "", "usual_seconds"),
 )
 
 _READS = (
     *("name", "title", "description", "state", "wanted_quality", "archived_at"),
-    *("site__name", "site__perforce_server__name"),
+    *("site__name", "site__perforce_server__name", "refresh_policy"),
 )
 _SEARCHED = searched(
     *(templates_visible_to, "name", "title", "description"),
@@ -178,6 +174,7 @@ def _matching(
 ) -> QuerySet[Template]:
     """Return a person's templates that match; those archived only where asked for."""
     found = is_archived(_SEARCHED(user, **criteria), archived)
+    found = found.select_related("refresh_policy")
     if not behind:
         return found
     # In SQL the same took seconds: the newest snapshot is asked for again and again.
@@ -208,6 +205,7 @@ TEMPLATES = Listing[Template](
     usual="name",
     form=TemplateFilterForm,
     reads=_READS,
+    is_read_whole=True,
     dress=_offered,
     acts=(Build, PauseRefresh, ResumeRefresh),
     chips=(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from provisioner.accounts.models import User
 from provisioner.catalog.events import asks_obstacles
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,17 +20,15 @@ class Obstacle:
     refuses: bool = False
 
 
-def known_obstacles(by: User, templates: Sequence[Template]) -> dict[int, Obstacle]:
-    """Return the obstacle to a person's workspace of each template, by id.
+def known_obstacles(by: User, snapshots: Collection[int]) -> dict[int, Obstacle]:
+    """Return the obstacle to a person's workspace of each snapshot, both by id.
 
-    The templates are as `templates_offered_to` returns them. Those that give no
-    workspace at all, and those without an obstacle, are left out.
+    Those without an obstacle are left out.
     """
-    asked = [template for template in templates if not template.is_archived]
-    if by.uid is None or not asked:
+    if by.uid is None or not snapshots:
         return {}
     found: dict[int, Obstacle] = {}
-    answers: Any = asks_obstacles.send(Template, by=by, templates=asked)
+    answers: Any = asks_obstacles.send(Snapshot, by=by, snapshots=snapshots)
     for _, known in answers:
         found.update(known)
     return found

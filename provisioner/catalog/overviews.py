@@ -16,12 +16,7 @@ from provisioner.catalog.freshness import (
     policy_in,
 )
 from provisioner.catalog.models import Snapshot, Template, TemplateOperation
-from provisioner.catalog.obstacles import Obstacle, known_obstacles
-from provisioner.catalog.queries import (
-    snapshot_before,
-    templates_ever,
-    templates_offered_to,
-)
+from provisioner.catalog.queries import snapshot_before, templates_ever
 from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
@@ -85,9 +80,12 @@ class SnapshotLine:
         return [*([] if snapshot.parts else [use]), describe, withdraw]
 
 
-def snapshots_of(template: Template) -> list[SnapshotLine]:
-    """Return the published snapshots of a template, newest first."""
-    pins = pins_of(template, named=WORKSPACES_NAMED)
+def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:
+    """Return the published snapshots of a template, newest first.
+
+    So many workspaces of each are named.
+    """
+    pins = pins_of(template, named=named)
     behind = behind_of([pin.snapshot for pin in pins])
     return [SnapshotLine(pins=pin, behind=behind.get(pin.snapshot.pk)) for pin in pins]
 
@@ -111,9 +109,14 @@ class TemplateOverview:
     roll_back_to: Snapshot | None
 
     @property
+    def default(self) -> Snapshot | None:
+        """What a new workspace gets unasked."""
+        default = (line for line in self.snapshots if line.pins.is_default)
+        return next((line.snapshot for line in default), None)
+
+    @property
     def has_default(self) -> bool:
-        """Whether a new workspace may get one of the snapshots unasked."""
-        return any(snapshot.pins.is_default for snapshot in self.snapshots)
+        return self.default is not None
 
     @property
     def has_available(self) -> bool:
@@ -152,7 +155,9 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     watch = getattr(template.site.perforce_server, "watch", None)
     return TemplateOverview(
         template=template,
-        snapshots=snapshots_of(template),
+        snapshots=snapshots_of(
+            template, named=WORKSPACES_NAMED if user.is_administrator else 0
+        ),
         last=operation_overview(builds[0]) if builds else None,
         builds=[each for each in builds if each.kind == TemplateOperation.BUILD],
         freshness=freshness_of(template),
@@ -161,12 +166,6 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         roll_back_to=_roll_back_to(template, builds),
         watch_error="" if watch is None else watch.last_error,
     )
-
-
-def obstacle_to(by: User, template: Template) -> Obstacle | None:
-    """Return what stands against a workspace of one template."""
-    offered = list(templates_offered_to(by).filter(pk=template.pk))
-    return known_obstacles(by, offered).get(template.pk)
 
 
 def _roll_back_to(template: Template, builds: list[Operation]) -> Snapshot | None:

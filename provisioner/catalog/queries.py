@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 
 from provisioner.accounts.models import User
@@ -108,6 +110,15 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
         default_quality=Subquery(newest.values("quality")[:1]),
         has_snapshots=Exists(available_snapshots().filter(template=OuterRef("pk"))),
     )
+
+
+def default_snapshots_of(templates: Iterable[Template]) -> list[int]:
+    """Return the ids of what new workspaces get, of those that give any.
+
+    The templates are as `templates_visible_to` returns them.
+    """
+    found = (vars(template)["default_snapshot_id"] for template in templates)
+    return [snapshot_id for snapshot_id in found if snapshot_id is not None]
 
 
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:

@@ -93,7 +93,7 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
         rows = need.rows(snapshots)
         for pk, number in rows.values_list("snapshot").annotate(Count("pk")):
             pins[pk].workspaces_number += number
-        for row in need.by_name(rows, most=named):
+        for row in need.by_name(rows, most=named) if named != 0 else ():
             pins[row.snapshot_id].workspaces.append(row)
     return list(pins.values())
 

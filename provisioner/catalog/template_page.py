@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -11,7 +12,7 @@ from django.utils.html import format_html
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template, TemplateOperation
-from provisioner.catalog.obstacles import Obstacle
+from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.overviews import SnapshotLine, TemplateOverview
 from provisioner.engine.models import Operation
 from provisioner.web.notices import Action, Level, Notice
@@ -31,12 +32,19 @@ class TemplatePage:
 
     overview: TemplateOverview
     user: User
-    obstacle: Obstacle | None
     shows_all_snapshots: bool = False
 
     @property
     def template(self) -> Template:
         return self.overview.template
+
+    @cached_property
+    def obstacle(self) -> Obstacle | None:
+        """What stands against a workspace of what a new one gets."""
+        default = self.overview.default
+        if default is None or self.template.is_archived:
+            return None
+        return known_obstacles(self.user, [default.pk]).get(default.pk)
 
     @property
     def snapshots(self) -> list[SnapshotLine]:

@@ -19,6 +19,7 @@ from provisioner.catalog.models import Template
 from provisioner.catalog.obstacles import Obstacle
 from provisioner.catalog.queries import (
     available_snapshots,
+    default_snapshots_of,
     is_archived,
     is_pinned_by,
     templates_offered_to,
@@ -116,7 +117,9 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
     return Offers(
         text=text,
         groups=list(_groups(shown, templates)),
-        obstacles=obstacles_to(user, list(templates.values()), quotas=quotas),
+        obstacles=obstacles_to(
+            user, default_snapshots_of(templates.values()), quotas=quotas
+        ),
         freshness_by_id=freshness_of_all(list(templates.values())),
         usual_seconds=usual_seconds(list(templates.values())),
         matching=len(matching),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.dispatch import receiver
 
 from provisioner.accounts.models import User
 from provisioner.catalog.events import asks_obstacles
-from provisioner.catalog.models import Template
 from provisioner.catalog.obstacles import Obstacle
 from provisioner.limits.admission import quota_limits
 from provisioner.workspace_requests.obstacles import obstacles_to
@@ -16,7 +16,7 @@ from provisioner.workspace_requests.obstacles import obstacles_to
 
 @receiver(asks_obstacles)
 def what_stands_against(
-    by: User, templates: list[Template], **kwargs: Any
+    by: User, snapshots: Collection[int], **kwargs: Any
 ) -> dict[int, Obstacle]:
-    """Return what stands against a workspace of each template, by its id."""
-    return obstacles_to(by, templates, quotas=quota_limits(by))
+    """Return what stands against a workspace of each snapshot, both by id."""
+    return obstacles_to(by, snapshots, quotas=quota_limits(by))

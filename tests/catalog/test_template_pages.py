@@ -54,7 +54,7 @@ def test_the_list_takes_no_more_queries_for_more(
     # the session, its user, how many there are, which are on the page, these, which are
     # watched, their changes, how long each takes, policies, maintenance; and, of what
     # stands against each, snapshots, clones, volumes, slots, who waits, workers, pools
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(17):
         as_alice.get("/templates/")
 
 

@@ -24,7 +24,7 @@ from provisioner.catalog.forms.templates import (
     TemplateDefinitionForm,
 )
 from provisioner.catalog.lists import TEMPLATES
-from provisioner.catalog.overviews import find_template_overview, obstacle_to
+from provisioner.catalog.overviews import find_template_overview
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.catalog.template_page import TemplatePage
 from provisioner.lib.refusals import ActionRefused
@@ -55,7 +55,6 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
     context["page"] = TemplatePage(
         overview=overview,
         user=request.user,
-        obstacle=obstacle_to(request.user, overview.template),
         shows_all_snapshots=request.GET.get("snapshots") == "all",
     )
     context["durations"] = durations_of(request.user, overview.template)
