@@ -9,7 +9,6 @@ from django.db.models import Prefetch
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.overviews import operation_overview
 from provisioner.engine.queries import operations_visible_to
 
 BUILDS_PLOTTED = 40
@@ -76,16 +75,13 @@ def durations_of(user: User, template: Template) -> Durations:
     )
     builds = tuple(reversed(newest[:BUILDS_PLOTTED]))
     by_name = {
-        (build.pk, line.step.name): Took(
-            operation=build,
-            step=line.step,
-            seconds=line.step.seconds,
-            is_failed=line.has_failed,
+        (build.pk, step.name): Took(
+            operation=build, step=step, seconds=step.seconds, is_failed=step.has_failed
         )
         for build in builds
-        for line in operation_overview(build).lines
-        if line.step.state in (Step.State.DONE, Step.State.FAILED)
-        and line.step.seconds is not None
+        for step in build.steps.all()
+        if step.state in (Step.State.DONE, Step.State.FAILED)
+        and step.seconds is not None
     }
     phases = [
         Phase(name=name, took=tuple(by_name.get((b.pk, name)) for b in builds))

@@ -40,11 +40,6 @@ class StepLine:
         return self.step.get_state_display()
 
     @property
-    def has_failed(self) -> bool:
-        """Whether it failed; a test that did its work may have failed its snapshot."""
-        return self.step.state == Step.State.FAILED or self.step.has_rejected
-
-    @property
     def has_log(self) -> bool:
         """Whether it has printed something that is still there."""
         return self.step.attempt > 0 and self.step.log_path.exists()

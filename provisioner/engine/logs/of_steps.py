@@ -84,7 +84,7 @@ def step_to_read(overview: OperationOverview) -> Step | None:
     """Return whose log people want first: what runs, what failed, what came last."""
     printed = [line for line in overview.lines if line.has_log]
     wanted = [line for line in printed if line.is_current] or [
-        line for line in printed if line.has_failed
+        line for line in printed if line.step.has_failed
     ]
     if wanted or printed:
         return (wanted or printed[-1:])[0].step

@@ -241,6 +241,11 @@ class Step(models.Model):
         return (self.ended_at - self.started_at).total_seconds()
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it failed; a test that did its work may have failed its snapshot."""
+        return self.state == Step.State.FAILED or self.has_rejected
+
+    @property
     def log_path(self) -> Path:
         """Where a step that runs a command keeps its output.
 

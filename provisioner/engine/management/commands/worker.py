@@ -18,7 +18,7 @@ import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from procrastinate import App, JobContext
-from procrastinate.contrib.django import DjangoApp, app
+from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
 from psycopg import AsyncConnection, OperationalError
@@ -219,7 +219,7 @@ def _beside(first: App) -> App:
 
     Procrastinate has one worker for an app.
     """
-    beside = DjangoApp(connector=first.connector)
+    beside = App(connector=first.connector)
     beside.tasks = first.tasks
     beside.periodic_registry = _no_periodic_jobs()
     return beside
