@@ -53,6 +53,7 @@ class Rows:
                     _copy(model, rows)
                     _go_on_after(model)
         self._waiting.clear()
+        self._numbers.clear()  # others write before the next time, such as a sign-in
 
     def _next_number(self, model: type[Model]) -> int:
         if model not in self._numbers:
