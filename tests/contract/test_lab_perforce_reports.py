@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
 
 @pytest.fixture
 def mark() -> str:
-    return uuid.uuid4().hex[:8]
+    return f"m{uuid.uuid4().hex[:8]}"  # no name may be a number
 
 
 @pytest.fixture
