@@ -122,7 +122,7 @@ def work_seen(workspace: Workspace) -> list[tuple[str, dt.datetime]]:
 
 
 def _applies(workspace: Workspace, kind: str) -> bool:
-    """Return whether a sign was looked for: without a client there is less to see."""
+    """Return whether a sign could be read: without a client, some cannot."""
     if kind == "files":
         return "files" in workspace.activity
     return bool(workspace.client_name) or kind == "touched"

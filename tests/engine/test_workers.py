@@ -6,7 +6,6 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, Mock
@@ -246,26 +245,6 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
     assert worker.is_running
     worker.stop()
     assert worker.process.returncode == 0
-
-
-@pytest.mark.parametrize("own", OWN_SLOTS)
-def test_slots_of_their_own_outlive_a_restart_of_the_database(
-    worker: Child, own: str
-) -> None:
-    """Their threads kept connections, which the restart broke."""
-    sweep = app.configure_task(
-        sweeps.sweep_steps.name, queue=f"{own}munich", queueing_lock="of our own"
-    )
-    for _ in range(3):
-        job_id = sweep.defer(timestamp=0)
-        wait_for(partial(has_ended, job_id))
-        assert has_done(job_id), worker.last_lines(count=40)
-        cut_off_everybody_else()
-
-
-def has_ended(job_id: int) -> bool:
-    under_way = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
-    return not under_way.filter(pk=job_id).exists()
 
 
 class LosesTheFirstAnswer(InMemoryConnector):

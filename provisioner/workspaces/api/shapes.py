@@ -235,5 +235,5 @@ class WorkspaceListQuery(serializers.Serializer[Any]):
     site = serializers.CharField(required=False, help_text="Its name.")
     owner = serializers.CharField(required=False, help_text="A username.")
     retired = serializers.BooleanField(
-        default=True, help_text="false: without those that are gone for good."
+        default=True, help_text="false: without what was purged."
     )

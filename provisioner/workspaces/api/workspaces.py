@@ -39,7 +39,7 @@ class WorkspaceLifeViewSet(ApiViewSet):
 
     @described(
         "List workspaces",
-        "Retired ones too, unless `state` says otherwise.",
+        "History is included, unless `retired` or `state` leaves it out.",
         ok=shapes.WorkspaceSerializer,
         refused=[400],
         parameters=[shapes.WorkspaceListQuery],
