@@ -109,9 +109,9 @@ def test_more_workspaces_take_no_more_queries(
         )
         workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, what was used, which templates there are, these, their
-    # snapshots, their sites, the clock, clones, volumes, steps at Perforce, workers, pools,
-    # freshness, usual times, what others share, how many workspaces there are, which
-    # the page shows, these, policies, maintenance
+    # snapshots, their sites, the clock, clones, volumes, steps at Perforce, workers,
+    # pools, freshness, usual times, what others share, how many workspaces there are,
+    # which the page shows, these, policies, maintenance
     with django_assert_num_queries(22):
         as_alice.get("/")
 
