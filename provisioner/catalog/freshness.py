@@ -172,12 +172,16 @@ def pauses_of(template: Template) -> list[str]:
     watch = getattr(server, "watch", None)
     if watch is not None and watch.is_paused:
         said.append(f"The refresh of all templates of {server} is paused.")
-    slot_budget = getattr(server, "slot_budget", None)
-    if slot_budget is not None and slot_budget.paused_at is not None:
-        said.append(
-            f"The Perforce server {server} is paused: {slot_budget.paused_reason}"
-        )
     return said
+
+
+def server_pause_of(template: Template) -> str:
+    """Return that the template's Perforce server is paused, as a sentence, or ""."""
+    server = template.site.perforce_server
+    slot_budget = getattr(server, "slot_budget", None)
+    if slot_budget is None or slot_budget.paused_at is None:
+        return ""
+    return f"The Perforce server {server} is paused: {slot_budget.paused_reason}"
 
 
 def is_everything_paused() -> bool:

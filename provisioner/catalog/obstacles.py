@@ -13,11 +13,15 @@ from provisioner.catalog.models import Snapshot
 
 @dataclass(frozen=True, kw_only=True)
 class Obstacle:
-    """Why a request is refused, or has to wait; `button` says it in a few words."""
+    """Why a request is refused, or has to wait; `button` says it in a few words.
+
+    `is_pause`: its Perforce server is paused.
+    """
 
     sentence: str
     button: str
     refuses: bool = False
+    is_pause: bool = False
 
 
 def known_obstacles(by: User, snapshots: Collection[int]) -> dict[int, Obstacle]:

@@ -14,6 +14,7 @@ from provisioner.catalog.freshness import (
     freshness_of,
     pauses_of,
     policy_in,
+    server_pause_of,
 )
 from provisioner.catalog.models import Snapshot, Template, TemplateOperation
 from provisioner.catalog.queries import snapshot_before, templates_ever
@@ -94,8 +95,9 @@ def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:
 class TemplateOverview:
     """`last` is its newest build, `builds` the last twenty of them.
 
-    `freshness` is None where it is not known; `pauses` say what stops its refresh
-    besides its own policy, `watch_error` why its Perforce server could not be asked.
+    `freshness` is None where it is not known; `pauses` and `server_pause` say what
+    stops its refresh besides its own policy, `watch_error` why its Perforce server
+    could not be asked.
     """
 
     template: Template
@@ -105,6 +107,7 @@ class TemplateOverview:
     freshness: Freshness | None
     policy: refresh_policy.Policy
     pauses: list[str]
+    server_pause: str
     watch_error: str
     roll_back_to: Snapshot | None
 
@@ -163,6 +166,7 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         freshness=freshness_of(template),
         policy=policy_in(getattr(template, "refresh_policy", None)),
         pauses=pauses_of(template),
+        server_pause=server_pause_of(template),
         roll_back_to=_roll_back_to(template, builds),
         watch_error="" if watch is None else watch.last_error,
     )

@@ -273,10 +273,10 @@ class TemplatePage:
     def _not_refreshed(self) -> Iterator[Notice]:
         if self.template.is_archived:
             return
-        said = self.obstacle.sentence if self.obstacle else ""
-        for pause in self.overview.pauses:
-            if said.startswith(pause):
-                continue  # it stands above, with what follows for workspaces
+        # A pause of the server stands above, with what follows for workspaces.
+        is_said = self.obstacle is not None and self.obstacle.is_pause
+        server_pause = "" if is_said else self.overview.server_pause
+        for pause in filter(None, [*self.overview.pauses, server_pause]):
             yield Notice(level=Level.WARNING, texts=(pause,))
         if self.overview.watch_error:
             yield Notice(

@@ -99,7 +99,9 @@ def _refused(refusal: LimitReached, *, button: str) -> Obstacle:
 def _paused(wait: Wait | None) -> Obstacle | None:
     if wait is None or not wait.is_paused:
         return None
-    return Obstacle(sentence=wait.sentence, button="Request: server is paused")
+    return Obstacle(
+        sentence=wait.sentence, button="Request: server is paused", is_pause=True
+    )
 
 
 def _down(why: str) -> Obstacle | None:
