@@ -29,21 +29,12 @@ from provisioner.leases.actions.policies import (
 )
 from provisioner.leases.api import examples, shapes
 from provisioner.leases.models import LeasePolicy
-from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.api.viewsets import OfWorkspace
 
 
-class WorkspaceLeaseViewSet(ApiViewSet):
+class WorkspaceLeaseViewSet(OfWorkspace):
     """How long a workspace lives."""
-
-    queryset = Workspace.objects.none()
-    serializer_class = WorkspaceSerializer
-
-    def get_queryset(self) -> QuerySet[Workspace]:
-        return workspace_queries.with_newest_operation(
-            workspace_queries.workspaces_visible_to(self.user)
-        )
 
     @described(
         "Extend a workspace's lease",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
 from django.http import Http404
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -10,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.api.viewsets import chosen
 from provisioner.api.waiting import WaitQuery, ask_again_unless
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.api.shapes import (
@@ -18,23 +17,15 @@ from provisioner.transfer.api.shapes import (
     TransferSerializer,
 )
 from provisioner.transfer.queries import transfer_of
-from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
+from provisioner.workspaces.api.viewsets import OfWorkspace
 from provisioner.workspaces.api.waiting import wait_until_settled
-from provisioner.workspaces.models import Workspace
 
 
-class WorkspaceTransferViewSet(ApiViewSet):
+class WorkspaceTransferViewSet(OfWorkspace):
     """A newer workspace with the work of this one."""
 
-    queryset = Workspace.objects.none()
-    serializer_class = WorkspaceSerializer
     makes_workspaces = "transfer"
-
-    def get_queryset(self) -> QuerySet[Workspace]:
-        return workspace_queries.with_newest_operation(
-            workspace_queries.workspaces_visible_to(self.user)
-        )
 
     @described(
         "Transfer the work of a workspace",

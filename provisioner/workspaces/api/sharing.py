@@ -24,6 +24,7 @@ from provisioner.workspaces.actions.sharing import (
 )
 from provisioner.workspaces.api import examples
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
+from provisioner.workspaces.api.viewsets import OfWorkspace
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 
@@ -62,16 +63,8 @@ class OpenSerializer(serializers.Serializer[Any]):
     to = serializers.ChoiceField(choices=OpenTo.choices)
 
 
-class WorkspaceOpenViewSet(ApiViewSet):
+class WorkspaceOpenViewSet(OfWorkspace):
     """Who may enter a workspace's directory."""
-
-    queryset = Workspace.objects.none()
-    serializer_class = WorkspaceSerializer
-
-    def get_queryset(self) -> QuerySet[Workspace]:
-        return workspace_queries.with_newest_operation(
-            workspace_queries.workspaces_visible_to(self.user)
-        )
 
     @described(
         "Set who may enter a workspace's directory",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, _of_template
+from provisioner.api.viewsets import _of_template
 from provisioner.api.waiting import WaitQuery, ask_again_unless
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.engine.queries import operations_visible_to
-from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
@@ -22,20 +20,13 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.api import examples, shapes
+from provisioner.workspaces.api.viewsets import OfWorkspace
 from provisioner.workspaces.api.waiting import wait_until_settled
 from provisioner.workspaces.models import Workspace
 
 
-class WorkspaceLifeViewSet(ApiViewSet):
+class WorkspaceLifeViewSet(OfWorkspace):
     """What is known of workspaces, and what can be done to one."""
-
-    queryset = Workspace.objects.none()
-    serializer_class = shapes.WorkspaceSerializer
-
-    def get_queryset(self) -> QuerySet[Workspace]:
-        return workspace_queries.with_newest_operation(
-            workspace_queries.workspaces_visible_to(self.user)
-        )
 
     @described(
         "List workspaces",
