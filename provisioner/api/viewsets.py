@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import Http404
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -71,13 +71,6 @@ def _validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:
     serializer.is_valid(raise_exception=True)
     validated: dict[str, Any] = serializer.validated_data
     return validated
-
-
-def _of_template(value: str) -> Q:
-    """Match rows of the template with this id or name."""
-    if value.isascii() and value.isdecimal():
-        return Q(template_id=int(value))
-    return Q(template__name=value)
 
 
 def chosen(

@@ -27,6 +27,13 @@ def in_scope(user: User, *, by: str) -> Q:
     return Q(**{f"{by}__in": user.scope.template_ids})
 
 
+def named_template(value: str) -> Q:
+    """Return the condition for rows of the template with this id or name."""
+    if value.isascii() and value.isdecimal():
+        return Q(template_id=int(value))
+    return Q(template__name=value)
+
+
 def available_snapshots() -> SnapshotQuerySet:
     """Return the snapshots that somebody can get, newest first."""
     return Snapshot.objects.available()

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, _of_template
+from provisioner.api.viewsets import ApiViewSet
 from provisioner.catalog.actions.snapshots import (
     snapshot_describe,
     snapshot_hold,
@@ -26,7 +26,7 @@ from provisioner.catalog.api.shapes import (
     SnapshotSerializer,
 )
 from provisioner.catalog.models import Snapshot
-from provisioner.catalog.queries import snapshots_visible_to
+from provisioner.catalog.queries import named_template, snapshots_visible_to
 from provisioner.catalog.retention import pins_of_snapshot
 
 
@@ -50,7 +50,7 @@ class SnapshotViewSet(ApiViewSet):
         query = self.read_query(SnapshotListQuery)
         snapshots = self.get_queryset()
         if "template" in query:
-            snapshots = snapshots.filter(_of_template(query["template"]))
+            snapshots = snapshots.filter(named_template(query["template"]))
         return self.page_of(snapshots)
 
     @described(

@@ -8,8 +8,8 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from provisioner.api.schema import described
-from provisioner.api.viewsets import _of_template
 from provisioner.api.waiting import WaitQuery, ask_again_unless
+from provisioner.catalog.queries import named_template
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.engine.queries import operations_visible_to
 from provisioner.workspaces.actions.checking import workspace_check
@@ -42,7 +42,7 @@ class WorkspaceLifeViewSet(OfWorkspace):
         if "state" in query:
             workspaces = workspaces.filter(state=query["state"])
         if "template" in query:
-            workspaces = workspaces.filter(_of_template(query["template"]))
+            workspaces = workspaces.filter(named_template(query["template"]))
         if "name" in query:
             workspaces = workspaces.filter(name=query["name"])
         if "site" in query:
