@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from provisioner.lib.refusals import ActionRefused
-from provisioner.sites.actions import pausing as engine_actions
+from provisioner.sites.actions import pausing
 from provisioner.sites.forms import PauseForm
 from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.sites.models import PerforceServer
@@ -32,9 +32,7 @@ def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
     form = PauseForm(request.POST)
     reason = form.cleaned_data["reason"] if form.is_valid() else ""
     try:
-        engine_actions.perforce_server_pause(
-            by=request.user, server=server, reason=reason
-        )
+        pausing.perforce_server_pause(by=request.user, server=server, reason=reason)
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
     else:
@@ -47,6 +45,6 @@ def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
 def perforce_server_resume(request: WebRequest, pk: int) -> HttpResponse:
     """Resume a server."""
     server = get_object_or_404(PerforceServer, pk=pk)
-    if engine_actions.perforce_server_resume(by=request.user, server=server):
+    if pausing.perforce_server_resume(by=request.user, server=server):
         messages.success(request, f"{server.name} is resumed.")
     return redirect("perforce-server-detail", pk)
