@@ -314,7 +314,7 @@ class Look(Generic[Row]):
     def _is_shown(self, chip: Chip) -> bool:
         return bool(chip.query) and chip.query_of(self.user) == self._given
 
-    @property
+    @cached_property
     def _given(self) -> dict[str, str]:
         return {
             name: str(self.form[name].data)
@@ -333,7 +333,7 @@ class Look(Generic[Row]):
     @property
     def is_filtered(self) -> bool:
         """Whether the address asks for some of the rows."""
-        return any(self.form[name].data for name in self.form.fields)
+        return bool(self._given)
 
     @property
     def is_moving(self) -> bool:
