@@ -31,8 +31,8 @@ class Refusable(forms.BaseForm):
         super().__init__(*args, **kwargs)
         lean_selects(self)
 
-    def result_of(self, act: Callable[[], Result]) -> Result | None:
-        """Do what the form asks for; None where it is not valid, or was refused."""
+    def tried(self, act: Callable[[], Result]) -> Result | None:
+        """Do what the form asks for; None where it is invalid or the act is refused."""
         if not self.is_valid():
             return None
         try:

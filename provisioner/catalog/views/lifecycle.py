@@ -20,6 +20,7 @@ from provisioner.catalog.forms.lifecycle import (
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.catalog.views.guards import require_may_change
+from provisioner.engine.models import Operation
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
@@ -36,20 +37,18 @@ def _changed(
     template: Template,
     form: AskingForm,
     *,
-    change: Callable[..., object],
+    change: Callable[..., Template | Operation],
     page: str,
     done: str,
     **context: Any,
 ) -> HttpResponse:
     """Do what a form asks for and show the template, else the form with its errors."""
-    if form.is_valid():
-        try:
-            change(by=request.user, template=template, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, done)
-            return redirect("template-detail", template.pk)
+    changed = form.tried(
+        lambda: change(by=request.user, template=template, **form.cleaned_data)
+    )
+    if changed is not None:
+        messages.success(request, done)
+        return redirect("template-detail", template.pk)
     context |= {"form": form, "template": template}
     return render(request, page, context, status=form.http_code)
 

@@ -17,7 +17,6 @@ from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.forms.refresh import RefreshPauseForm, RefreshPolicyForm
 from provisioner.catalog.lists import REFRESHES
 from provisioner.catalog.queries import templates_visible_to
-from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 
@@ -39,14 +38,14 @@ def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
         posted(request),
         initial=RefreshPolicyForm.initial_of(freshness.policy_of(template)),
     )
-    if form.is_valid():
-        try:
-            refresh_policy_save(by=request.user, template=template, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Saved.")
-            return redirect("template-detail", template.pk)
+    saved = form.tried(
+        lambda: refresh_policy_save(
+            by=request.user, template=template, **form.cleaned_data
+        )
+    )
+    if saved is not None:
+        messages.success(request, "Saved.")
+        return redirect("template-detail", template.pk)
     return render(
         request,
         "catalog/refresh.html",

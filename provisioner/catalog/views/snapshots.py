@@ -45,16 +45,14 @@ def snapshot_hold(request: WebRequest, pk: int) -> HttpResponse:
     """Have new workspaces get a snapshot until it is released."""
     snapshot = _snapshot_to_change(request, pk)
     form = ReasonForm(posted(request), initial={"reason": snapshot.hold_reason})
-    if form.is_valid():
-        try:
-            snapshots.snapshot_hold(
-                by=request.user, snapshot=snapshot, **form.cleaned_data
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, _gets(snapshot))
-            return _back(snapshot)
+    held = form.tried(
+        lambda: snapshots.snapshot_hold(
+            by=request.user, snapshot=snapshot, **form.cleaned_data
+        )
+    )
+    if held is not None:
+        messages.success(request, _gets(snapshot))
+        return _back(snapshot)
     return _page(request, "catalog/snapshot_hold.html", snapshot, form=form)
 
 
@@ -76,16 +74,14 @@ def snapshot_withdraw(request: WebRequest, pk: int) -> HttpResponse:
     """Say whom withdrawing a snapshot concerns; withdraw it when confirmed."""
     snapshot = _snapshot_to_change(request, pk)
     form = ReasonForm(posted(request))
-    if form.is_valid():
-        try:
-            snapshots.snapshot_withdraw(
-                by=request.user, snapshot=snapshot, **form.cleaned_data
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, f"Withdrawn. Nobody gets {snapshot.name} now.")
-            return _back(snapshot)
+    withdrawn = form.tried(
+        lambda: snapshots.snapshot_withdraw(
+            by=request.user, snapshot=snapshot, **form.cleaned_data
+        )
+    )
+    if withdrawn is not None:
+        messages.success(request, f"Withdrawn. Nobody gets {snapshot.name} now.")
+        return _back(snapshot)
     return _page(
         request,
         "catalog/snapshot_withdraw.html",
@@ -103,16 +99,14 @@ def snapshot_describe(request: WebRequest, pk: int) -> HttpResponse:
     form = SnapshotDescribeForm(
         posted(request), initial={"label": snapshot.label, "notes": snapshot.notes}
     )
-    if form.is_valid():
-        try:
-            snapshots.snapshot_describe(
-                by=request.user, snapshot=snapshot, **form.cleaned_data
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Saved.")
-            return _back(snapshot)
+    described = form.tried(
+        lambda: snapshots.snapshot_describe(
+            by=request.user, snapshot=snapshot, **form.cleaned_data
+        )
+    )
+    if described is not None:
+        messages.success(request, "Saved.")
+        return _back(snapshot)
     return _page(request, "catalog/snapshot_describe.html", snapshot, form=form)
 
 

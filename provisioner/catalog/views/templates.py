@@ -132,15 +132,13 @@ def template_build(request: WebRequest, pk: int) -> HttpResponse:
     """Build a template at a change, by default the newest."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     form = TemplateBuildForm(posted(request))
-    if form.is_valid():
-        try:
-            templates.template_build(
-                by=request.user, template=template, **form.cleaned_data
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            return redirect("template-detail", template.pk)
+    build = form.tried(
+        lambda: templates.template_build(
+            by=request.user, template=template, **form.cleaned_data
+        )
+    )
+    if build is not None:
+        return redirect("template-detail", template.pk)
     return render(
         request,
         "catalog/build.html",

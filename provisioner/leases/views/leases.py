@@ -44,7 +44,7 @@ def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
     """Let a lease end later: as is usual, or so long from now, or until a day."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseExtendForm(posted(request))
-    extended = form.result_of(
+    extended = form.tried(
         lambda: leases_actions.workspace_extend(
             by=request.user, workspace=workspace, **form.asked()
         )
@@ -66,7 +66,7 @@ def workspace_keep(request: WebRequest, pk: int) -> HttpResponse:
     """Keep a workspace without an end, for a reason."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseKeepForm(posted(request))
-    kept = form.result_of(
+    kept = form.tried(
         lambda: leases_actions.workspace_keep(
             by=request.user, workspace=workspace, **form.cleaned_data
         )

@@ -47,15 +47,13 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
         has_unsubmitted=bool(work.found),
         can_be_rescued=work.can_be_rescued,
     )
-    if form.is_valid():
-        try:
-            retiring.workspace_retire(
-                by=request.user, workspace=workspace, unsubmitted=form.choice()
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            return redirect("workspace-detail", workspace.pk)
+    retirement = form.tried(
+        lambda: retiring.workspace_retire(
+            by=request.user, workspace=workspace, unsubmitted=form.choice()
+        )
+    )
+    if retirement is not None:
+        return redirect("workspace-detail", workspace.pk)
     is_part = request.htmx and not form.is_bound
     return render(
         request,
@@ -82,13 +80,11 @@ def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
     """Confirm a purge."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = AskingForm(posted(request))
-    if form.is_valid():
-        try:
-            retiring.workspace_purge(by=request.user, workspace=workspace)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            return redirect("workspace-detail", workspace.pk)
+    purge = form.tried(
+        lambda: retiring.workspace_purge(by=request.user, workspace=workspace)
+    )
+    if purge is not None:
+        return redirect("workspace-detail", workspace.pk)
     return render(
         request,
         "workspaces/purge.html",

@@ -30,7 +30,7 @@ def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
     """Share a workspace with a person or a team."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = ShareForm(posted(request))
-    share = form.result_of(
+    share = form.tried(
         lambda: sharing.workspace_share(
             by=request.user, workspace=workspace, **form.reader()
         )
