@@ -13,12 +13,12 @@ from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.models import User
-from provisioner.people.actions.passwords import PASSWORD_MAIL
+from provisioner.people.actions.passwords import MAIL_TASK
 
 SENT_AGAIN = RetryStrategy(max_attempts=5, wait=30)
 
 
-@app.task(name=PASSWORD_MAIL, queue="sweeps", retry=SENT_AGAIN)
+@app.task(name=MAIL_TASK, queue="sweeps", retry=SENT_AGAIN)
 def send_password_mail(account_id: int) -> None:
     """Send the mail; its link is made here, so that no job holds one.
 

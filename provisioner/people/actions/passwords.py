@@ -15,7 +15,7 @@ from provisioner.engine.queueing import defer
 from provisioner.people.actions.accounts import check_password, locked_account
 from provisioner.people.refusals import NoMailGoesThere
 
-PASSWORD_MAIL = "send_password_mail"  # noqa: S105 - the name of a task
+MAIL_TASK = "send_password_mail"
 
 
 @transaction.atomic
@@ -63,7 +63,7 @@ def password_mail_ask(*, address: str) -> None:
 
 def _queue_mail(account: User) -> None:
     with transaction.atomic():
-        mail = app.configure_task(PASSWORD_MAIL, queue="sweeps")
+        mail = app.configure_task(MAIL_TASK, queue="sweeps")
         defer(mail, account_id=account.pk)
         record_event(
             account,
