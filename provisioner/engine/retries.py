@@ -14,11 +14,13 @@ from provisioner.lib.databases import DATABASE_WENT_AWAY
 
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 60.0
+DOUBLED_AT_MOST = 7
 
 
 def wait_before(attempts: int) -> float:
     """Return the pause in seconds after this many earlier attempts: 0.5, 1, 2 … 60."""
-    return float(min(FIRST_RETRY_SECONDS * 2**attempts, LONGEST_RETRY_SECONDS))
+    doubled = FIRST_RETRY_SECONDS * 2.0 ** min(attempts, DOUBLED_AT_MOST)
+    return min(doubled, LONGEST_RETRY_SECONDS)
 
 
 def attempts_of(job: Job) -> int:

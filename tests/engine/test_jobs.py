@@ -116,6 +116,7 @@ def test_pauses_double_up_to_a_minute() -> None:
     pauses = [wait_before(attempt) for attempt in range(9)]
 
     assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert wait_before(10_000) == 60
 
 
 @pytest.mark.parametrize("kind", [Busy, Unreachable])
