@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 
 import structlog
@@ -36,7 +38,7 @@ from provisioner.engine.workflow import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
-from provisioner.lib.databases import DATABASE_WENT_AWAY, drop_broken_connection
+from provisioner.lib.databases import DATABASE_WENT_AWAY, close_unusable_connection
 from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 
 log = structlog.get_logger(__name__)
@@ -154,17 +156,22 @@ def _start(job: Job, step: Step) -> bool:
 
 def _attempt(context: JobContext, step: Step) -> Step | None:
     """Run one attempt; return the step with which the job goes on, if any."""
+
+    def fail(why: Exception, *, code: str, message: str) -> None:
+        settle = partial(_settle_failure, step, code=code, message=message, why=why)
+        _settle_when_heard(context, settle)
+
     try:
         with fence.asking(AttemptLeave(step, job=context.job)):
             result = workflow.perform(step)
     except StepRefused as refusal:
-        _settle_failure(step, code=refusal.code, message=refusal.sentence, why=refusal)
+        fail(refusal, code=refusal.code, message=refusal.sentence)
     except GatewayError as error:
         pause = RETRY.pause_after(error, job=context.job)
         if pause is None:
             log.error("step_failed", attempt=step.attempt, **error.log_context())
             code = f"{error.system}_{type(error).__name__}".lower()
-            _settle_failure(step, code=code, message=error.sentence, why=error)
+            fail(error, code=code, message=error.sentence)
             return None
         log.warning("step_will_be_retried", attempt=step.attempt, **error.log_context())
         with contextlib.suppress(StateChanged), transaction.atomic():
@@ -186,17 +193,19 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
             "Something went wrong in Cloneyard itself. It will not be retried by "
             "itself; an administrator finds the details in the log."
         )
-        _settle_failure(step, code="internal_error", message=message, why=bug)
+        fail(bug, code="internal_error", message=message)
         raise
     else:
-        return _settle_when_heard(context, step, result)
+        return _settle_when_heard(
+            context, partial(_settle_success, context, step, result)
+        )
     return None
 
 
 def _settle_when_heard(
-    context: JobContext, step: Step, result: StepResult | None
+    context: JobContext, settle: Callable[[], Step | None]
 ) -> Step | None:
-    """Keep what a step did, however long the database is away: a build takes hours.
+    """Keep how a step ended, however long the database is away: a build takes hours.
 
     A worker that is told to stop gives up a minute later. Where another has followed
     meanwhile, its attempt counts.
@@ -204,16 +213,17 @@ def _settle_when_heard(
     is_stopping = context.additional_context.get("is_stopping", lambda: False)
     gives_up_at: float | None = None
     for tries in count():
+        close_unusable_connection()
         try:
-            return _settle_success(context, step, result)
+            return settle()
         except DATABASE_WENT_AWAY as error:
             if gives_up_at is None and is_stopping():
                 gives_up_at = time.monotonic() + STOPS_WITHIN_SECONDS
             is_late = gives_up_at is not None and time.monotonic() > gives_up_at
             if is_late or context.should_abort():
                 raise
-            drop_broken_connection()
-            log.warning("step_done_but_not_kept_yet", error=str(error))
+            if not tries:
+                log.warning("step_done_but_not_kept_yet", error=str(error))
             time.sleep(min(wait_before(tries), LONGEST_PAUSE_SECONDS))
     raise AssertionError("a count has no end")
 

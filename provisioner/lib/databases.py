@@ -17,14 +17,14 @@ def unless_database_is_away() -> Iterator[None]:
     try:
         yield
     except DATABASE_WENT_AWAY:
-        drop_broken_connection()
+        close_unusable_connection()
 
 
-def drop_broken_connection() -> None:
-    """Have what comes next connect anew where the connection broke.
+def close_unusable_connection() -> None:
+    """Have what comes next connect anew where the connection broke, or is too old.
 
-    Django keeps one that broke outside of a transaction until the request has ended,
-    and a step is no request: it would fail at each try, for ever.
+    Django does this around requests, and Procrastinate around jobs. What lasts longer
+    than the database was there has to: a broken connection would fail for ever.
     """
-    if not connection.in_atomic_block and not connection.is_usable():
-        connection.close()
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()

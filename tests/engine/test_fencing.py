@@ -22,17 +22,19 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Job
+from psycopg import sql
 
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template, TemplateOperation
 from provisioner.demo.processes import Child, manage, started_anew
 from provisioner.engine import states as engine_states
-from provisioner.engine import tasks
+from provisioner.engine import tasks, workflow
 from provisioner.engine.fencing import ASKED_AT_MOST, LEAVE_SECONDS, AttemptLeave
 from provisioner.engine.management.commands.worker import in_its_name
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.gateways import fence, registry
+from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts.files import close_directory, write_as_owner
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.ownership import change_ownership
@@ -40,7 +42,7 @@ from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.gateways.hosts.tree_remarks import remarks_on_tree
 from provisioner.lib import clocks
-from provisioner.lib.refusals import StateChanged, StepCutShort
+from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
@@ -49,7 +51,11 @@ from provisioner.workspaces.actions.retiring import (
 )
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.wire import SOCKET, Wire
-from tests.support.database_outage import cut_off_everybody_else, let_in
+from tests.support.database_outage import (
+    cut_off_everybody_else,
+    leave_database,
+    let_in,
+)
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
 from tests.support.jobs import queue_sweep
@@ -619,46 +625,102 @@ def context_of_job(*, is_stopping: bool) -> JobContext:
     )
 
 
-@pytest.mark.timeout(60)
-def test_what_a_step_did_is_kept_by_another_connection(step: Step) -> None:
-    """The database is back at once, and the connection of before is not."""
+def cut_by_the_server() -> None:
     parameters = connector_params()
     parameters.pop("context", None)
     with psycopg.connect(**parameters) as other:
         backend = connection.connection.info.backend_pid
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
-    # As a step notes progress, and how its command ended: without a transaction.
-    with pytest.raises(OperationalError):
-        Step.objects.filter(pk=step.pk).update(exit_code=0)
 
-    tasks._settle_when_heard(context_of_job(is_stopping=False), step, None)
+
+def left_in_an_answer() -> None:
+    """As where the answer to a query was given up: psycopg takes it for no end."""
+    connection.connection.pgconn.send_query(b"SELECT pg_sleep(60)")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("break_it", [cut_by_the_server, left_in_an_answer])
+def test_what_a_step_did_is_kept_by_another_connection(
+    step: Step, monkeypatch: pytest.MonkeyPatch, break_it: Callable[[], None]
+) -> None:
+    """The database is back at once, and the connection of before is not."""
+
+    def perform(step: Step) -> None:
+        break_it()
+        # As a step notes progress, and how its command ended: without a transaction.
+        with pytest.raises(OperationalError):
+            Step.objects.filter(pk=step.pk).update(exit_code=0)
+
+    monkeypatch.setattr(workflow, "perform", perform)
+
+    tasks._attempt(context_of_job(is_stopping=False), step)
 
     step.refresh_from_db()
     assert step.state == Step.State.DONE
 
 
-@pytest.mark.parametrize("is_stopping", [False, True])
+@pytest.fixture
+def locks_are_given_up_at_once(step: Step) -> Iterator[None]:
+    """By every connection that is made from now on."""
+    name = sql.Identifier(connection.settings_dict["NAME"])
+    alter = sql.SQL("ALTER DATABASE {} SET lock_timeout = 20").format(name)
+    reset = sql.SQL("ALTER DATABASE {} RESET lock_timeout").format(name)
+    for query in (alter, reset):
+        with connection.cursor() as cursor:
+            cursor.execute(query)
+        leave_database()
+        if query is alter:
+            yield
+
+
+def does_its_work(step: Step) -> None:
+    """End as a step that succeeds."""
+
+
+def is_refused(step: Step) -> None:
+    raise StepRefused("The build ended with exit code 3.", code="build_failed")
+
+
+def fails_for_good(step: Step) -> None:
+    raise Refused("No.", system="ontap", operation="volume create")
+
+
+@pytest.mark.parametrize(
+    ("perform", "is_stopping", "state"),
+    [
+        (does_its_work, False, Step.State.DONE),
+        (is_refused, False, Step.State.FAILED),
+        (fails_for_good, False, Step.State.FAILED),
+        (does_its_work, True, Step.State.RUNNING),
+    ],
+)
+@pytest.mark.usefixtures("locks_are_given_up_at_once")
 def test_what_a_step_did_is_kept_after_a_night_without_the_database(
-    step: Step, monkeypatch: pytest.MonkeyPatch, is_stopping: bool
+    step: Step,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    perform: Callable[[Step], None],
+    is_stopping: bool,
+    state: str,
 ) -> None:
     """Unless its worker is told to stop, which then ends."""
     context = context_of_job(is_stopping=is_stopping)
+    monkeypatch.setattr(workflow, "perform", perform)
     parameters = connector_params()
     parameters.pop("context", None)
-    with psycopg.connect(**parameters) as other, connection.cursor() as cursor:
+    with psycopg.connect(**parameters) as other:
         night = Night(other)
         monkeypatch.setattr(tasks, "time", night)
         other.execute("SELECT FROM engine_operation FOR UPDATE")
-        cursor.execute("SET lock_timeout = 20")
         expected = pytest.raises(OperationalError) if is_stopping else nullcontext()
         with expected:
-            tasks._settle_when_heard(context, step, None)
+            tasks._attempt(context, step)
         other.rollback()
-        cursor.execute("RESET lock_timeout")
 
     assert (night.hours > 8) == (not is_stopping)
     step.refresh_from_db()
-    assert step.state == (Step.State.RUNNING if is_stopping else Step.State.DONE)
+    assert step.state == state
+    assert caplog.text.count("step_done_but_not_kept_yet") == (not is_stopping)
 
 
 def settled(workspace: Workspace) -> str:
