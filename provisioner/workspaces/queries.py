@@ -275,7 +275,10 @@ def seconds_it_took(workspace: Workspace) -> float:
 def deadline_of(
     workspace: Workspace, *, now: dt.datetime, known: dict[str, Any] | None = None
 ) -> Any:
-    """Return when and how a workspace ends, as pages, mails and the API say it."""
+    """Return when and how a workspace ends, as pages, mails and the API say it.
+
+    `known` keeps what is read for one, for the others of a list.
+    """
     answers = asks_deadline.send(
         Workspace, workspace=workspace, now=now, known={} if known is None else known
     )

@@ -177,8 +177,9 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
 
     @extend_schema_field(LeaseSerializer)
     def get_lease(self, workspace: Workspace) -> Any:
-        # All serializers of a list share the context, and what is read is kept in it.
-        deadline = deadline_of(workspace, now=timezone.now(), known=self.context)
+        # All serializers of a list share the context: the policies are read once.
+        known = self.context.setdefault("read", {})
+        deadline = deadline_of(workspace, now=timezone.now(), known=known)
         return LeaseSerializer(deadline).data
 
     @extend_schema_field(OperationSummarySerializer(allow_null=True))
