@@ -374,6 +374,12 @@ WORKER_ALIVE_FILE = env.str("WORKER_ALIVE_FILE", default="")
 # given to another. The second is also how long a kill -9 can delay a step.
 WORKER_HEARTBEAT_SECONDS = env.float("WORKER_HEARTBEAT_SECONDS", default=2.0)
 WORKER_STALLED_SECONDS = env.float("WORKER_STALLED_SECONDS", default=10.0)
+# A process that was stopped within a transaction would keep its locks for as long as
+# its host stands, and nobody could go on in its place.
+DATABASES["default"]["OPTIONS"]["options"] = (
+    f"-c idle_in_transaction_session_timeout={round(1000 * WORKER_STALLED_SECONDS)} "
+    + _options.get("options", "")
+).rstrip()
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16)
 # How long after a sweep first saw that a stay in the trash is over a later one empties
 # it.

@@ -528,6 +528,31 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     assert settled(workspace) == Workspace.State.READY
 
 
+def test_a_worker_stopped_inside_a_transaction_holds_up_nobody(
+    lab_workspace: Workspace, start_worker: Callable[..., Child]
+) -> None:
+    """The locks that it has are given back, although it never wakes."""
+    workspace = lab_workspace
+    workspace_retire(by=workspace.owner, workspace=workspace)
+    parameters = connector_params()
+    parameters.pop("context", None)
+    with psycopg.connect(**parameters) as other:
+        other.execute("SELECT FROM engine_operation FOR UPDATE")
+        first = start_worker()
+        wait_for(somebody_waits_for_a_lock)
+        os.kill(first.process.pid, signal.SIGSTOP)
+        other.rollback()
+    start_worker()
+
+    wait_for(lambda: settled(workspace) == Workspace.State.TRASHED)
+
+
+def somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        return cursor.fetchone() is not None
+
+
 @pytest.fixture
 def wire(tmp_path: Path) -> Iterator[Wire]:
     """A way to the database that can be cut."""
