@@ -19,7 +19,7 @@ from provisioner.accounts.throttling import (
     is_use_noted,
     note_last_use,
 )
-from provisioner.accounts.tokens import has_expired
+from provisioner.accounts.tokens import forget_expired, has_expired
 
 
 class Throttled(APIException):
@@ -53,14 +53,15 @@ class TokenAuthentication(KnoxAuthentication):
         return user, found
 
     def _cleanup_token(self, auth_token: ApiToken) -> bool:
-        """Return whether the token has expired; it is removed then.
+        """Return whether the token has expired; it is deleted then.
 
-        Other expired tokens of the person are removed once a minute, since knox would
-        read all with each request.
+        Other expired tokens of the person are deleted once a minute: knox would read
+        all with each request, and go by the clock of this process.
         """
-        if not has_expired(auth_token) and is_use_noted(auth_token):
-            return False
-        return bool(super()._cleanup_token(auth_token))
+        is_late = has_expired(auth_token)
+        if is_late or not is_use_noted(auth_token):
+            forget_expired(auth_token.user)
+        return is_late
 
 
 class PasswordAuthentication(BasicAuthentication):

@@ -14,6 +14,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
+from provisioner.lib import clocks
 from tests.support.api_clients import JsonClient, api_of
 from tests.support.factories import PASSWORD, UserFactory
 
@@ -243,6 +244,28 @@ def test_a_token_that_expires_between_two_uses_opens_nothing(alice: User) -> Non
 
     assert client.get(TOKENS).status_code == 401
     assert not alice.auth_token_set.exists()
+
+
+@pytest.mark.parametrize("days_off", [-400, 400])
+def test_the_databases_clock_says_when_a_token_expires(
+    alice: User, monkeypatch: pytest.MonkeyPatch, days_off: int
+) -> None:
+    """That of a web server may be off."""
+    ApiToken.objects.create(user=alice, expiry=dt.timedelta(seconds=-1))
+    wrong = timezone.now() + dt.timedelta(days=days_off)
+    monkeypatch.setattr(timezone, "now", lambda: wrong)
+    made, secret = token_create(by=alice, days=30)
+    client = APIClient(headers={"Authorization": f"Bearer {secret}"})
+
+    assert client.get(TOKENS).status_code == 200
+    assert list(alice.auth_token_set.all()) == [made]
+    made.refresh_from_db()
+    assert made.expiry is not None
+    lives = made.expiry - clocks.database_now()
+    assert dt.timedelta(days=29) < lives <= dt.timedelta(days=30)
+    made.expiry = clocks.database_now() - dt.timedelta(seconds=1)
+    made.save()
+    assert client.get(TOKENS).status_code == 401
 
 
 def test_a_token_of_an_account_that_was_closed_opens_nothing(alice: User) -> None:
