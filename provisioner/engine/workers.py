@@ -22,6 +22,7 @@ from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queues import OWN_SLOTS, own_slots_of
 from provisioner.engine.worker_pools import Pool
 from provisioner.lib import clocks
+from provisioner.lib.databases import close_unusable_connection
 
 ANSWER_WITHIN_SECONDS = 5.0
 
@@ -45,7 +46,11 @@ async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
 
 
 def tell_queues(worker_id: int, *, pool: Pool) -> None:
-    """Write down what a pool of a worker serves, and forget those that are no more."""
+    """Write down what a pool of a worker serves, and forget those that are no more.
+
+    Called outside of jobs, as `tell_clock`: nobody else mends a broken connection here.
+    """
+    close_unusable_connection()
     WorkerQueues.objects.update_or_create(
         worker_id=worker_id,
         defaults={
@@ -63,6 +68,7 @@ def tell_queues(worker_id: int, *, pool: Pool) -> None:
 
 def tell_clock(worker_id: int, *, ahead_seconds: float) -> None:
     """Write down how far the clock of a worker is ahead, 0: it is right."""
+    close_unusable_connection()
     WorkerQueues.objects.filter(worker_id=worker_id).update(
         clock_ahead_seconds=ahead_seconds
     )

@@ -52,8 +52,10 @@ from provisioner.workspaces.actions.retiring import (
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.wire import SOCKET, Wire
 from tests.support.database_outage import (
+    cut_by_the_server,
     cut_off_everybody_else,
     leave_database,
+    left_in_an_answer,
     let_in,
 )
 from tests.support.factories import UserFactory
@@ -648,19 +650,6 @@ def context_of_job(*, is_stopping: bool) -> JobContext:
         abort_reason=lambda: None,
         additional_context={"is_stopping": lambda: is_stopping},
     )
-
-
-def cut_by_the_server() -> None:
-    parameters = connector_params()
-    parameters.pop("context", None)
-    with psycopg.connect(**parameters) as other:
-        backend = connection.connection.info.backend_pid
-        other.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
-
-
-def left_in_an_answer() -> None:
-    """As where the answer to a query was given up: psycopg takes it for no end."""
-    connection.connection.pgconn.send_query(b"SELECT pg_sleep(60)")
 
 
 @pytest.mark.timeout(60)

@@ -6,6 +6,8 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, Mock
@@ -30,8 +32,18 @@ from provisioner.engine.queueing import defer
 from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.engine.worker_pools import Pool, pools_of
-from provisioner.engine.workers import alive_workers, worker_connector
-from tests.support.database_outage import cut_off_everybody_else, let_in
+from provisioner.engine.workers import (
+    alive_workers,
+    tell_clock,
+    tell_queues,
+    worker_connector,
+)
+from tests.support.database_outage import (
+    cut_by_the_server,
+    cut_off_everybody_else,
+    left_in_an_answer,
+    let_in,
+)
 from tests.support.jobs import queue_sweep
 from tests.support.requests import workspace_create
 
@@ -322,6 +334,25 @@ def test_a_worker_that_starts_outlives_its_database(
 
     assert asyncio.run(start()) == ([3], 4)
     assert connector.asked == ["prune", "prune", "register", "register"]
+
+
+@pytest.mark.parametrize("break_it", [cut_by_the_server, left_in_an_answer])
+@pytest.mark.parametrize(
+    "tell",
+    [
+        partial(tell_queues, pool=Pool(queues=None, slots=1)),
+        partial(tell_clock, ahead_seconds=90.0),
+    ],
+)
+def test_what_a_worker_says_is_said_by_another_connection(
+    tell: Callable[[int], None], break_it: Callable[[], None]
+) -> None:
+    """The database is back at once, and the connection of before is not."""
+    break_it()
+    with suppress(OperationalError):
+        tell(1)
+
+    tell(1)
 
 
 class TakesUsForDead(InMemoryConnector):

@@ -42,3 +42,19 @@ def cut_off_everybody_else() -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+def cut_by_the_server() -> None:
+    """End our connection, from another."""
+    connection.ensure_connection()
+    parameters = connector_params()
+    parameters.pop("context", None)
+    with psycopg.connect(**parameters) as other:
+        backend = connection.connection.info.backend_pid
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+
+
+def left_in_an_answer() -> None:
+    """Leave our connection as where an answer was given up: psycopg sees no end."""
+    connection.ensure_connection()
+    connection.connection.pgconn.send_query(b"SELECT pg_sleep(60)")
