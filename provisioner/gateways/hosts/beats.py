@@ -1,18 +1,19 @@
 """Telling a child that its worker still has leave to act.
 
-A child that hears nothing for half of the time after which another worker may take
-over ends itself (`processes.end_without_beats`). So no child goes on for a worker that
-was stopped, or that was cut off from the database.
+A child begins when its worker says so, with leave, after the child said that it is
+ready. One that hears nothing for half of the time after which another worker may take
+over ends itself (`processes.begin_with_leave`). So no child begins or goes on for a
+worker that was stopped, or that was cut off from the database.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from typing import IO
+from typing import IO, Any
 
 from provisioner.gateways.fence import require_leave
-from provisioner.gateways.hosts.processes import BEAT
+from provisioner.gateways.hosts.processes import BEAT, BEGIN
 
 
 def beat(stdin: IO[bytes] | None, word: bytes = BEAT) -> None:
@@ -24,3 +25,11 @@ def beat(stdin: IO[bytes] | None, word: bytes = BEAT) -> None:
     assert stdin is not None
     with contextlib.suppress(BrokenPipeError):
         os.write(stdin.fileno(), word)
+
+
+def answer(stdin: IO[bytes] | None, said: dict[str, Any] | None) -> None:
+    """Tell a child that it may go on, and one that said it is ready, to begin.
+
+    Raises: as require_leave.
+    """
+    beat(stdin, BEGIN if said and "ready" in said else BEAT)

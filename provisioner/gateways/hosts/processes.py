@@ -20,6 +20,8 @@ import provisioner
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.1
 BEAT = b"."
+BEGIN = b"B"
+"""What a worker that has leave answers a helper that says that it is ready."""
 READ_BYTES = 4096
 
 _PACKAGE_PARENT = str(Path(provisioner.__file__).resolve().parent.parent)
@@ -78,24 +80,38 @@ def end_if_silent(heard_at: float, silent_seconds: float) -> float:
     return now
 
 
-def end_without_beats(
+def begin_with_leave(
     silent_seconds: float,
     *,
+    ask: Callable[[], None],
     heard_at: float | None = None,
     on_word: Callable[[bytes], None] = lambda said: None,
 ) -> None:
-    """End this process at once when its worker falls silent on standard input.
+    """Wait until the worker says that we may begin; end when it falls silent.
+
+    It may have lost its leave since it decided to start this process. `ask` says that
+    we are ready, and `BEGIN` is the answer to that alone: what it said earlier, and lay
+    on standard input while we could not read, says nothing of now.
 
     The worker sends `BEAT` each time it still has leave. One that was stopped, or cut
-    off from the database, sends nothing, and another may go on with its step soon.
-    Silence begins at `heard_at`, which is the fork unless given: this process may have
-    been stopped before it began to listen. `on_word` gets what was said.
+    off from the database, sends nothing, and another may go on with its step soon: this
+    process ends at once then, now and for as long as it lives. Silence begins at
+    `heard_at`, which is the fork unless given. `on_word` gets what was said.
     """
     heard_at = forked_at() if heard_at is None else heard_at
     end_if_silent(heard_at, silent_seconds)
+    may_begin = threading.Event()
+
+    def hear(said: bytes) -> None:
+        if BEGIN in said:
+            may_begin.set()
+        on_word(said)
+
     threading.Thread(
-        target=_listen, args=[heard_at, silent_seconds, on_word], daemon=True
+        target=_listen, args=[heard_at, silent_seconds, hear], daemon=True
     ).start()
+    ask()
+    may_begin.wait()
 
 
 def _listen(
@@ -110,18 +126,6 @@ def _listen(
                 os._exit(1)  # the worker has ended
             heard_at = now
             on_word(said)
-
-
-def begin_with_leave(silent_seconds: float, *, ask: Callable[[], None]) -> None:
-    """Wait until the worker says that it has leave, then end as `end_without_beats`.
-
-    It may have lost its leave since it decided to start this process. `ask` says that
-    we are ready: the worker answers whatever we say with a beat, or kills us.
-    """
-    may_begin = threading.Event()
-    end_without_beats(silent_seconds, on_word=lambda said: may_begin.set())
-    ask()
-    may_begin.wait()
 
 
 def json_lines(stdout: IO[bytes] | None) -> Iterator[dict[str, Any] | None]:

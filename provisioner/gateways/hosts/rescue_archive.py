@@ -29,7 +29,7 @@ from provisioner.gateways.errors import (
 from provisioner.gateways.fence import require_leave, silent_seconds
 from provisioner.gateways.hosts.beats import beat
 from provisioner.gateways.hosts.ownership import check_id, check_root
-from provisioner.gateways.hosts.processes import bare_command, json_lines
+from provisioner.gateways.hosts.processes import BEGIN, bare_command, json_lines
 from provisioner.gateways.hosts.rescues.place import PUBLISH, Place
 
 OPERATION = "rescue files"
@@ -322,6 +322,8 @@ def _listen(
         moved_at = time.monotonic()
         if "progress" in line:
             relay(line["progress"])
+        elif "ready" in line:
+            beat(process.stdin, BEGIN)
         elif "complete" in line:
             beat(process.stdin, PUBLISH)
         elif "alive" not in line:

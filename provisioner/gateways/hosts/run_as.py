@@ -30,7 +30,7 @@ from typing import Any
 
 from provisioner.gateways import errors
 from provisioner.gateways.fence import require_leave, silent_seconds
-from provisioner.gateways.hosts.beats import beat
+from provisioner.gateways.hosts.beats import answer
 from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
 from provisioner.gateways.hosts.processes import begin_with_leave, json_lines
 
@@ -224,7 +224,7 @@ def _converse(
     for said in json_lines(child.stdout):
         if watch.is_hanging:
             break
-        beat(child.stdin)
+        answer(child.stdin, said)
         if said is None:
             continue
         if not said:
@@ -232,7 +232,7 @@ def _converse(
         with watch.not_listening():
             if "progress" in said:
                 on_progress(said["progress"])
-        if "progress" in said or "alive" in said:
+        if "progress" in said or "alive" in said or "ready" in said:
             continue
         if "error" in said:
             raise _error_from(said["error"])
@@ -328,8 +328,8 @@ def do_as_ordered() -> None:
     say = _answers()
     module = importlib.import_module(order["module"])
     _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
-    alive = threading.Thread(target=_beat, args=[say], daemon=True)
-    begin_with_leave(order["silent_seconds"], ask=alive.start)
+    threading.Thread(target=_beat, args=[say], daemon=True).start()
+    begin_with_leave(order["silent_seconds"], ask=lambda: say({"ready": True}))
     try:
         result = module.run(order["request"], lambda seen: say({"progress": seen}))
     except errors.GatewayError as error:

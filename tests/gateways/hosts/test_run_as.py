@@ -229,7 +229,7 @@ class Given:
 
 def test_a_child_whose_worker_is_silent_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that was stopped, or hears nothing of the database, is silent."""
-    monkeypatch.setattr(run_as, "beat", lambda stdin: None)
+    monkeypatch.setattr(run_as, "answer", lambda stdin, said: None)
 
     with fence.asking(Given()), pytest.raises(ChildFailed):
         run("sleep", timeout_seconds=20)

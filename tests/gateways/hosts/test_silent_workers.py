@@ -17,16 +17,17 @@ import pytest
 from django.conf import settings
 
 from provisioner.gateways import fence
+from provisioner.gateways.hosts import nursery
 from provisioner.gateways.hosts.descent import ENTER
-from provisioner.gateways.hosts.processes import BEAT, bare_command
+from provisioner.gateways.hosts.processes import BEAT, BEGIN, READ_BYTES, bare_command
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.rescues.place import PUBLISH
 from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.run import Walker
 from provisioner.lib.refusals import StepCutShort
 from tests.gateways.hosts.trees import WALKERS, plant, walker_or_skip
+from tests.support import run_as
 from tests.support.rescue_archives import GID, UID, root
-from tests.support.run_as import run as run_as
 
 __all__ = ["root"]
 
@@ -64,9 +65,7 @@ def test_a_walk_whose_worker_is_silent_ends(tmp_path: Path) -> None:
     plant(tree, directories=9, files=FILES_IN_EACH)
 
     with removing(walker, tree) as walk:
-        said_by(walk, "ready")
-        assert walk.stdin is not None
-        os.write(walk.stdin.fileno(), BEAT)
+        begin(walk)
         os.kill(walk.pid, signal.SIGSTOP)  # it works on slowly
         time.sleep(2 * SILENT_SECONDS)
         os.kill(walk.pid, signal.SIGCONT)
@@ -89,6 +88,55 @@ def test_a_walk_that_began_late_ends_at_once(walker: Walker, tmp_path: Path) -> 
         assert walk.wait(WITHIN_SECONDS) == 1
 
     assert len(list(tree.iterdir())) == 2
+
+
+@pytest.mark.parametrize("walker", ["sequential"])
+def test_a_walk_takes_nothing_said_before_it_was_ready_for_leave(
+    walker: Walker, tmp_path: Path
+) -> None:
+    walker_or_skip(walker)
+    tree = tmp_path / "tree"
+    plant(tree, directories=2, files=3)
+
+    with removing(walker, tree) as walk:
+        assert walk.stdin is not None
+        walk.stdin.write(BEAT)  # then its worker was frozen
+        walk.stdin.flush()
+        said_by(walk, "ready")
+        assert walk.wait(WITHIN_SECONDS) == 1
+
+    assert len(list(tree.iterdir())) == 2
+
+
+@pytest.fixture
+def place_of_helper() -> Iterator[Path]:
+    """A directory that the helper may write to, who is somebody else."""
+    with tempfile.TemporaryDirectory() as place:
+        if os.geteuid() == 0:
+            os.chown(place, run_as.UID, run_as.GID)
+        yield Path(place)
+
+
+def test_a_helper_takes_nothing_said_before_it_was_ready_for_leave(
+    place_of_helper: Path,
+) -> None:
+    child = nursery.fork_child()
+    order = {
+        "module": "tests.gateways.hosts.errand",
+        "request": {"verb": "touch", "path": str(place_of_helper / "touched")},
+        "uid": run_as.UID,
+        "gid": run_as.GID,
+        "parent": child.parent,
+        "silent_seconds": 4 * SILENT_SECONDS,
+    }
+    child.stdin.write(json.dumps(order).encode() + b"\n")
+    child.stdin.write(BEAT * 8 * READ_BYTES)  # more than it reads with its order
+    child.stdin.flush()
+
+    assert child.wait(WITHIN_SECONDS) == 1
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        pipe.close()
+    assert not list(place_of_helper.iterdir())
 
 
 def leave_that_ends() -> Callable[[], None]:
@@ -117,13 +165,13 @@ def test_a_walk_whose_leave_ended_as_it_began_touches_nothing(
     assert sorted(tree.rglob("*")) == before
 
 
-def test_a_helper_whose_leave_ended_as_it_began_does_nothing() -> None:
-    with tempfile.TemporaryDirectory() as place:
-        os.chmod(place, 0o777)  # noqa: S103 - the helper is somebody else
-        with fence.asking(leave_that_ends()), pytest.raises(StepCutShort):
-            run_as("touch", path=f"{place}/touched")
+def test_a_helper_whose_leave_ended_as_it_began_does_nothing(
+    place_of_helper: Path,
+) -> None:
+    with fence.asking(leave_that_ends()), pytest.raises(StepCutShort):
+        run_as.run("touch", path=str(place_of_helper / "touched"))
 
-        assert not os.listdir(place)
+    assert not list(place_of_helper.iterdir())
 
 
 STOPPED = """
@@ -219,10 +267,33 @@ def said_by(process: subprocess.Popen[bytes], word: str) -> None:
     raise AssertionError(f"It did not say {word}.")
 
 
+def begin(process: subprocess.Popen[bytes]) -> None:
+    """Let it begin once it is ready."""
+    said_by(process, "ready")
+    assert process.stdin is not None
+    os.write(process.stdin.fileno(), BEGIN)
+
+
+def test_an_archive_takes_nothing_said_before_it_was_ready_for_leave(
+    root: Path,
+) -> None:
+    (root / "mine").write_text("work")
+
+    with archiving(root, silent_seconds=4 * SILENT_SECONDS) as process:
+        assert process.stdin is not None
+        process.stdin.write(BEAT * 2 * READ_BYTES)  # then its worker was frozen
+        process.stdin.flush()
+        said_by(process, "ready")
+        assert process.wait(WITHIN_SECONDS) == 1
+
+    assert not list((root.parent / "rescue").iterdir())
+
+
 def test_an_archive_gets_no_name_where_its_worker_is_silent(root: Path) -> None:
     (root / "mine").write_text("work")
 
     with archiving(root, silent_seconds=2 * SILENT_SECONDS) as process:
+        begin(process)
         said_by(process, "complete")
         assert process.wait(WITHIN_SECONDS) == 1
 
@@ -234,6 +305,7 @@ def test_an_archive_gets_its_name_once_its_worker_says_so(root: Path) -> None:
 
     with archiving(root, silent_seconds=WITHIN_SECONDS) as process:
         assert process.stdin is not None
+        begin(process)
         said_by(process, "complete")
         process.stdin.write(BEAT)
         process.stdin.write(PUBLISH)

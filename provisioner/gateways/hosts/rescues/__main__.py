@@ -16,9 +16,9 @@ from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.processes import (
+    begin_with_leave,
     die_with_parent,
     end_if_silent,
-    end_without_beats,
     forked_at,
 )
 from provisioner.gateways.hosts.rescues.place import PUBLISH, NoPlace, Place
@@ -80,8 +80,9 @@ def _archive(order: Json) -> Json:
         heard_at = end_if_silent(heard_at, order["silent_seconds"])
         entries.append(entry)
     may_publish = threading.Event()
-    end_without_beats(
+    begin_with_leave(
         order["silent_seconds"],
+        ask=lambda: say(ready=True),
         heard_at=heard_at,
         on_word=lambda said: may_publish.set() if PUBLISH in said else None,
     )

@@ -19,7 +19,7 @@ from typing import IO, Any, Literal, NoReturn
 
 from provisioner.gateways.errors import Refused, TransientGatewayError, Unreachable
 from provisioner.gateways.fence import require_leave, silent_seconds
-from provisioner.gateways.hosts.beats import beat
+from provisioner.gateways.hosts.beats import answer
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.mounts import has_mounts_below, is_whole_filesystem
 from provisioner.gateways.hosts.processes import bare_command, json_lines
@@ -113,7 +113,7 @@ def run_walk(
         for line in json_lines(process.stdout):
             now = time.monotonic()
             relay.told.seconds = now - began
-            beat(process.stdin)
+            answer(process.stdin, line)
             if should_stop is not None and should_stop():
                 relay.told.is_stopped = True
                 break
