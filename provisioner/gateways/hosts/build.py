@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.errors import Refused, TransientGatewayError
-from provisioner.gateways.fence import require_leave
+from provisioner.gateways.fence import require_leave, silent_seconds
+from provisioner.gateways.hosts.beats import answer
 from provisioner.gateways.hosts.log_files import begin_log
-from provisioner.gateways.hosts.processes import bare_command
+from provisioner.gateways.hosts.processes import bare_command, json_lines
 from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
 from provisioner.gateways.hosts.tree_lock import TreeLock
 
@@ -75,9 +76,12 @@ def run_build(
     hosts waited for. Nothing that the command started outlives it: when it ends, at the
     time limit, or when this process ends, the kernel kills everything in the sandbox.
 
+    The command begins with leave alone, asked for once its sandbox is ready.
+
     Raises: ValueError (uid 0 or gid 0 when the caller is root); Refused (this host
     cannot provide what `bounds` require); TransientGatewayError (the sandbox did not
-    start, or was killed); Busy (another host is running a command there).
+    start, or was killed); Busy (another host is running a command there); as
+    require_leave.
     """
     is_root = os.geteuid() == 0
     if is_root and (uid <= 0 or gid <= 0):
@@ -91,6 +95,7 @@ def run_build(
         uid=uid if is_root else None,
         gid=gid if is_root else None,
         umask=UMASK,
+        begins_within_seconds=silent_seconds(),
         bounds=dataclasses.replace(bounds, shown=((str(cwd), str(cwd)), *bounds.shown)),
     )
     note = note_of(cwd, notes=log_path.parent)
@@ -102,6 +107,7 @@ def run_build(
         with contextlib.suppress(OSError):  # the kernel ends it with its worker, too
             note.write_text(f"{process.pid} {_started_at(process.pid)}")
         try:
+            _let_begin(process)
             with _saying_that_we_live(
                 process, lock=lock, every_seconds=bounds.worker_silent_seconds / 5
             ):
@@ -153,6 +159,20 @@ def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
         process.stdin.write(json.dumps(dataclasses.asdict(order)).encode() + b"\n")
         process.stdin.flush()
     return process
+
+
+def _let_begin(process: subprocess.Popen[bytes]) -> None:
+    """Let the command begin once its sandbox is ready, if we still may.
+
+    Raises: as require_leave; TransientGatewayError (the sandbox is not ready in time).
+    """
+    ends_at = time.monotonic() + silent_seconds()
+    for line in json_lines(process.stdout):
+        if line is not None:
+            answer(process.stdin, line)
+            return
+        if time.monotonic() > ends_at:
+            raise _not_run("The sandbox of the command did not start in time.")
 
 
 @contextlib.contextmanager

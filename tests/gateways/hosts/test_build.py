@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,15 +16,19 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from provisioner.gateways import fence
 from provisioner.gateways.hosts.build import (
     BuildProgress,
     BuildResult,
+    _start,
     _started_at,
     note_of,
     run_build,
     stop_leftover,
 )
-from provisioner.gateways.hosts.sandbox.bounds import Bounds
+from provisioner.gateways.hosts.processes import BEAT
+from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
+from provisioner.lib.refusals import StepCutShort
 from tests.support.processes import pids_of, wait_until_ended
 
 AS_ROOT = os.geteuid() == 0
@@ -275,6 +280,43 @@ def test_the_build_of_a_frozen_worker_ends_before_another_begins(
     worker.send_signal(signal.SIGCONT)
     assert worker.stderr is not None
     assert "This worker was frozen" in worker.stderr.read()
+
+
+def test_a_command_whose_leave_ended_as_it_began_does_not_run(
+    build: Build, tree: Path, log: Path
+) -> None:
+    def leave() -> None:
+        if log.exists():  # its worker was frozen as it started the sandbox
+            raise StepCutShort
+
+    with fence.asking(leave), pytest.raises(StepCutShort):
+        build("touch begun")
+
+    assert not list(tree.iterdir())
+
+
+def test_a_command_takes_nothing_said_before_it_was_ready_for_leave(
+    tree: Path, log: Path
+) -> None:
+    order = Order(
+        command="touch begun",
+        cwd=str(tree),
+        environment={},
+        uid=UID if AS_ROOT else None,
+        gid=GID if AS_ROOT else None,
+        umask=0o022,
+        begins_within_seconds=0.5,
+    )
+    with log.open("wb") as output:
+        sandbox = _start(order, log=output.fileno())
+    with sandbox:
+        assert sandbox.stdin is not None
+        assert sandbox.stdout is not None
+        os.write(sandbox.stdin.fileno(), BEAT)
+        said = [json.loads(line) for line in sandbox.stdout]
+
+    assert said == [{"ready": True}, {"silenced": True}]
+    assert not list(tree.iterdir())
 
 
 def test_a_stranger_with_an_old_number_is_left_alone(build: Build, note: Path) -> None:

@@ -1,7 +1,8 @@
 """The process beside a command: order as JSON on stdin, JSON lines on stdout.
 
-After the order, the worker sends a byte now and then to show that it is alive. Our
-stderr is the command's log. SIGTERM stops the command, and so does our parent's end.
+We say that we are ready, and begin when the worker answers that, with leave. Then it
+sends a byte now and then to show that it is alive. Our stderr is the command's log.
+SIGTERM stops the command, and so does our parent's end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from provisioner.gateways.hosts.processes import die_with_parent
+from provisioner.gateways.hosts.processes import (
+    BEAT,
+    BEGIN,
+    die_with_parent,
+    forked_at,
+)
 from provisioner.gateways.hosts.sandbox import kernel
 from provisioner.gateways.hosts.sandbox.bounds import Bounds, Order
 from provisioner.gateways.hosts.sandbox.cgroup import Cgroup, make_cgroup
@@ -48,6 +54,22 @@ class Beats:
     @staticmethod
     def _now() -> float:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def may_begin(self, *, within_seconds: float) -> bool:
+        """Wait for the worker's answer that we may begin; return whether it was given.
+
+        The seconds count from our fork. A later answer may be from a worker that was
+        frozen before it gave it, and whose step another has by now.
+        """
+        ends_at = forked_at() + within_seconds
+        said = BEAT
+        while said and (left := ends_at - self._now()) > 0:
+            if BEGIN in said:
+                self._heard_at = self._now()
+                return True
+            if select.select([self.descriptor], [], [], left)[0]:
+                said = os.read(self.descriptor, READ_BYTES)
+        return False
 
     @property
     def seconds_left(self) -> float:
@@ -91,10 +113,15 @@ def main() -> None:
     said = json.loads(sys.stdin.buffer.readline())
     order = Order(**{**said, "bounds": Bounds(**said["bounds"])})
     report = Report()
+    beats = Beats(silent_seconds=order.bounds.worker_silent_seconds)
+    report.say(ready=True)
+    if not beats.may_begin(within_seconds=order.begins_within_seconds):
+        report.say(silenced=True)
+        return
     try:
         _enter_namespace(report)
         die_with_parent(parent)
-        _run(order, report)
+        _run(order, report, beats)
     except OSError as error:
         report.say(broke=str(error))
 
@@ -126,7 +153,7 @@ def _become_owner_of_namespaces() -> None:
     kernel.unshare(kernel.CLONE_NEWPID)
 
 
-def _run(order: Order, report: Report) -> None:
+def _run(order: Order, report: Report, beats: Beats) -> None:
     bounds = order.bounds
     group = make_cgroup(
         bounds.cgroup,
@@ -136,7 +163,7 @@ def _run(order: Order, report: Report) -> None:
     )
     _tell_of_group(group, bounds, report)
     try:
-        log = _start_and_relay(order, report, group)
+        log = _start_and_relay(order, report, beats, group)
         if log.is_full:
             report.say(log_is_full=True)
         if group is not None and group.ran_out_of_memory:
@@ -160,8 +187,9 @@ def _tell_of_group(group: Cgroup | None, bounds: Bounds, report: Report) -> None
             report.say(missing=controller, why="the controller is not enabled")
 
 
-def _start_and_relay(order: Order, report: Report, group: Cgroup | None) -> Log:
-    beats = Beats(silent_seconds=order.bounds.worker_silent_seconds)
+def _start_and_relay(
+    order: Order, report: Report, beats: Beats, group: Cgroup | None
+) -> Log:
     output, output_end = os.pipe()
     # One closes when init ends, the other when we end.
     ended, ended_end = os.pipe()

@@ -34,7 +34,10 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A command with everything it gets. Without `uid` it runs as its starter."""
+    """A command with everything it gets. Without `uid` it runs as its starter.
+
+    It never begins where its worker does not say so within `begins_within_seconds`.
+    """
 
     command: str
     cwd: str
@@ -42,4 +45,5 @@ class Order:
     uid: int | None
     gid: int | None
     umask: int
+    begins_within_seconds: float
     bounds: Bounds = field(default_factory=Bounds)
