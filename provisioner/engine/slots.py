@@ -169,10 +169,11 @@ def servers_waited_for() -> list[int]:
 
 
 def next_in_line(server_id: int) -> list[Step]:
-    """Return the steps that may start now, each with a job queued in this transaction.
+    """Return the waiting steps that there are free slots for, in their order.
 
-    The server's row is locked until then, so slots are given one by one. Steps locked
-    by others are left to the next check.
+    None while the server is paused. The caller queues a job for each in the same
+    transaction: the server's row is locked until its end, so that no slot is given
+    twice. Steps that others have locked are left to the next check.
     """
     server = _locked_server(server_id)
     counts = _counts(server_id)
@@ -193,9 +194,11 @@ def next_in_line(server_id: int) -> list[Step]:
 
 
 def may_start(step: Step) -> bool:
-    """Start a step whose job begins, if it may run; return whether.
+    """Return whether a step may start, now that its job runs.
 
-    A step that paused for a retry needs a new slot.
+    At a paused server it may not. Elsewhere its job is its slot, unless it gave that up
+    to pause for a retry: then it may if a slot is free. The server's row is locked then
+    until the end of the transaction, in which the caller starts it.
     """
     assert step.perforce_server_id is not None
     if is_paused(step.perforce_server_id):
