@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.api.examples import answer
+from provisioner.engine.api.shapes import WaitSerializer
+from provisioner.engine.waits import Wait
 
 
 def step(name: str, title: str, **others: Any) -> dict[str, Any]:
@@ -45,24 +47,20 @@ def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any
     }
 
 
+WAIT = Wait(server="perforce", before=3, paused_reason="")
 WAITING = step(
     "flush",
-    "Flush to the snapshot's change",
+    "Flush to the change of the snapshot",
     state="queued",
     attempt=0,
     started_at=None,
     ended_at=None,
     seconds=None,
-    wait={
-        "server": "perforce",
-        "before": 3,
-        "is_paused": False,
-        "sentence": "3 requests are before it at the Perforce server perforce.",
-    },
+    wait=dict(WaitSerializer(WAIT).data),
 )
 PROVISIONING = operation(
     "provision",
-    step("clone", "Clone the volume"),
+    step("clone", "Clone the snapshot"),
     WAITING,
     state="running",
     ended_at=None,
