@@ -154,6 +154,7 @@ def _publish(
 ) -> None:
     """Have the row by which a snapshot is offered."""
     assert parse_client_spec(pin.client_spec).name == run.template.client_name
+    synced, built = run.result_of(Synced), run.result_of(Built)
     tested = run.find_result(Tested)
     with run.writing():
         Snapshot.objects.get_or_create(
@@ -169,8 +170,8 @@ def _publish(
                 "quality": tested.quality if tested else Quality.BUILT,
                 "is_clean": _began_clean(run.operation),
                 "remarks": verified.remarks,
-                "sync_seconds": run.result_of(Synced).seconds,
-                "build_seconds": run.result_of(Built).seconds,
+                "sync_seconds": synced.seconds,
+                "build_seconds": built.seconds,
                 "test_seconds": tested.seconds if tested else 0,
                 "operation": run.operation,
             },
