@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
-from provisioner.engine.models import Operation, Step
+from provisioner.engine.models import Operation
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,7 @@ def find_result(operation: Operation, of: type[AnyResult]) -> AnyResult | None:
 
     It reads steps that were loaded with the operation from there.
     """
-    steps = [each for each in operation.steps.all() if each.name == of.step]
-    return result_in(steps[0], of) if steps else None
-
-
-def result_in(step: Step, of: type[AnyResult]) -> AnyResult | None:
-    """Return what a step handed on, None before it did."""
-    return None if step.result is None else of.from_json(step.result)
+    for step in operation.steps.all():
+        if step.name == of.step and step.result is not None:
+            return of.from_json(step.result)
+    return None
