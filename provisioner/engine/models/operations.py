@@ -108,9 +108,11 @@ class Parameters:
         return cls(**operation.parameters)
 
     def as_json(self) -> dict[str, Any]:
-        told = ((field.name, getattr(self, field.name)) for field in fields(self))
-        usual = {field.name: field.default for field in fields(self)}
-        return {name: value for name, value in told if value != usual[name]}
+        return {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
 
 
 class PerforceUse(models.TextChoices):
