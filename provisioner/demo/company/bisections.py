@@ -22,7 +22,12 @@ from provisioner.demo.company.pooling import ownership_of
 from provisioner.demo.company.studio import Studio
 from provisioner.demo.company.templates import Built
 from provisioner.engine.models import Subject
-from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    RetireParameters,
+    Unsubmitted,
+    Workspace,
+    WorkspaceOperation,
+)
 
 COMMANDS = ("make -j64 game && ./run-test harbour", "sh Build/build.sh && ./smoke.sh")
 ENDINGS = ("found", "found", "found", "running", "undecided", "found", "stopped")
@@ -207,10 +212,7 @@ class Bisections:
             by=owner,
             at=at,
             course=Course(
-                parameters={
-                    "unsubmitted": Unsubmitted.DISCARD,
-                    "purge": True,
-                }
+                parameters=RetireParameters(unsubmitted=Unsubmitted.DISCARD, purge=True)
             ),
         )
         workspace.trashed_at = workspace.purge_at = retired.ended_at

@@ -5,10 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Container, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Quality, Snapshot, Template, TemplateOperation
+from provisioner.catalog.models import (
+    BuildParameters,
+    Quality,
+    Snapshot,
+    Template,
+    TemplateOperation,
+)
 from provisioner.catalog.pins import Pin
 from provisioner.catalog.steps.commands import Built as BuildDone
 from provisioner.catalog.steps.commands import Tested
@@ -196,7 +201,6 @@ class Builder:
             "verify": 4 + built.plan.files / 700,
             "prune": 1.2,
         }
-        parameters: dict[str, Any] = {"change": change.number}
         pin = Pin(
             change=change.number, parts=[], client_spec=built.client_spec, tree=None
         )
@@ -204,8 +208,7 @@ class Builder:
             TemplateVolume.step: asdict(TemplateVolume(built.template.volume_uuid)),
             Pin.step: asdict(pin),
         }
-        if request.is_clean:
-            parameters["clean"] = True
+        parameters = BuildParameters(change=change.number, clean=request.is_clean)
         course = Course(seconds=seconds, results=results, parameters=parameters)
         if request.is_last and built.plan.standing == "building":
             if built.plan.is_abroad:
@@ -237,26 +240,24 @@ class Builder:
     def _publish(
         self, built: Built, ran: Ran, change: Change, *, is_clean: bool
     ) -> None:
-        steps, test = ran.steps, ran.steps.get("test")
-        quality = Quality.TESTED if test else Quality.BUILT
-        if built.broken_by == "test":
-            quality = Quality.FAILED
+        steps, uuid = ran.steps, str(self._studio.uuid())
+        tested = self._tested(built, steps.get("test"))
         published_at = steps["snapshot"].ended_at
         assert published_at is not None
         snapshot = self._studio.rows.add(
             Snapshot(
                 template=built.template,
                 name=f"c{change.number}.b{ran.operation.pk}",
-                ontap_uuid=str(self._studio.uuid()),
+                ontap_uuid=uuid,
                 change=change.number,
                 client_spec=built.client_spec,
                 have_count=built.plan.files,
                 have_digest=fake_digest(built, change.number),
-                quality=quality,
+                quality=tested.quality if tested else Quality.BUILT,
                 is_clean=is_clean,
                 sync_seconds=steps["sync"].seconds or 0,
                 build_seconds=steps["build"].seconds or 0,
-                test_seconds=(test.seconds or 0) if test else 0,
+                test_seconds=tested.seconds if tested else 0,
                 operation=ran.operation,
                 created_at=published_at,
             )
@@ -272,10 +273,18 @@ class Builder:
             Published(snapshot.name),
         ):
             steps[result.step].result = asdict(result)
-        if test is not None:
-            tested = Tested(seconds=snapshot.test_seconds, reason="")
-            test.result = asdict(tested)
-            test.has_rejected = quality == Quality.FAILED
+
+    def _tested(self, built: Built, test: Step | None) -> Tested | None:
+        """Return what the test of a build found, None where it has none."""
+        if test is None:
+            return None
+        reason = ""
+        if built.broken_by == "test":
+            _write(test, test_log_of(built.plan, self._studio.chance, fails=True))
+            reason = f"The test ended with exit code 1.\n{excerpt_of(test)}"
+        tested = Tested(seconds=test.seconds or 0, reason=reason)
+        test.result, test.has_rejected = asdict(tested), tested.has_rejected
+        return tested
 
     def _why(self, built: Built, ran: Ran, change: Change) -> tuple[str, str]:
         """Return code and sentence of a failure, with what its log says first."""
@@ -294,10 +303,7 @@ class Builder:
                 f"The build ended with exit code {exit_code}. Nothing was published; "
                 f"the log is kept.\n{excerpt_of(step)}",
             )
-        step = ran.steps["test"]
-        _write(step, test_log_of(plan, chance, fails=True))
-        reason = f"The test ended with exit code 1.\n{excerpt_of(step)}"
-        step.result["reason"] = reason
+        reason = ran.steps["test"].result["reason"]
         name = built.snapshots[-1].name
         return (
             "test_failed",

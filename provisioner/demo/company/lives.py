@@ -23,6 +23,7 @@ from provisioner.lib.moments import recorded
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspaces.models import (
+    RetireParameters,
     Unsubmitted,
     Workspace,
     WorkspaceClient,
@@ -212,7 +213,7 @@ class Lives:
             by=by,
             task="sweep_leases",
         )
-        parameters = {"unsubmitted": unsubmitted, "purge": False}
+        parameters = RetireParameters(unsubmitted=unsubmitted)
         rescued = (
             is_for_work and unsubmitted == Unsubmitted.RESCUE and self._work.is_left()
         )

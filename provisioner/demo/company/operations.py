@@ -11,7 +11,7 @@ from typing import Any
 from provisioner.accounts.models import User
 from provisioner.demo.company.studio import Studio
 from provisioner.engine import workflow
-from provisioner.engine.models import HasOperations, Operation, Step
+from provisioner.engine.models import HasOperations, Operation, Parameters, Step
 from provisioner.engine.workflow import StepSpec
 
 NOTHING: dict[str, Any] = {}
@@ -50,7 +50,7 @@ class Course:
     message: str = ""
     is_refused: bool = False
     findings: dict[str, Any] | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Parameters | None = None
 
 
 WELL = Course()
@@ -102,7 +102,7 @@ class Engine:
             is_background=is_background,
             requested_by=by,
             created_at=at,
-            parameters=dict(course.parameters),
+            parameters=course.parameters.as_json() if course.parameters else {},
             findings=course.findings,
         )
         (rows.add if is_numbered else rows.add_later)(operation)

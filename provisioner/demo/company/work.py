@@ -16,6 +16,7 @@ from provisioner.demo.company.studio import Studio
 from provisioner.gateways.perforce.specs import split_view_line
 from provisioner.workspaces.models import (
     Rescue,
+    RetireParameters,
     Share,
     Unsubmitted,
     Workspace,
@@ -172,10 +173,7 @@ class Work:
                 code="unsubmitted_work",
                 message=message,
                 findings=findings,
-                parameters={
-                    "unsubmitted": Unsubmitted.REFUSE,
-                    "purge": False,
-                },
+                parameters=RetireParameters(unsubmitted=Unsubmitted.REFUSE),
             ),
         )
         workspace.status_code, workspace.status_message = "unsubmitted_work", message
