@@ -23,7 +23,7 @@ from provisioner.engine.models import Operation
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepLine:
+class BisectionStepLine:
     """One step, with what was submitted in its change."""
 
     step: BisectionStep
@@ -87,7 +87,7 @@ class BisectionOverview:
         return self._submitted.get(self.bisection.first_bad or 0)
 
     @cached_property
-    def steps(self) -> list[StepLine]:
+    def steps(self) -> list[BisectionStepLine]:
         steps = list(self.bisection.steps.all())
         operations = dict(
             Operation.objects.filter(
@@ -98,7 +98,7 @@ class BisectionOverview:
             .values_list("subject", "pk")
         )
         return [
-            StepLine(
+            BisectionStepLine(
                 step=step,
                 submitted=self._submitted.get(step.change, {}),
                 operation_id=operations.get(step.workspace.subject_id),
@@ -107,7 +107,7 @@ class BisectionOverview:
         ]
 
     @property
-    def current(self) -> StepLine | None:
+    def current(self) -> BisectionStepLine | None:
         """The step that is under way or waits for a verdict."""
         if not self.bisection.is_running:
             return None

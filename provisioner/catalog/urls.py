@@ -106,5 +106,5 @@ urlpatterns: list[URLPattern] = [
 api_routes = [
     Route("v1/templates", TemplateViewSet, "template"),
     Route("v1/snapshots", SnapshotViewSet, "snapshot"),
-    Route("v1/templates", TemplateCheckViewSet, "template-sanity"),
+    Route("v1/templates", TemplateCheckViewSet, "template-checks"),
 ]

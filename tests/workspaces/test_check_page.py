@@ -37,17 +37,17 @@ def part(browser: Client, address: str) -> str:
     return browser.get(address, headers={"HX-Request": "true"}).text
 
 
-def looked(
+def checked(
     browser: Client, workspace: Workspace, found: Mapping[str, object]
 ) -> Operation:
     """Have asked for a check that has ended by now."""
     browser.post(check_of(workspace))
-    look = workspace.operations.get(
+    check = workspace.operations.get(
         kind=WorkspaceOperation.CHECK, state=Operation.State.RUNNING
     )
-    engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=dict(found))
-    engine_states.skip_waiting_steps(look)
-    return look
+    engine_states.end_operation(check, Operation.State.SUCCEEDED, findings=dict(found))
+    engine_states.skip_waiting_steps(check)
+    return check
 
 
 def test_a_check_is_asked_for_and_followed(as_alice: Client, ready: Workspace) -> None:
@@ -65,7 +65,7 @@ def test_a_check_is_asked_for_and_followed(as_alice: Client, ready: Workspace) -
 def test_what_was_found_is_shown_with_counts_sizes_and_its_time(
     as_alice: Client, ready: Workspace
 ) -> None:
-    looked(as_alice, ready, FOUND)
+    checked(as_alice, ready, FOUND)
 
     for shown in (
         as_alice.get(page_of(ready)).text,
@@ -86,7 +86,7 @@ def test_what_was_opened_since_a_check_is_said_beside_its_counts(
     opened = {"depot_file": "//d/x", "action": "edit", "change": "default"}
     counts = {"opened": {"count": 1, "bytes": 9}, "untracked": {"count": 1, "bytes": 9}}
     found = {"opened": [opened], "untracked": [below], "counts": counts}
-    looked(as_alice, ready, found)
+    checked(as_alice, ready, found)
 
     def shown(*, opened: int, seen: dt.timedelta) -> str:
         Workspace.objects.update(
@@ -108,13 +108,13 @@ def test_shelved_files_are_told_from_their_changes(
 ) -> None:
     change = {"change": 77, "user": "alice", "description": "Try it"}
     counts = {"shelved": {"count": 2, "bytes": 9}}
-    looked(as_alice, ready, {"shelved": [change], "counts": counts})
+    checked(as_alice, ready, {"shelved": [change], "counts": counts})
 
     assert "2 files in 1 change" in as_alice.get(page_of(ready)).text
 
 
 def test_nothing_found_is_said_too(as_alice: Client, ready: Workspace) -> None:
-    looked(as_alice, ready, {})
+    checked(as_alice, ready, {})
     assert "No unsubmitted work" in as_alice.get(page_of(ready)).text
     page = as_alice.get(retire_of(ready)).text
     assert "No unsubmitted work" in page
@@ -131,8 +131,8 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
     answer = as_alice.post(check_of(ready), {"then": "retire"})
     assert answer["Location"] == retire_of(ready)
     assert "every 1s" in part(as_alice, retire_of(ready))
-    look = ready.operations.get(kind=WorkspaceOperation.CHECK)
-    engine_states.end_operation(look, Operation.State.SUCCEEDED, findings=FOUND)
+    check = ready.operations.get(kind=WorkspaceOperation.CHECK)
+    engine_states.end_operation(check, Operation.State.SUCCEEDED, findings=FOUND)
 
     page = part(as_alice, retire_of(ready))
     assert 'value="rescue"' in page
@@ -144,10 +144,10 @@ def test_who_retires_sees_what_there_is_before_anything_is_chosen(
 
 
 def test_an_old_check_is_not_relied_on(as_alice: Client, ready: Workspace) -> None:
-    look = looked(as_alice, ready, FOUND)
+    check = checked(as_alice, ready, FOUND)
     assert BEGINS_BY_ITSELF not in as_alice.get(retire_of(ready)).text
     before = timezone.now() - CHECK_HOLDS - dt.timedelta(seconds=1)
-    Operation.objects.filter(pk=look.pk).update(ended_at=before)
+    Operation.objects.filter(pk=check.pk).update(ended_at=before)
     assert BEGINS_BY_ITSELF in as_alice.get(retire_of(ready)).text
 
 
@@ -155,9 +155,9 @@ def test_a_check_that_failed_says_why_and_does_not_begin_again(
     as_alice: Client, ready: Workspace
 ) -> None:
     as_alice.post(check_of(ready))
-    look = ready.operations.get(kind=WorkspaceOperation.CHECK)
+    check = ready.operations.get(kind=WorkspaceOperation.CHECK)
     engine_states.end_operation(
-        look, Operation.State.FAILED, code="unreachable", message="No answer."
+        check, Operation.State.FAILED, code="unreachable", message="No answer."
     )
 
     for shown in (
@@ -174,9 +174,9 @@ def test_a_check_that_failed_leaves_what_the_retirement_found(
     as_alice: Client, refused: Workspace
 ) -> None:
     as_alice.post(check_of(refused))
-    look = refused.operations.get(kind=WorkspaceOperation.CHECK)
+    check = refused.operations.get(kind=WorkspaceOperation.CHECK)
     engine_states.end_operation(
-        look, Operation.State.FAILED, code="unreachable", message="No answer."
+        check, Operation.State.FAILED, code="unreachable", message="No answer."
     )
 
     page = as_alice.get(retire_of(refused)).text
@@ -189,7 +189,7 @@ def test_a_check_that_failed_leaves_what_the_retirement_found(
 def test_what_could_not_be_compared_is_not_counted_as_work(
     as_alice: Client, ready: Workspace
 ) -> None:
-    looked(as_alice, ready, {"unchecked": [{"message": "No tree."}]})
+    checked(as_alice, ready, {"unchecked": [{"message": "No tree."}]})
     page = as_alice.get(page_of(ready)).text
     assert "Unknown: it could not be compared with Perforce" in page
     assert "thing is not submitted" not in page
@@ -207,7 +207,7 @@ def test_without_scripts_the_page_reloads_during_a_check(
 def test_a_check_does_not_hide_that_it_was_not_retired(
     as_alice: Client, refused: Workspace
 ) -> None:
-    looked(as_alice, refused, FOUND)
+    checked(as_alice, refused, FOUND)
     page = as_alice.get(page_of(refused)).text
     assert "It was not retired" in page
     assert "/mnt/w/notes.txt" in page

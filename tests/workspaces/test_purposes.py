@@ -109,10 +109,10 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
     assert reading.state == Workspace.State.RETIRED, reading.status_message
     assert gateway.clients.find(reading.client_name) is None
     assert not reading.path.exists()
-    looked = Step.objects.filter(
+    checks = Step.objects.filter(
         operation__subject__workspace=reading, name__in=("unsubmitted", "work")
     )
-    assert not looked.exists()
+    assert not checks.exists()
     assert editing.state == Workspace.State.READY
     assert editing.status_code == "unsubmitted_work"
 

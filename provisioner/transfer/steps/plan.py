@@ -17,7 +17,7 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.models import Transfer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
-from provisioner.workspaces.steps.unsubmitted import Look, check_everything
+from provisioner.workspaces.steps.unsubmitted import CheckResult, check_everything
 
 UNTRACKED_AT_MOST = 100_000
 NAMED_AT_MOST = 10
@@ -41,10 +41,12 @@ def ensure_checked(run: WorkspaceRun) -> None:
 
     Nothing is touched.
     """
-    look = check_everything(run)
+    check = check_everything(run)
     is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
-    blockers = list(_blockers(run, look)) if is_for_work else []
-    engine_states.note_findings(run.step, {**look.first_findings, "blockers": blockers})
+    blockers = list(_blockers(run, check)) if is_for_work else []
+    engine_states.note_findings(
+        run.step, {**check.first_findings, "blockers": blockers}
+    )
 
 
 def ensure_planned(run: WorkspaceRun) -> None:
@@ -57,11 +59,11 @@ def ensure_planned(run: WorkspaceRun) -> None:
     if transfer.plan is None:
         require_ready(transfer.source)
         at_source = run.at(transfer.source)
-        look = check_everything(at_source)
-        blockers = list(_blockers(at_source, look))
+        check = check_everything(at_source)
+        blockers = list(_blockers(at_source, check))
         if blockers:
             raise StepRefused(" ".join(blockers), code="cannot_transfer")
-        transfer.plan = _plan(at_source, look, transfer)
+        transfer.plan = _plan(at_source, check, transfer)
         with run.writing():
             transfer.save(update_fields=["plan"])
 
@@ -76,19 +78,19 @@ def require_ready(source: Workspace) -> None:
         )
 
 
-def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
+def _blockers(run: WorkspaceRun, check: CheckResult) -> Iterator[str]:
     """Yield sentences that say why this work cannot be transferred as it is."""
     workspace = run.workspace
-    if look.why_unchecked or look.files is None:
-        reason = look.why_unchecked or "Perforce does not know its client"
+    if check.why_unchecked or check.files is None:
+        reason = check.why_unchecked or "Perforce does not know its client"
         yield (
             f"The files of {workspace.name} cannot be compared with Perforce: {reason}."
         )
         return
     client = run.perforce.clients.find(workspace.client_name)
     assert client is not None
-    users = {file.user for file in look.files.opened}
-    users |= {change.user for change in look.files.pending if not change.is_shelved}
+    users = {file.user for file in check.files.opened}
+    users |= {change.user for change in check.files.pending if not change.is_shelved}
     for user in sorted(users):
         account = run.perforce_account_of(user, host=client.host)
         if account is None:
@@ -107,12 +109,12 @@ def _blockers(run: WorkspaceRun, look: Look) -> Iterator[str]:
             )
 
 
-def _plan(run: WorkspaceRun, look: Look, transfer: Transfer) -> dict[str, Any]:
-    assert look.files is not None
-    assert look.seen_at is not None
+def _plan(run: WorkspaceRun, check: CheckResult, transfer: Transfer) -> dict[str, Any]:
+    assert check.files is not None
+    assert check.seen_at is not None
     client = run.perforce.clients.find(run.workspace.client_name)
     assert client is not None
-    files = look.files
+    files = check.files
     by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS.values()}
     depot: list[str] = []
     for finding in files.findings:
@@ -156,7 +158,7 @@ def _plan(run: WorkspaceRun, look: Look, transfer: Transfer) -> dict[str, Any]:
         "left": {kind: count for kind, count in left.items() if count},
         "left_changes": shelved,
     }
-    plan["stamp"] = stamp_now(look.seen_at, plan)
+    plan["stamp"] = stamp_now(check.seen_at, plan)
     return plan
 
 

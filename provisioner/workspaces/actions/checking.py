@@ -1,4 +1,4 @@
-"""Looking for what is not submitted in a workspace, before anything is asked of it."""
+"""Checking a workspace for unsubmitted work, before anything is asked of it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from provisioner.workspaces.queries import last_rescue
 from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.run import WorkspaceRun
-from provisioner.workspaces.steps.unsubmitted import Look
+from provisioner.workspaces.steps.unsubmitted import CheckResult
 
 PROBLEMS_NAMED = 10
 # Of a rescue, what a later retirement goes on with.
@@ -48,7 +48,7 @@ ADDED_TO = (
 HARMLESS = ("special",)
 
 
-def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
+def rescue_work(run: WorkspaceRun, check: CheckResult) -> Rescue | None:
     """Have everything that the check found in shelved changes or in the archive.
 
     What was synced after the snapshot is kept as a list. Nothing is reverted yet, and
@@ -56,20 +56,20 @@ def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
 
     Raises: StepRefused where something could not be saved.
     """
-    if look.files is None:
+    if check.files is None:
         return None
     differences = _have_differences(run)
     rescue = _row_of(run)
-    if not look.findings and not differences and not rescue.is_complete:
+    if not check.findings and not differences and not rescue.is_complete:
         return None
-    rescue.inventory = look.counts
+    rescue.inventory = check.counts
     rescue.have_differences = differences
-    reports = _shelve_for_each_user(run, look.files)
+    reports = _shelve_for_each_user(run, check.files)
     if client_of(run.workspace).is_whole:
         # Nothing was reverted yet: what was noted and is not opened now was let go.
         rescue.reverted, rescue.descriptions, rescue.shelves = [], {}, []
-    _note_shelved(rescue, look.files, reports)
-    _archive(run, look, reports, rescue=rescue)
+    _note_shelved(rescue, check.files, reports)
+    _archive(run, check, reports, rescue=rescue)
     rescue.is_complete = True
     with run.writing():
         rescue.save()
@@ -83,12 +83,12 @@ def rescue_work(run: WorkspaceRun, look: Look) -> Rescue | None:
     return rescue
 
 
-def keep_have_list(run: WorkspaceRun, look: Look) -> None:
+def keep_have_list(run: WorkspaceRun, check: CheckResult) -> None:
     """Record what was synced after the snapshot, so that a restore can sync it again.
 
     A discard goes on if the server does not answer.
     """
-    if look.files is None:
+    if check.files is None:
         return
     rescue = _row_of(run)
     try:
@@ -187,16 +187,20 @@ def _shelved(run: WorkspaceRun, user: str, *, host: str) -> ShelveReport | None:
 
 
 def _archive(
-    run: WorkspaceRun, look: Look, reports: list[ShelveReport], *, rescue: Rescue
+    run: WorkspaceRun,
+    check: CheckResult,
+    reports: list[ShelveReport],
+    *,
+    rescue: Rescue,
 ) -> None:
     """Have in an archive what no shelf has.
 
     An attempt that failed later on may have left one that has it all.
     """
-    assert look.files is not None
-    if look.seen_at is None:
+    assert check.files is not None
+    if check.seen_at is None:
         return
-    entries = entries_to_archive(look.files, reports, seen_at=look.seen_at)
+    entries = entries_to_archive(check.files, reports, seen_at=check.seen_at)
     if not entries:
         return
     if not run.site.rescue_root:
@@ -206,7 +210,9 @@ def _archive(
             code="no_rescue_area",
         )
     earlier = Rescue.objects.last_archive(run.workspace)
-    archive = _write_archive(run, look.seen_at, entries, rescue=rescue, earlier=earlier)
+    archive = _write_archive(
+        run, check.seen_at, entries, rescue=rescue, earlier=earlier
+    )
     if archive is not None:
         rescue.directory = str(archive.directory)
         rescue.archived_files = archive.files

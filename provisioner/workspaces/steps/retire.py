@@ -26,7 +26,7 @@ from provisioner.workspaces.steps.clients import find_own_client, forget_mark
 from provisioner.workspaces.steps.rescue import keep_have_list, rescue_work
 from provisioner.workspaces.steps.run import WorkspaceRun
 from provisioner.workspaces.steps.unsubmitted import (
-    Look,
+    CheckResult,
     check_everything,
     check_for_unsubmitted_work,
     choice_of,
@@ -43,9 +43,9 @@ def ensure_nothing_unsubmitted(run: WorkspaceRun) -> None:
 
     Nothing has been touched yet, and whoever works there goes on undisturbed.
     """
-    look = check_for_unsubmitted_work(run)
-    if look.findings:
-        raise refusal(look)
+    check = check_for_unsubmitted_work(run)
+    if check.findings:
+        raise refusal(check)
 
 
 def ensure_frozen(run: WorkspaceRun) -> None:
@@ -63,51 +63,51 @@ def ensure_frozen(run: WorkspaceRun) -> None:
 
 
 def ensure_work_settled(run: WorkspaceRun) -> None:
-    """Look once more, now that nobody adds to it, and do as was chosen with the work.
+    """Check once more, now that nobody adds to it, and do as was chosen with the work.
 
     What was found and discarded is kept in an event, with who asked for it.
     """
     locks.unlock(run)
-    look = check_for_unsubmitted_work(run)
-    if look.findings:
-        engine_states.note_findings(run.step, look.first_findings)
+    check = check_for_unsubmitted_work(run)
+    if check.findings:
+        engine_states.note_findings(run.step, check.first_findings)
     choice = choice_of(run)
     if choice == Unsubmitted.DISCARD:
-        if look.findings:
-            _record_discarded(run, look)
-        keep_have_list(run, look)
-    elif look.why_unchecked or (look.findings and choice == Unsubmitted.REFUSE):
+        if check.findings:
+            _record_discarded(run, check)
+        keep_have_list(run, check)
+    elif check.why_unchecked or (check.findings and choice == Unsubmitted.REFUSE):
         _thaw(run)
-        raise refusal(look)
+        raise refusal(check)
     else:
-        _rescue(run, look)
-        _know_again(run, look)
+        _rescue(run, check)
+        _know_again(run, check)
 
 
-def _know_again(run: WorkspaceRun, look: Look) -> None:
+def _know_again(run: WorkspaceRun, check: CheckResult) -> None:
     """Of what was given back after it was reverted, all that is opened is rescued."""
     settled = client_of(run.workspace)
-    if look.files is not None and settled.state == C.REVERTED:
+    if check.files is not None and settled.state == C.REVERTED:
         move_client(settled, C.SETTLING, by=run.step)
 
 
-def _rescue(run: WorkspaceRun, look: Look) -> None:
+def _rescue(run: WorkspaceRun, check: CheckResult) -> None:
     """Rescue what was found; where that is not possible, leave it to its owner."""
     try:
-        rescue_work(run, look)
+        rescue_work(run, check)
     except StepRefused:
         _thaw(run)
         raise
 
 
-def _record_discarded(run: WorkspaceRun, look: Look) -> None:
+def _record_discarded(run: WorkspaceRun, check: CheckResult) -> None:
     with run.writing():
         record_event(
             run.workspace,
             kind="work_discarded",
-            message=f"Chose to discard {look.count:,} things that were not submitted.",
+            message=f"Chose to discard {check.count:,} things that were not submitted.",
             actor=run.operation.requested_by,
-            data=look.findings,
+            data=check.findings,
         )
 
 
@@ -175,9 +175,9 @@ def _delete_client(
         if is_settled:
             raise Busy(error.sentence, system="perforce", operation="client") from error
         make_client_whole(settled, by=run.step)
-        look = check_for_unsubmitted_work(run)
+        check = check_for_unsubmitted_work(run)
         _thaw(run)
-        raise refusal(look) from error
+        raise refusal(check) from error
 
 
 def _rescue_what_came_since(run: WorkspaceRun, settled: WorkspaceClient) -> None:
@@ -188,12 +188,12 @@ def _rescue_what_came_since(run: WorkspaceRun, settled: WorkspaceClient) -> None
         known = {file["depot_file"] for file in rescue.reverted}
     opened = run.perforce.changes.list_opened(run.workspace.client_name)
     if any(file.depot_file not in known for file in opened):
-        look = check_everything(run)
-        if look.why_unchecked:
+        check = check_everything(run)
+        if check.why_unchecked:
             _thaw(run)
             # Not READY: some of it may have been reverted already.
-            raise StepRefused(refusal(look).sentence, code="unsubmitted_work")
-        _rescue(run, look)
+            raise StepRefused(refusal(check).sentence, code="unsubmitted_work")
+        _rescue(run, check)
 
 
 def _drop_changes(run: WorkspaceRun, *, delete_shelves: bool) -> None:

@@ -1,4 +1,4 @@
-"""Looking for work that retiring would lose."""
+"""Checking for work that retiring would lose."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class CheckResult:
     """What was found. `why_unchecked` says why files could not be compared, or "".
 
     `seen_at` is where this host sees the clone, None where it does not.
@@ -97,7 +97,7 @@ class Look:
         return {**shown, "counts": self.counts} if shown else {}
 
 
-NOTHING = Look()
+NOTHING = CheckResult()
 
 
 def choice_of(run: WorkspaceRun) -> Unsubmitted:
@@ -110,7 +110,7 @@ def choice_of(run: WorkspaceRun) -> Unsubmitted:
     return Unsubmitted(RetireParameters.of(run.operation).unsubmitted)
 
 
-def check_for_unsubmitted_work(run: WorkspaceRun) -> Look:
+def check_for_unsubmitted_work(run: WorkspaceRun) -> CheckResult:
     """Return what would be lost if the client and the clone went now.
 
     What was brought back in part is checked like any other, once its client knows
@@ -128,11 +128,13 @@ def check_for_unsubmitted_work(run: WorkspaceRun) -> Look:
     volume = our_volume(run)
     if volume is None or volume.junction_path != workspace.junction_path:
         # Its files are as the retirement left them.
-        return Look(files=_known_to_the_server(run, client), path=str(workspace.path))
+        return CheckResult(
+            files=_known_to_the_server(run, client), path=str(workspace.path)
+        )
     return check_everything(run)
 
 
-def check_everything(run: WorkspaceRun) -> Look:
+def check_everything(run: WorkspaceRun) -> CheckResult:
     """Return what is not submitted, whether or not a retirement has settled it."""
     workspace = run.workspace
     if not workspace.client_name:
@@ -144,10 +146,10 @@ def check_everything(run: WorkspaceRun) -> Look:
     # every file would look untracked.
     has_files = volume is not None or os.path.lexists(workspace.path)
     if workspace.ready_at is None or not has_files:
-        return Look(files=files, path=str(workspace.path))
+        return CheckResult(files=files, path=str(workspace.path))
     reason = _why_not_comparable(workspace, client=client, volume=volume)
     if reason:
-        return Look(files=files, why_unchecked=reason, path=str(workspace.path))
+        return CheckResult(files=files, why_unchecked=reason, path=str(workspace.path))
     assert client is not None
     seen_at = run.visible_root(workspace.junction_path)
 
@@ -176,9 +178,9 @@ def check_everything(run: WorkspaceRun) -> Look:
             f"its client is locked by {client.owner}, as whom the account of Cloneyard "
             "may not act"
         )
-        return Look(files=files, why_unchecked=reason, path=str(workspace.path))
+        return CheckResult(files=files, why_unchecked=reason, path=str(workspace.path))
     assert files is not None
-    return Look(
+    return CheckResult(
         files=dataclasses.replace(files, findings=findings),
         path=str(workspace.path),
         seen_at=seen_at,
@@ -215,22 +217,22 @@ def _why_not_comparable(
     return ""
 
 
-def refusal(look: Look) -> UnsubmittedWorkFound:
+def refusal(check: CheckResult) -> UnsubmittedWorkFound:
     """Return the refusal that says why nothing was deleted."""
-    if look.why_unchecked:
+    if check.why_unchecked:
         sentence = (
             "The files in this workspace cannot be compared with Perforce: "
-            f"{look.why_unchecked}. Have that fixed, or retire again and discard the "
+            f"{check.why_unchecked}. Have that fixed, or retire again and discard the "
             "work."
         )
     else:
-        is_one = look.count == 1
+        is_one = check.count == 1
         sentence = (
-            f"{look.count:,} {'thing' if is_one else 'things'} in this workspace "
+            f"{check.count:,} {'thing' if is_one else 'things'} in this workspace "
             f"{'is' if is_one else 'are'} not submitted. Retire it again and choose "
             "whether that is rescued or discarded, or keep it."
         )
-    return UnsubmittedWorkFound(sentence, findings=look.first_findings)
+    return UnsubmittedWorkFound(sentence, findings=check.first_findings)
 
 
 def our_volume(run: WorkspaceRun) -> Volume | None:
