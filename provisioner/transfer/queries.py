@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +65,18 @@ def transfer_of(workspace: Workspace) -> TransferOverview | None:
 
 def transfer_under_way(source: Workspace) -> Transfer | None:
     """Return how a workspace's work is being transferred now, None if it is not."""
-    return (
+    return transfers_under_way([source]).get(source.pk)
+
+
+def transfers_under_way(sources: Sequence[Workspace]) -> dict[int, Transfer]:
+    """Return how work is being transferred now out of workspaces, by their keys."""
+    transfers = (
         Transfer.objects.filter(
-            source=source,
+            source__in=sources,
             workspace__subject__operations__kind=TransferOperation.TRANSFER,
             workspace__subject__operations__state=Operation.State.RUNNING,
         )
-        .order_by("pk")
-        .first()
+        .select_related("workspace")
+        .order_by("-pk")
     )
+    return {transfer.source_id: transfer for transfer in transfers}

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.dispatch import receiver
 
+from provisioner.lib.refusals import ActionRefused
 from provisioner.transfer.models import Transfer, TransferOperation
-from provisioner.transfer.queries import transfer_under_way
-from provisioner.workspaces.events import asks_how_to_make, before_retiring
+from provisioner.transfer.queries import transfers_under_way
+from provisioner.workspaces.events import asks_how_to_make, asks_what_stays
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.refusals import BeingTransferred
 
 
-@receiver(before_retiring)
-def refuse_while_work_leaves(workspace: Workspace, **kwargs: Any) -> None:
-    """Keep a workspace whose work is being transferred.
-
-    Raises: BeingTransferred.
-    """
-    transfer = transfer_under_way(workspace)
-    if transfer is not None:
-        raise BeingTransferred(name=workspace.name, into=transfer.workspace.name)
+@receiver(asks_what_stays)
+def refuse_while_work_leaves(
+    workspaces: Sequence[Workspace], **kwargs: Any
+) -> dict[int, ActionRefused]:
+    """Keep workspaces whose work is being transferred."""
+    leaving = transfers_under_way(workspaces)
+    return {
+        workspace.pk: BeingTransferred(
+            name=workspace.name, into=leaving[workspace.pk].workspace.name
+        )
+        for workspace in workspaces
+        if workspace.pk in leaving
+    }
 
 
 @receiver(asks_how_to_make)

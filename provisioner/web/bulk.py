@@ -1,13 +1,11 @@
-"""Act on many rows one by one, or rehearse it to see what would happen."""
+"""Act on many rows one by one, or say of each what would happen."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from django.db import transaction
 from django.db.models import Model
 
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
@@ -33,17 +31,8 @@ class RowOutcome(Generic[Row]):
         return bool(self.code)
 
 
-def in_bulk(
-    rows: Iterable[Row],
-    act: Callable[[Row], Any],
-    *,
-    says: Callable[[Row, Any], str],
-    is_rehearsal: bool,
-) -> list[RowOutcome[Row]]:
-    """Act on each row in a transaction of its own. A refusal does not stop the others.
-
-    A rehearsal rolls each transaction back. Actions reach nothing outside the database
-    before they are committed, so it shows exactly what would happen or be refused.
+def in_bulk(rows: Iterable[Row], act: Callable[[Row], str]) -> list[RowOutcome[Row]]:
+    """Return what `act` says of each row. A refusal does not stop the others.
 
     Raises: InvalidRequest (none, or too many).
     """
@@ -52,21 +41,11 @@ def in_bulk(
         raise InvalidRequest("Choose at least one.")
     if len(chosen) > MOST_AT_A_TIME:
         raise InvalidRequest(f"Choose up to {MOST_AT_A_TIME} at a time.")
-    return [_one(row, act, says, is_rehearsal=is_rehearsal) for row in chosen]
+    return [_one(row, act) for row in chosen]
 
 
-def _one(
-    row: Row,
-    act: Callable[[Row], Any],
-    says: Callable[[Row, Any], str],
-    *,
-    is_rehearsal: bool,
-) -> RowOutcome[Row]:
+def _one(row: Row, act: Callable[[Row], str]) -> RowOutcome[Row]:
     try:
-        with transaction.atomic():
-            # Actions may change, or delete, the object that they are given.
-            sentence = says(row, act(copy.copy(row)))
-            transaction.set_rollback(is_rehearsal)
+        return RowOutcome(row=row, sentence=act(row))
     except ActionRefused as refusal:
         return RowOutcome(row=row, sentence=refusal.sentence, code=refusal.code)
-    return RowOutcome(row=row, sentence=sentence)

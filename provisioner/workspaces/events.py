@@ -10,8 +10,8 @@ workspace_restored = Signal()
 asks_trash_seconds = Signal()
 """For how long the trash keeps a workspace (workspace): receivers return seconds."""
 
-before_retiring = Signal()
-"""A workspace is about to be retired (workspace): receivers may raise a refusal."""
+asks_what_stays = Signal()
+"""Which cannot be retired now (workspaces): receivers return refusals by their keys."""
 
 asks_how_to_make = Signal()
 """Which operation makes a workspace anew (workspace): receivers return its kind."""

@@ -7,20 +7,25 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
+from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES, Extend, Retire
 from provisioner.engine.models import Operation
-from provisioner.web.bulk import MOST_AT_A_TIME
+from provisioner.transfer.actions import workspace_transfer
+from provisioner.web.bulk import MOST_AT_A_TIME, in_bulk
+from provisioner.web.lists.acts import Act
 from provisioner.web.lists.pages import CountingPaginator, KeyPaginator
 from provisioner.workspaces.actions.retiring import workspace_retire
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.browsers import confirm, post, table
+from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.requests import workspace_create
 from tests.support.workspaces import end, running_of, states_of
 
@@ -229,8 +234,12 @@ def test_a_preview_sums_up_and_keeps_all_but_twenty_folded(
         for n in range(23)
     ]
 
-    text = post(as_admin, ALL, do="retire", every="1").content.decode()
+    with CaptureQueriesContext(connection) as for_one:
+        post(as_admin, ALL, do="retire", chosen=[rows[0].pk])
+    with CaptureQueriesContext(connection) as for_all:
+        text = post(as_admin, ALL, do="retire", every="1").content.decode()
 
+    assert len(for_all) <= len(for_one)
     shares = re.search(r'class="effect-shares">(.*?)</ul>', text, re.DOTALL)
     assert shares is not None
     assert "<strong>23</strong> It stays if it has unsubmitted work." in shares[1]
@@ -238,6 +247,45 @@ def test_a_preview_sums_up_and_keeps_all_but_twenty_folded(
     assert shown.count('name="chosen"') == 20
     assert folded.count('name="chosen"') == 3
     assert states_of(*rows) == ["ready"] * 23
+
+
+def test_what_is_said_of_all_at_once_is_what_each_would_meet(
+    alice: User, snapshot: Snapshot, three: list[Workspace]
+) -> None:
+    transferred, _, retiring, failed, kept, built = made = [
+        workspace_create(by=alice, template=snapshot.template, name=name)
+        for name in ("t", "n", "r", "f", "k", "b")
+    ]
+    end(running_of(failed), Operation.State.FAILED)
+    set_workspace_state(failed, Workspace.State.FAILED, code="broken", message="No.")
+    workspace_retire(by=alice, workspace=retiring)
+    for one in (transferred, kept, built):
+        make_ready(one)
+    SnapshotFactory.create(template=snapshot.template, change=snapshot.change + 1)
+    workspace_transfer(by=alice, workspace=transferred)
+    keep, become = (Workspace.objects.filter(pk=one.pk) for one in (kept, built))
+    keep.update(keep_reason="A demo.", expires_at=None)
+    become.update(purpose=Workspace.Purpose.BUILD)
+    rows = list(Workspace.objects.filter(owner=alice))
+    ways: list[tuple[type[Act[Workspace]], dict[str, Any]]] = [
+        *((Retire, {"unsubmitted": way}) for way in (Unsubmitted.REFUSE, "rescue")),
+        *((Extend, {"span": dt.timedelta(days=days)}) for days in (60, 365)),
+        (Extend, {"span": None}),
+    ]
+
+    refusals = set()
+    for by in (alice, UserFactory.create(is_staff=True), UserFactory.create()):
+        for kind, told in ways:
+            act = kind(by=by)
+            said = act.preview(rows, told)
+            assert len(said) > len(made) + len(three)
+            assert said == in_bulk(rows, Act.forecast(act, rows, told)), kind
+            refusals |= {one.code for one in said}
+    assert refusals == {
+        *("", "not_allowed", "workspace_retired", "being_transferred"),
+        *("workspace_busy", "workspace_kept", "lease_not_longer"),
+        "lease_too_long",
+    }
 
 
 def test_a_reason_is_asked_for_once(as_admin: Client, three: list[Workspace]) -> None:

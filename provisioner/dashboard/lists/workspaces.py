@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,13 +15,19 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
-from provisioner.leases.actions.leases import workspace_extend, workspace_keep
+from provisioner.leases.actions.leases import (
+    extended_end,
+    workspace_extend,
+    workspace_keep,
+)
 from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm, extension_to
+from provisioner.lib import clocks
 from provisioner.lib.moments import exact
 from provisioner.lib.spans import span_text
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Chip, Column, Listing, searched
 from provisioner.workspaces.actions.retiring import (
+    refused_retirements,
     workspace_retire,
 )
 from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
@@ -65,6 +71,21 @@ class Retire(Act[Workspace]):
         return workspace_retire(by=self.by, workspace=row, **told)
 
     def says(self, row: Workspace, result: Operation) -> str:
+        return self._sentence(row, RetireParameters.of(result).unsubmitted)
+
+    def forecast(
+        self, rows: Sequence[Workspace], told: Mapping[str, Any]
+    ) -> Callable[[Workspace], str]:
+        refused = refused_retirements(by=self.by, workspaces=rows)
+
+        def sentence(row: Workspace) -> str:
+            if row.pk in refused:
+                raise refused[row.pk]
+            return self._sentence(row, told["unsubmitted"])
+
+        return sentence
+
+    def _sentence(self, row: Workspace, unsubmitted: str) -> str:
         if row.state == Workspace.State.RETIRING:
             return "It is being retired already."
         seconds = self._policies.of_workspace(row).trash_seconds
@@ -76,7 +97,7 @@ class Retire(Act[Workspace]):
             return f"Provisioning stops, and {end}"
         if not row.holds_work:
             return f"It holds no work to submit: {end}"
-        if RetireParameters.of(result).unsubmitted == Unsubmitted.RESCUE:
+        if unsubmitted == Unsubmitted.RESCUE:
             return f"Unsubmitted work is rescued, then {end}"
         return f"It stays if it has unsubmitted work. Otherwise {end}"
 
@@ -91,12 +112,26 @@ class Extend(Act[Workspace]):
         return workspace_extend(by=self.by, workspace=row, **end)
 
     def says(self, row: Workspace, result: Workspace) -> str:
-        assert row.expires_at is not None
         assert result.expires_at is not None
-        before, after = (
-            exact(row.expires_at),
-            exact(result.expires_at),
-        )
+        return self._sentence(row, result.expires_at)
+
+    def forecast(
+        self, rows: Sequence[Workspace], told: Mapping[str, Any]
+    ) -> Callable[[Workspace], str]:
+        policies, now = lease_queries.policies_of(rows), clocks.database_now()
+        end = extension_to(told["span"])
+
+        def sentence(row: Workspace) -> str:
+            policy = policies.of_workspace(row)
+            return self._sentence(
+                row, extended_end(row, policy, now, by=self.by, **end)
+            )
+
+        return sentence
+
+    def _sentence(self, row: Workspace, ends_at: dt.datetime) -> str:
+        assert row.expires_at is not None
+        before, after = exact(row.expires_at), exact(ends_at)
         return f"Its lease is extended until {after}, instead of {before}."
 
 

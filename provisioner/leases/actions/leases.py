@@ -88,24 +88,11 @@ def workspace_extend(
     LeaseNotLonger, LeaseTooLong.
     """
     permissions.require(can_change_workspace(by, workspace))
-    if seconds is not None and until is not None:
-        raise InvalidRequest("Say for how long or until when, one of the two.")
     with transaction.atomic():
         workspace, policy, now = _leased(workspace)
-        if workspace.keep_reason:
-            raise WorkspaceKept(name=workspace.name)
-        if until is not None:
-            ends_at = _end_within(policy, until, by=by, now=now)
-        elif seconds is not None:
-            ends_at = _end_within(policy, now + _span(seconds), by=by, now=now)
-        else:
-            usual = policy.usual_end(now) or policy.latest(now)
-            usual = _usual_end(usual, by=by, now=now)
-            if usual is None:
-                raise LeaseNotLonger(name=workspace.name)
-            ends_at = usual
-        if workspace.expires_at is None or ends_at <= workspace.expires_at:
-            raise LeaseNotLonger(name=workspace.name)
+        ends_at = extended_end(
+            workspace, policy, now, by=by, seconds=seconds, until=until
+        )
         before = workspace.expires_at
         set_lease(workspace, ends_at=ends_at, policy=policy, now=now)
         record_event(
@@ -116,6 +103,40 @@ def workspace_extend(
             data=end_moved(before, ends_at),
         )
     return workspace
+
+
+def extended_end(
+    workspace: Workspace,
+    policy: queries.Policy,
+    now: dt.datetime,
+    *,
+    by: User,
+    seconds: int | None = None,
+    until: dt.datetime | None = None,
+) -> dt.datetime:
+    """Return where the lease of a workspace ends if `workspace_extend` extends it.
+
+    Raises: what that raises.
+    """
+    permissions.require(can_change_workspace(by, workspace))
+    if seconds is not None and until is not None:
+        raise InvalidRequest("Say for how long or until when, one of the two.")
+    _require_leased(workspace)
+    if workspace.keep_reason:
+        raise WorkspaceKept(name=workspace.name)
+    if until is not None:
+        ends_at = _end_within(policy, until, by=by, now=now)
+    elif seconds is not None:
+        ends_at = _end_within(policy, now + _span(seconds), by=by, now=now)
+    else:
+        usual = policy.usual_end(now) or policy.latest(now)
+        usual = _usual_end(usual, by=by, now=now)
+        if usual is None:
+            raise LeaseNotLonger(name=workspace.name)
+        ends_at = usual
+    if workspace.expires_at is None or ends_at <= workspace.expires_at:
+        raise LeaseNotLonger(name=workspace.name)
+    return ends_at
 
 
 def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
@@ -228,12 +249,16 @@ def _leased(
         .select_related("owner", "template", "site")
         .get(pk=workspace.pk)
     )
+    _require_leased(workspace)
+    policy = queries.policy_for(workspace.template, workspace.purpose)
+    return workspace, policy, clocks.database_now()
+
+
+def _require_leased(workspace: Workspace) -> None:
     if workspace.state not in LEASED:
         raise WorkspaceNotReady(
             name=workspace.name, state=workspace.get_state_display().lower()
         )
-    policy = queries.policy_for(workspace.template, workspace.purpose)
-    return workspace, policy, clocks.database_now()
 
 
 def _span(seconds: int) -> dt.timedelta:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django import forms
+from django.db import transaction
 from django.db.models import Model
 
 from provisioner.accounts.models import User
@@ -55,16 +57,38 @@ class Act(Generic[Row]):
         """Return the address to go to afterwards; "" stays at the list."""
         return ""
 
-    def on(
-        self, rows: Sequence[Row], told: Mapping[str, Any], *, is_rehearsal: bool
-    ) -> list[RowOutcome[Row]]:
-        """Do it to each row, or only rehearse it.
+    def on(self, rows: Sequence[Row], told: Mapping[str, Any]) -> list[RowOutcome[Row]]:
+        """Do it to each row, in a transaction of its own.
 
         Raises: InvalidRequest.
         """
-        return in_bulk(
-            rows,
-            lambda row: self.do(row, **told),
-            says=self.says,
-            is_rehearsal=is_rehearsal,
-        )
+        return in_bulk(rows, lambda row: self._do(row, told))
+
+    def preview(
+        self, rows: Sequence[Row], told: Mapping[str, Any]
+    ) -> list[RowOutcome[Row]]:
+        """Return what `on` would do to each row, or what would refuse it.
+
+        Raises: InvalidRequest.
+        """
+        return in_bulk(rows, self.forecast(rows, told))
+
+    def forecast(
+        self, rows: Sequence[Row], told: Mapping[str, Any]
+    ) -> Callable[[Row], str]:
+        """Return a function that says what would happen to a row, or raises why not.
+
+        It rehearses: actions reach nothing outside the database before they are
+        committed, so what is done and rolled back shows exactly that. An act whose
+        action can be asked for its decision about many rows at once does so instead.
+        """
+        return lambda row: self._do(row, told, is_rehearsal=True)
+
+    def _do(
+        self, row: Row, told: Mapping[str, Any], *, is_rehearsal: bool = False
+    ) -> str:
+        with transaction.atomic():
+            # Actions may change, or delete, the object that they are given.
+            sentence = self.says(row, self.do(copy.copy(row), **told))
+            transaction.set_rollback(is_rehearsal)
+        return sentence

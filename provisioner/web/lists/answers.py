@@ -87,7 +87,7 @@ def _previewed_or_done(
     kept = {*request.POST.getlist("left_out")}
     sure = [row for row in rows if _key(look.listing, row) not in kept]
     if step == "sure" and sure and form.is_valid():
-        outcomes = act.on(sure, form.cleaned_data, is_rehearsal=False)
+        outcomes = act.on(sure, form.cleaned_data)
         _say(request, look.listing, act, outcomes)
         there = act.leads_to(outcomes)
         return redirect(there or address_without(request, "choose", "as"))
@@ -128,7 +128,7 @@ class Preview:
         tried = form if form.is_bound else type(form)(_usual(form, act))
         is_known = tried.is_valid()
         if is_known:
-            outcomes = act.on(rows, tried.cleaned_data, is_rehearsal=True)
+            outcomes = act.preview(rows, tried.cleaned_data)
         else:
             outcomes = [RowOutcome(row=row, sentence="") for row in rows]
         lines = [(one.is_refused, _line(listing, one)) for one in outcomes]

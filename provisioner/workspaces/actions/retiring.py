@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -12,8 +14,8 @@ from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
-from provisioner.lib.refusals import InvalidRequest
-from provisioner.workspaces.events import asks_how_to_make, before_retiring
+from provisioner.lib.refusals import ActionRefused, InvalidRequest, NotAllowed
+from provisioner.workspaces.events import asks_how_to_make, asks_what_stays
 from provisioner.workspaces.models import (
     RetireParameters,
     Unsubmitted,
@@ -21,7 +23,7 @@ from provisioner.workspaces.models import (
     WorkspaceOperation,
 )
 from provisioner.workspaces.permissions import can_change_workspace
-from provisioner.workspaces.queries import can_be_restored, last_operation
+from provisioner.workspaces.queries import GONE, can_be_restored, last_operation
 from provisioner.workspaces.refusals import (
     NothingToRestore,
     NothingToRetry,
@@ -56,18 +58,13 @@ def workspace_retire(
     Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady,
     BeingTransferred.
     """
-    permissions.require(can_change_workspace(by, workspace))
     if unsubmitted not in Unsubmitted.values:
         raise InvalidRequest(f"“{unsubmitted}” is no choice for unsubmitted work.")
     with transaction.atomic():
         workspace = locked(workspace)
-        if workspace.state in (
-            Workspace.State.RETIRED,
-            Workspace.State.TRASHED,
-            Workspace.State.PURGING,
-        ):
-            raise WorkspaceRetired(name=workspace.name)
-        before_retiring.send(Workspace, workspace=workspace)
+        refused = refused_retirements(by=by, workspaces=[workspace])
+        if workspace.pk in refused:
+            raise refused[workspace.pk]
         running = _running(workspace)
         if running is not None and running.kind == WorkspaceOperation.RETIRE:
             return running
@@ -86,6 +83,27 @@ def workspace_retire(
                 unsubmitted=unsubmitted, purge=purge, as_abandoned=as_abandoned
             ),
         )
+
+
+def refused_retirements(
+    *, by: User, workspaces: Sequence[Workspace]
+) -> dict[int, ActionRefused]:
+    """Return why `workspace_retire` would refuse some of the workspaces, by their keys.
+
+    For many it takes no more queries than for one.
+    """
+    answers: Sequence[tuple[Any, Any]] = asks_what_stays.send(
+        Workspace, workspaces=workspaces
+    )
+    refused: dict[int, ActionRefused] = {}
+    for _, staying in answers:
+        refused |= staying
+    for workspace in workspaces:
+        if not can_change_workspace(by, workspace):
+            refused[workspace.pk] = NotAllowed()
+        elif workspace.state in GONE:
+            refused[workspace.pk] = WorkspaceRetired(name=workspace.name)
+    return refused
 
 
 def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
