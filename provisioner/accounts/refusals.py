@@ -11,6 +11,12 @@ class OutOfScope(NotAllowed):
     code = "token_scope"
 
 
+class AccountNotActive(ActionRefused):
+    """The account “{username}” is not active. Choose another one, or activate it."""
+
+    code = "account_not_active"
+
+
 class AccountIncomplete(ActionRefused):
     """The account {username} has no uid and gid, so files cannot be owned by it. An
     administrator can add them."""

@@ -46,6 +46,18 @@ class NothingToRollBackTo(ActionRefused):
     code = "nothing_to_roll_back_to"
 
 
+class BuildDidNotFail(ActionRefused):
+    """Only a build of the template that failed can be rolled back."""
+
+    code = "build_did_not_fail"
+
+
+class RefreshUnchanged(ActionRefused):
+    """The refresh of “{template}” is {how}."""
+
+    code = "refresh_unchanged"
+
+
 class TemplateBusy(ActionRefused):
     """The template “{name}” is being built or deleted. Wait for that to end."""
 

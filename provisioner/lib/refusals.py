@@ -44,6 +44,12 @@ class NameTaken(ActionRefused):
     code = "name_taken"
 
 
+class TooMany(ActionRefused):
+    """There can be at most {most} {things}. {instead}"""
+
+    code = "too_many"
+
+
 class StateChanged(ActionRefused):
     """Somebody else changed this at the same moment. Check it again, then decide."""
 

@@ -356,7 +356,7 @@ class WebhookViewSet(ApiViewSet):
         "Rotate the secret of a webhook",
         "It takes effect at once. Only this answer contains the secret.",
         ok=WebhookWithSecretSerializer,
-        refused=[400, 403, 404],
+        refused=[403, 404, 409],
         operation_id="webhooks_secret",
     )
     @action(methods=["post"], detail=True)

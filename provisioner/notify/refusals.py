@@ -11,6 +11,13 @@ class ChannelStaysOn(ActionRefused):
     code = "channel_stays_on"
 
 
+class WebhookNotSigned(ActionRefused):
+    """Messages to {format} are not signed; the address itself is the secret. Create a
+    new webhook in {format} and enter its address."""
+
+    code = "webhook_not_signed"
+
+
 class WebhookOff(ActionRefused):
     """{reason} Nothing is sent until that has changed."""
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.accounts.refusals import AccountIncomplete
+from provisioner.accounts.refusals import AccountIncomplete, AccountNotActive
 from provisioner.catalog.models import Template
 from provisioner.catalog.refusals import require_not_archived
 from provisioner.leases.actions.leases import LONGEST_SECONDS
@@ -39,8 +39,8 @@ def pool_create(
 ) -> Pool:
     """Keep a warm pool of a template for an account and a purpose.
 
-    Raises: NotAllowed, InvalidRequest, AccountIncomplete, TemplateArchived,
-    PurposeNotSupported, PoolExists.
+    Raises: NotAllowed, InvalidRequest, AccountIncomplete, AccountNotActive,
+    TemplateArchived, PurposeNotSupported, PoolExists.
     """
     permissions.require(permissions.can_administer(by))
     if purpose not in Workspace.Purpose.values:
@@ -48,7 +48,7 @@ def pool_create(
     if owner.uid is None or owner.gid is None:
         raise AccountIncomplete(username=owner.username)
     if not owner.is_active:
-        raise InvalidRequest(f"The account “{owner.username}” is not active.")
+        raise AccountNotActive(username=owner.username)
     require_not_archived(template)
     client_type_for(purpose, server=template.site.perforce_server)
     settings = _checked(

@@ -15,12 +15,17 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib import clocks
-from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.typed_names import check_name
 from provisioner.limits.admission import check_admission
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.queries import transfer_under_way
-from provisioner.transfer.refusals import NothingGoodNewer, NothingNewer, NothingToAbort
+from provisioner.transfer.refusals import (
+    NothingGoodNewer,
+    NothingNewer,
+    NothingToAbort,
+    NothingToTransfer,
+    OwnerChanged,
+)
 from provisioner.workspaces.actions.making import (
     free_name,
     insert_workspace,
@@ -52,8 +57,8 @@ def workspace_transfer(
     it then.
 
     Raises: NotAllowed, OutOfScope, InvalidRequest, BeingTransferred, NothingNewer,
-    NothingGoodNewer, WorkspaceNotReady, SnapshotGone, AccountIncomplete, NameTaken,
-    LimitReached.
+    NothingGoodNewer, NothingToTransfer, WorkspaceNotReady, SnapshotGone,
+    AccountIncomplete, OwnerChanged, NameTaken, LimitReached.
     """
     permissions.require(can_change_workspace(by, workspace))
     if name:
@@ -123,7 +128,7 @@ def workspace_transfer(
 def _locked_source(workspace: Workspace) -> Workspace:
     """Lock a workspace that work can be taken from.
 
-    Raises: InvalidRequest, WorkspaceNotReady.
+    Raises: NothingToTransfer, WorkspaceNotReady.
     """
     source = (
         Workspace.objects.select_for_update(of=("self",))
@@ -133,9 +138,7 @@ def _locked_source(workspace: Workspace) -> Workspace:
         .get(pk=workspace.pk)
     )
     if source.purpose != Workspace.Purpose.DEVELOPMENT:
-        raise InvalidRequest(
-            f"{source.name} is not for development, so it has no work to transfer."
-        )
+        raise NothingToTransfer(name=source.name)
     if source.state != Workspace.State.READY:
         raise WorkspaceNotReady(
             name=source.name, state=source.get_state_display().lower()
@@ -148,11 +151,7 @@ def _check_account(owner: User, source: Workspace) -> None:
     if owner.uid is None or owner.gid is None:
         raise AccountIncomplete(username=owner.username)
     if (owner.uid, owner.gid) != (source.uid, source.gid):
-        raise InvalidRequest(
-            f"The account of {owner.username} has another uid or gid than when "
-            f"{source.name} was created, so its files cannot be transferred. Shelve "
-            "what is opened and unshelve it in a new workspace."
-        )
+        raise OwnerChanged(username=owner.username, name=source.name)
 
 
 def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:

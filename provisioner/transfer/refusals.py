@@ -18,6 +18,20 @@ class NothingGoodNewer(ActionRefused):
     code = "nothing_good_newer"
 
 
+class NothingToTransfer(ActionRefused):
+    """The workspace “{name}” is not for development, so it has no work to transfer."""
+
+    code = "nothing_to_transfer"
+
+
+class OwnerChanged(ActionRefused):
+    """The account of {username} has another uid or gid than when {name} was created, so
+    its files cannot be transferred. Shelve what is opened and unshelve it in a new
+    workspace."""
+
+    code = "owner_changed"
+
+
 class NothingToAbort(ActionRefused):
     """No work is being brought into “{name}”, so there is nothing to abort."""
 

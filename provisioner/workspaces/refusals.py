@@ -70,6 +70,12 @@ class AlreadyTheirs(ActionRefused):
     code = "already_theirs"
 
 
+class NothingToCheck(ActionRefused):
+    """The workspace “{name}” has nothing that can be submitted."""
+
+    code = "nothing_to_check"
+
+
 class NothingToRetry(ActionRefused):
     """The workspace “{name}” has not failed, so there is nothing to try again."""
 

@@ -14,8 +14,12 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.api.errors import CODES, OTHER_CODES
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Snapshot
 from provisioner.lib.refusals import ActionRefused
 from provisioner.urls import handler500
+from provisioner.workspaces.models import Workspace
+from tests.support.factories import UserFactory
 
 
 def refusals(
@@ -39,6 +43,49 @@ def test_no_code_means_two_things() -> None:
     assert len(codes) == len(set(codes))
     assert set(codes) | set(OTHER_CODES) == {code for code, _ in CODES}
     assert not set(codes) & set(OTHER_CODES)
+
+
+def test_what_stands_against_a_request_that_is_well_formed_is_a_conflict(
+    api_as_alice: APIClient,
+    api_as_admin: APIClient,
+    snapshot: Snapshot,
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for most in (
+        "catalog.actions.pinning.MOST_PINNED",
+        "notify.actions.webhooks.MOST_WEBHOOKS",
+        "workspaces.actions.sharing.MOST_SHARES",
+    ):
+        monkeypatch.setattr(f"provisioner.{most}", 0)
+    Workspace.objects.update(purpose=Workspace.Purpose.BUILD)
+    left = UserFactory.create(is_active=False).username
+    reader = UserFactory.create().username
+    build = template_build(by=snapshot.template.owner, template=snapshot.template)
+    template = f"/api/v1/templates/{snapshot.template_id}"
+    hers = f"/api/v1/workspaces/{workspace.pk}"
+    hook = {"url": "https://hooks.example.com/a", "events": ["workspace.ready"]}
+    pool = {"template": snapshot.template.name, "purpose": "ci", "size": 1}
+    pool["owner"] = left
+
+    answers = [
+        api_as_alice.put(f"{template}/pin"),
+        api_as_alice.post("/api/v1/webhooks", hook),
+        api_as_alice.post(f"{hers}/shares", {"person": reader}),
+        api_as_alice.post(f"{hers}/check"),
+        api_as_alice.post(f"{hers}/transfer"),
+        api_as_admin.patch(template, {"owner": left}),
+        api_as_admin.post("/api/v1/pools", pool),
+        api_as_admin.post(f"{template}/roll-back", {"build": build.pk}),
+    ]
+
+    assert [(one.status_code, one.json()["code"]) for one in answers] == [
+        *[(409, "too_many")] * 3,
+        (409, "nothing_to_check"),
+        (409, "nothing_to_transfer"),
+        *[(409, "account_not_active")] * 2,
+        (409, "build_did_not_fail"),
+    ]
 
 
 def post(client: APIClient, body: bytes, content_type: str) -> Any:

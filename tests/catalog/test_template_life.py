@@ -107,7 +107,7 @@ def test_scripts_rename_it_and_change_its_owner_together_or_not_at_all(
 
     assert (changed["title"], changed["owner"]) == ("Main", "carol")
     closed = UserFactory.create(username="closed", is_active=False)
-    assert api_as_admin.patch(address, {"owner": "closed"}).status_code == 400
+    assert api_as_admin.patch(address, {"owner": "closed"}).status_code == 409
     assert Template.objects.get().owner != closed
 
 

@@ -164,7 +164,7 @@ def test_a_webhook_of_slack_has_no_secret_but_its_address(
     api = Client().post(
         reverse("api:webhook-secret", args=[webhook.pk]), headers=headers
     )
-    assert api.status_code == 400
+    assert (api.status_code, api.json()["code"]) == (409, "webhook_not_signed")
     made = (
         Client()
         .post(

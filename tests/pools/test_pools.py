@@ -15,7 +15,7 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import ApiToken, Team, User
-from provisioner.accounts.refusals import AccountIncomplete
+from provisioner.accounts.refusals import AccountIncomplete, AccountNotActive
 from provisioner.accounts.tokens import token_create
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
@@ -751,12 +751,13 @@ def test_what_makes_no_sense_is_refused(
         {"windows": ["mon 07:00-19:00 1"] * 51},
         {"max_age_seconds": 299},
         {"idle_seconds": 10**12},
-        {"owner": UserFactory.create(is_active=False)},
     ):
         with pytest.raises(InvalidRequest):
             create(**wrong)
     with pytest.raises(AccountIncomplete):
         create(owner=UserFactory.create(uid=None, gid=None))
+    with pytest.raises(AccountNotActive):
+        create(owner=UserFactory.create(is_active=False))
     with pytest.raises(PoolExists):
         create(purpose="ci")
     assert Pool.objects.get() == pool

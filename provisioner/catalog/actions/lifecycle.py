@@ -7,6 +7,7 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.accounts.names import one_line
+from provisioner.accounts.refusals import AccountNotActive
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.actions.templates import is_settling
 from provisioner.catalog.dependents import delete_dependents, goes_with, needed_by
@@ -22,7 +23,6 @@ from provisioner.catalog.states import set_template_state
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
 from provisioner.lib import clocks
-from provisioner.lib.refusals import InvalidRequest
 
 LONGEST_TITLE = 100
 LONGEST_REASON = 500
@@ -49,11 +49,11 @@ def template_rename(*, by: User, template: Template, title: str) -> Template:
 def template_hand_over(*, by: User, template: Template, owner: User) -> Template:
     """Make somebody else the owner of a template.
 
-    Raises: NotAllowed, InvalidRequest (the account is closed).
+    Raises: NotAllowed, AccountNotActive.
     """
     permissions.require(permissions.can_change_template(by, template))
     if not owner.is_active:
-        raise InvalidRequest(f"The account “{owner.username}” is not active.")
+        raise AccountNotActive(username=owner.username)
     with transaction.atomic():
         row = _locked(template)
         before = row.owner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import PinnedTemplate, Template
-from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.refusals import TooMany
 
 MOST_PINNED = 24
 
@@ -13,13 +13,15 @@ MOST_PINNED = 24
 def template_pin(*, by: User, template: Template) -> None:
     """Keep a template at the top of a person's home page. Safe to repeat.
 
-    Raises: NotAllowed (a scoped token), InvalidRequest (enough are pinned).
+    Raises: NotAllowed (a scoped token), TooMany.
     """
     permissions.require(permissions.can_be_told(by))
     others = PinnedTemplate.objects.filter(person=by).exclude(template=template)
     if others.count() >= MOST_PINNED:
-        raise InvalidRequest(
-            f"You have pinned {MOST_PINNED} templates. Unpin one of them first."
+        raise TooMany(
+            most=MOST_PINNED,
+            things="pinned templates",
+            instead="Unpin one of them first.",
         )
     PinnedTemplate.objects.get_or_create(person=by, template=template)
 

@@ -15,6 +15,7 @@ from provisioner.catalog.models import (
     ServerWatch,
     Template,
 )
+from provisioner.catalog.refusals import RefreshUnchanged
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import PerforceServer
@@ -88,13 +89,13 @@ def template_refresh_pause(
 ) -> refresh_policy.Policy:
     """Stop the refresh of one template, or let it go on; its policy stays otherwise.
 
-    Raises: NotAllowed, InvalidRequest (it is so already).
+    Raises: NotAllowed, RefreshUnchanged.
     """
     permissions.require(permissions.can_manage_templates(by))
     policy = freshness.policy_of(template)
     if policy.is_paused == is_paused:
         how = "paused already" if is_paused else "not paused"
-        raise InvalidRequest(f"The refresh of “{template.name}” is {how}.")
+        raise RefreshUnchanged(template=template.name, how=how)
     row = refresh_policy_save(
         by=by,
         template=template,

@@ -12,6 +12,7 @@ from provisioner.catalog.freshness import change_of
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import snapshot_before
 from provisioner.catalog.refusals import (
+    BuildDidNotFail,
     NothingToRollBackTo,
     SnapshotInParts,
     require_offered,
@@ -151,12 +152,12 @@ def template_roll_back(*, by: User, template: Template, build: Operation) -> Sna
 
     One from before it that is held already stays, for its own reason.
 
-    Raises: NotAllowed, InvalidRequest (it did not fail), NothingToRollBackTo.
+    Raises: NotAllowed, BuildDidNotFail, NothingToRollBackTo.
     """
     permissions.require(permissions.can_change_template(by, template))
     is_its_own = build.subject_id == template.subject_id
     if not is_its_own or build.state != Operation.State.FAILED:
-        raise InvalidRequest("Only a build that failed can be rolled back.")
+        raise BuildDidNotFail
     snapshot = snapshot_before(template, build=build)
     if snapshot is None:
         raise NothingToRollBackTo(template=template.name)

@@ -141,7 +141,7 @@ class TemplateViewSet(ApiViewSet):
         "Pin a template",
         "For you: it is at the top of your home page.",
         ok=TemplateSerializer,
-        refused=[400, 403, 404],
+        refused=[403, 404, 409],
         operation_id="templates_pin",
     )
     @action(methods=["put"], detail=True)
@@ -218,7 +218,7 @@ class TemplateViewSet(ApiViewSet):
         "For its owner and administrators. Its name is for good; pages show the title.",
         body=TemplateChangeSerializer,
         ok=TemplateSerializer,
-        refused=[403, 404],
+        refused=[403, 404, 409],
         examples=examples.CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:

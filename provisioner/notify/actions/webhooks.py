@@ -19,7 +19,7 @@ from provisioner.gateways.webhooks.addresses import (
     read_url,
 )
 from provisioner.lib import clocks
-from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.notify import webhooks
 from provisioner.notify.models import (
     Webhook,
@@ -29,7 +29,7 @@ from provisioner.notify.models import (
     new_salt,
 )
 from provisioner.notify.permissions import can_change_webhook
-from provisioner.notify.refusals import WebhookOff
+from provisioner.notify.refusals import WebhookNotSigned, WebhookOff
 
 MOST_WEBHOOKS = 20
 
@@ -45,7 +45,7 @@ def webhook_create(
 ) -> Webhook:
     """Have an address told of events. Its `secret`, if any, is to be shown once, now.
 
-    Raises: NotAllowed (for all, by who is no administrator), InvalidRequest.
+    Raises: NotAllowed (for all, by who is no administrator), InvalidRequest, TooMany.
     """
     permissions.require(permissions.can_be_told(by))
     if is_for_all:
@@ -59,8 +59,8 @@ def webhook_create(
         # Locked, so that two requests cannot both take the last place.
         User.objects.select_for_update(no_key=True).get(pk=by.pk)
         if Webhook.objects.filter(owner=by).count() >= MOST_WEBHOOKS:
-            raise InvalidRequest(
-                f"You have {MOST_WEBHOOKS} webhooks, the most there can be. Delete one."
+            raise TooMany(
+                most=MOST_WEBHOOKS, things="webhooks of yours", instead="Delete one."
             )
         webhook = Webhook.objects.create(
             owner=by,
@@ -113,15 +113,11 @@ def webhook_update(
 def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
     """Sign with another secret from now on: what waits, too. To be shown once, now.
 
-    Raises: NotAllowed, InvalidRequest (messages to Slack and Teams are not signed).
+    Raises: NotAllowed, WebhookNotSigned.
     """
     permissions.require(can_change_webhook(by, webhook))
     if not webhook.is_signed:
-        name = webhook.get_format_display()
-        raise InvalidRequest(
-            f"Messages to {name} are not signed; the address itself is the secret. "
-            f"Create a new webhook in {name} and enter its address."
-        )
+        raise WebhookNotSigned(format=webhook.get_format_display())
     with transaction.atomic():
         webhook.salt = new_salt()
         webhook.save(update_fields=["salt"])

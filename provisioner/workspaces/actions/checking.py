@@ -8,11 +8,10 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
 from provisioner.engine.tasks import start_operation
-from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.actions.retiring import locked
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
-from provisioner.workspaces.refusals import WorkspaceNotReady
+from provisioner.workspaces.refusals import NothingToCheck, WorkspaceNotReady
 
 
 def workspace_check(*, by: User, workspace: Workspace) -> Operation:
@@ -20,11 +19,11 @@ def workspace_check(*, by: User, workspace: Workspace) -> Operation:
 
     Asking again while it is checked answers with the operation under way.
 
-    Raises: NotAllowed, InvalidRequest, WorkspaceNotReady.
+    Raises: NotAllowed, NothingToCheck, WorkspaceNotReady.
     """
     permissions.require(can_change_workspace(by, workspace))
     if not workspace.holds_work:
-        raise InvalidRequest(f"{workspace.name} has nothing that can be submitted.")
+        raise NothingToCheck(name=workspace.name)
     with transaction.atomic():
         workspace = locked(workspace)
         if workspace.state != Workspace.State.READY:

@@ -10,7 +10,7 @@ from provisioner.accounts.models import Team, User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.engine.queueing import defer_once
-from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -35,7 +35,7 @@ def workspace_share(
     nobody has is told: see “Who may read” in docs/architecture.md.
 
     Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
-    WorkspaceNotReady.
+    WorkspaceNotReady, TooMany.
     """
     permissions.require(can_change_workspace(by, workspace))
     if bool(person) == bool(team):
@@ -54,9 +54,10 @@ def workspace_share(
         if share is not None:
             return share
         if workspace.shares.count() >= MOST_SHARES:
-            raise InvalidRequest(
-                f"A workspace is shared with at most {MOST_SHARES} people and teams. "
-                "Share it with a team."
+            raise TooMany(
+                most=MOST_SHARES,
+                things="people and teams that a workspace is shared with",
+                instead="Share it with a team.",
             )
         share = Share.objects.create(workspace=workspace, created_by=by, **named)
         record_event(

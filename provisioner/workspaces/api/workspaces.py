@@ -75,7 +75,7 @@ class WorkspaceLifeViewSet(OfWorkspace):
         "that say why the work cannot be transferred.",
         ok=OperationSerializer,
         status=202,
-        refused=[400, 403, 404, 409],
+        refused=[403, 404, 409],
         operation_id="workspaces_check",
         examples=examples.CHECK,
     )
