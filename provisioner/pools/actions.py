@@ -95,7 +95,11 @@ def pool_delete(*, by: User, pool: Pool) -> None:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(by))
-    pool.delete()
+    with transaction.atomic():
+        # Locked first: what is made with it is there before it is forgotten.
+        row = Pool.objects.select_for_update().filter(pk=pool.pk).first()
+        if row is not None:
+            row.delete()
 
 
 def _checked(

@@ -13,6 +13,7 @@ from provisioner.leases.warnings import plan_first_warnings
 from provisioner.limits.admission import check_admission, check_claim
 from provisioner.workspace_requests.claim import (
     hand_out,
+    hold_pool,
     lock_member,
     why_cold,
 )
@@ -111,8 +112,9 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
     Raises: SnapshotGone, LimitReached, NameTaken.
     """
     by, template, snapshot = request.by, request.template, terms.snapshot
+    pool = terms.pool if terms.pool and hold_pool(terms.pool) else None
     cold_reason = why_cold(
-        terms.pool,
+        pool,
         template=template,
         snapshot=snapshot,
         client_type=terms.client_type,
@@ -132,7 +134,7 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
         purpose=request.purpose,
         client_type=terms.client_type,
         wants_reconcile=request.wants_reconcile,
-        pool=terms.pool,
+        pool=pool,
         cold_reason=cold_reason or "",
         uid=by.uid,
         gid=by.gid,

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Collection
 from typing import Any
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.db.models import Count, Q
 from django.utils import timezone
 
@@ -32,6 +32,19 @@ def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
     if pool is not None:
         pool.owner, pool.template = by, template  # they are at hand
     return pool
+
+
+def hold_pool(pool: Pool) -> bool:
+    """Keep a pool until the transaction ends; return whether it is still there.
+
+    The database checks what refers to a row only when the transaction ends, when it is
+    too late to go without it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pools_pool WHERE id = %s FOR KEY SHARE", [pool.pk]
+        )
+        return cursor.fetchone() is not None
 
 
 def lock_member(

@@ -42,6 +42,10 @@ from provisioner.workspaces.actions.retiring import locked, workspace_retire
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import seconds_it_took, workspaces_visible_to
 from provisioner.workspaces.ready_times import usual_seconds
+from tests.support.crossing import (
+    in_a_connection_of_its_own,
+    wait_until_somebody_waits_for_a_lock,
+)
 from tests.support.factories import SnapshotFactory, UserFactory, purge
 from tests.support.requests import workspace_create
 from tests.support.warm_pools import fail, filled, finish, make_pool
@@ -404,6 +408,44 @@ def test_a_bound_holds_for_many_claims_at_once(pool: Pool, whose: str) -> None:
 
     assert sum(one is not None for one in got) == 2
     assert len(members(pool, READY)) == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pool_is_deleted_while_a_workspace_is_made_without_it(
+    pool: Pool, admin: User
+) -> None:
+    delete = in_a_connection_of_its_own(lambda: pool_delete(by=admin, pool=pool))
+    with ThreadPoolExecutor(1) as executor:
+        with transaction.atomic():
+            workspace = claim(pool)
+            deleted = executor.submit(delete)
+            wait_until_somebody_waits_for_a_lock()
+        deleted.result()
+
+    workspace.refresh_from_db()
+    assert (workspace.pool, workspace.cold_reason) == (None, "pool_empty")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pool_that_was_found_is_gone_when_the_workspace_is_made(
+    pool: Pool, admin: User
+) -> None:
+    delete = in_a_connection_of_its_own(lambda: pool_delete(by=admin, pool=pool))
+
+    def find_it_and_be_late(
+        execute: Callable[..., Any], sql: str, params: Any, *rest: Any
+    ) -> Any:
+        answer = execute(sql, params, *rest)
+        if sql.startswith('SELECT "pools_pool"') and Pool.objects.exists():
+            with ThreadPoolExecutor(1) as executor:
+                executor.submit(delete).result()
+        return answer
+
+    with connection.execute_wrapper(find_it_and_be_late):
+        workspace = claim(pool)
+
+    workspace.refresh_from_db()
+    assert (workspace.pool, workspace.cold_reason) == (None, "")
 
 
 def claimed(pool: Pool, key: str) -> Workspace | None:

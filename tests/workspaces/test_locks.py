@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,35 +17,16 @@ from provisioner.engine.models import Operation
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
+from tests.support.crossing import (
+    in_a_connection_of_its_own,
+    wait_until_somebody_waits_for_a_lock,
+)
 from tests.support.requests import workspace_create
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("jobs_emptied"),
 ]
-
-WAITS_WITHIN_SECONDS = 20.0
-
-
-def in_a_connection_of_its_own(act: Callable[[], object]) -> Callable[[], object]:
-    def run() -> object:
-        try:
-            return act()
-        finally:
-            connection.close()
-
-    return run
-
-
-def wait_until_somebody_waits_for_a_lock() -> None:
-    ends = time.monotonic() + WAITS_WITHIN_SECONDS
-    while True:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            if cursor.fetchone()[0]:
-                return
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 def test_a_build_is_asked_for_while_a_workspace_of_the_template_is(
