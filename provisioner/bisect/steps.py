@@ -53,7 +53,7 @@ def ensure_access(run: WorkspaceRun) -> None:
 
 
 def ensure_at_change(run: WorkspaceRun) -> None:
-    """Have the files of the change that is tried in the clone."""
+    """Ensure that the clone has the files of the tried change."""
     step, workspace = step_of(run), run.workspace
     pin = workspace.snapshot
     run.visible_root(workspace.junction_path)
@@ -122,10 +122,10 @@ class Ran(StepResult):
 
 
 def ensure_run(run: WorkspaceRun) -> Ran:
-    """Have the command run once in the clone, as its owner; its log is kept.
+    """Run the command once in the clone, as its owner, and keep its log.
 
-    What a command that was interrupted did to the files is not known, so it is not run
-    again in the same clone.
+    An interrupted command may have changed files, so it is not run again in the same
+    clone.
     """
     step = step_of(run)
     if step.command_started_at is not None:

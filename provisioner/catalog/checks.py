@@ -73,7 +73,7 @@ def look(template: Template) -> Check:
 
 
 def check_later(template: Template) -> None:
-    """Have a definition looked at once the current transaction is over."""
+    """Queue the checks of a definition for when the transaction commits."""
     job = app.configure_task(
         CHECK, queue=CHECK_QUEUE, queueing_lock=f"{CHECK}.{template.pk}"
     )

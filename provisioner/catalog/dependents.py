@@ -43,7 +43,7 @@ _dependents: list[Dependent] = []
 
 
 def register_dependent(dependent: Dependent) -> None:
-    """Have rows of a feature looked at when a template is to be deleted."""
+    """Register a feature's rows to check before a template is deleted."""
     _dependents.append(dependent)
 
 

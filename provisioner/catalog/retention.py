@@ -20,7 +20,7 @@ class Pins:
 
     `is_recent`: one of the last so many. `is_default`: what a new workspace gets.
     `is_last_tested`: no later one was tested. `workspaces_number` is how many cloned
-    from it are not gone for good, those in the trash and those being made among them;
+    from it are not purged, those in the trash and those being made among them;
     `workspaces` are these, or the first of them by name: there may be thousands.
     """
 

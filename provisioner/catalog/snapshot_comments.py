@@ -85,10 +85,10 @@ def build_number_of(name: str) -> int | None:
 
 
 def go_on_after(names: list[str]) -> None:
-    """Have operations numbered beyond those that snapshots are named after.
+    """Number new operations above the highest one used in a snapshot's name.
 
-    After an older backup was restored numbers would come again, and a build would find
-    a snapshot of its name.
+    After an older backup was restored, numbers would repeat, and a build would find a
+    snapshot with its name.
     """
     numbers = [n for n in map(build_number_of, names) if n is not None]
     wanted = max([*numbers, 1])

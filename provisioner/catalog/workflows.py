@@ -126,7 +126,7 @@ TEMPLATE_DELETE = (
     ),
     StepSpec("unmount", "Unmount it", deleting.ensure_unmounted, STORAGE, ("client",)),
     StepSpec(
-        "destroy",
+        "delete",
         "Delete the volume",
         deleting.ensure_volume_deleted,
         STORAGE,
@@ -137,7 +137,7 @@ TEMPLATE_DELETE = (
         "Prove that nothing is left",
         deleting.ensure_nothing_left,
         PERFORCE,
-        ("destroy",),
+        ("delete",),
         perforce=LIGHT,
     ),
 )

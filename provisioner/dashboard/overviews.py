@@ -1,4 +1,4 @@
-"""What one check needs, gathered in one call and in few queries."""
+"""The data of the home page and of a workspace's page, each read in few queries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EVENTS_SHOWN = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """A person's workspaces, and templates to get one from."""
+    """What the home page shows: the templates to choose from, quotas, shares, setup."""
 
     offers: Offers
     quotas: list[Limit]
@@ -49,7 +49,7 @@ class Home:
 
 
 def home_of(user: User, *, text: str = "") -> Home:
-    """Return a person's workspaces, and templates that match all words of a text."""
+    """Return what a person's home page shows, with the templates that match a text."""
     quotas = quota_limits(user)
     offers = offers_to(user, text=text, quotas=quotas)
     may_need_setup = user.is_administrator or not offers.can_have_one
@@ -70,9 +70,9 @@ _FAVICONS: dict[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceOverview:
-    """A workspace and its story. `have` is what the flush proved, None before it.
+    """What a workspace's page shows. `have` is the result of its last flush, or None.
 
-    `may_keep` says whether the reader may keep it without an end.
+    `may_keep`: the reader may keep it without an end.
     """
 
     workspace: Workspace
@@ -89,19 +89,19 @@ class WorkspaceOverview:
 
     @property
     def last(self) -> OperationOverview | None:
-        """The newest operation that was more than a check."""
+        """The newest operation other than a check."""
         return self.unsubmitted.last
 
     @property
     def can_be_transferred(self) -> bool:
-        """Whether there is a newer snapshot that its work could be brought to."""
+        """Whether its work can be transferred to a newer snapshot."""
         is_ready = self.workspace.state == Workspace.State.READY
         is_for_work = self.workspace.purpose == Workspace.Purpose.DEVELOPMENT
         return is_ready and is_for_work and self.has_newer
 
     @property
     def not_restored(self) -> list[str]:
-        """What the last restoration could not bring back, in sentences."""
+        """Sentences about what the last restore could not bring back."""
         if self.last is None or self.last.operation.kind != WorkspaceOperation.RESTORE:
             return []
         return list((self.last.operation.findings or {}).get("not_restored", []))
@@ -112,14 +112,14 @@ class WorkspaceOverview:
 
     @property
     def ready_seconds(self) -> float | None:
-        """How long its owner waited for it."""
+        """How long its owner waited for it, None before it is ready."""
         if self.workspace.ready_at is None:
             return None
         return (self.workspace.ready_at - self.workspace.created_at).total_seconds()
 
     @property
     def tab_state(self) -> str:
-        """What the tab of the browser says of it."""
+        """Its state in the title of the browser tab."""
         state = self.workspace.get_state_display()
         if not self.workspace.is_moving or self.last is None:
             return state
@@ -127,14 +127,14 @@ class WorkspaceOverview:
 
     @property
     def favicon(self) -> str:
-        """The icon of the tab, by its state."""
+        """The icon of the browser tab."""
         if self.workspace.is_moving:
             return "img/mark-running.svg"
         return _FAVICONS.get(self.workspace.state, "img/mark.svg")
 
     @property
     def work(self) -> list[tuple[str, dt.datetime]]:
-        """What was last done in it, and when."""
+        """The last activities in it, each with its time."""
         return work_seen(self.workspace)
 
     @property
@@ -145,7 +145,7 @@ class WorkspaceOverview:
 
 
 def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
-    """Return a workspace that the person may see with its story, or None."""
+    """Return the page of a workspace that the person may see, or None."""
     workspace = workspaces_with_operations(user).filter(pk=pk).first()
     if workspace is None:
         return None
@@ -169,13 +169,13 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
 
 
 def _have_of(operations: list[Operation]) -> Flushed | None:
-    """Return what the newest flush found the have list to be, None before it."""
+    """Return the result of the newest flush, None before there is one."""
     flushes = (find_result(operation, Flushed) for operation in operations)
     return next(filter(None, flushes), None)
 
 
 def start_command(workspace: Workspace) -> str:
-    """Return the line with which its owner begins to work there."""
+    """Return the shell command with which its owner starts to work there."""
     enter = f"cd {shlex.quote(str(workspace.path))}"
     if not workspace.client_name:
         return enter

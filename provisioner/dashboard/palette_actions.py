@@ -54,7 +54,7 @@ VERBS = (
     ),
     Verb(
         words=("purge", "destroy"),
-        label="Destroy",
+        label="Purge",
         states=(State.TRASHED,),
         url_name="workspace-purge",
     ),

@@ -1,4 +1,4 @@
-"""The whole installation at a check, for those who run it. No remote call."""
+"""The overview of the installation for administrators. Makes no remote call."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEAREST_QUOTAS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """What a site's aggregate holds; sums in bytes, None where ONTAP did not say."""
+    """The space of a site's aggregate in bytes, None where ONTAP reported nothing."""
 
     capacity: SiteCapacity
 
@@ -62,7 +62,7 @@ class Space:
 
     @property
     def saved_by_clones_bytes(self) -> int | None:
-        """What FlexClones and snapshots share with what they were made from."""
+        """What FlexClones and snapshots save by sharing blocks with their parents."""
         capacity = self.capacity
         if capacity.saved_bytes is None or capacity.saved_within_bytes is None:
             return None
@@ -84,7 +84,7 @@ class Space:
 
 @dataclass(frozen=True, kw_only=True)
 class Clones:
-    """How many clones one template or team has, trash included, and what they take."""
+    """The clones of one template or team, trash included, and the space they take."""
 
     name: str
     number: int
@@ -95,7 +95,7 @@ class Clones:
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """Jobs of a queue; `waiting` are due, and the oldest is so since `since`."""
+    """A queue's jobs. `waiting` counts those that are due, the oldest since `since`."""
 
     name: str
     running: int
@@ -106,7 +106,7 @@ class Queue:
 
 @dataclass(frozen=True, kw_only=True)
 class PerforceWait:
-    """Steps of a server that wait or run now, and how long those of a day waited."""
+    """A server's queued and running steps, and the p95 wait of the last 24 hours."""
 
     server: str
     waiting: int
@@ -144,7 +144,7 @@ class Installation:
 
     @property
     def unserved(self) -> list[Queue]:
-        """Queues in which something waits for a worker that there is not."""
+        """Queues with waiting jobs and no worker."""
         return [queue for queue in self.queues if queue.waiting and not queue.is_served]
 
     @property
@@ -159,7 +159,7 @@ class Installation:
 
 
 def installation(user: User, span: Span) -> Installation:
-    """Return how everything is, with charts of some time, in a few queries.
+    """Return the overview, with charts of the span, in a few queries.
 
     Raises: NotAllowed.
     """
@@ -206,7 +206,7 @@ def installation(user: User, span: Span) -> Installation:
 
 
 def _nearest_quotas(tallies: Tallies) -> list[Limit]:
-    """Return what teams will reach first; of people many are at theirs."""
+    """Return the team quotas closest to their limit. People are often at theirs."""
     first = nearest(team_limits(tallies), most=NEAREST_QUOTAS)
     return [limit for limit in first if limit.percent]
 
@@ -249,7 +249,7 @@ def _failures(*, since: dt.datetime) -> QuerySet[Any]:
 
 
 def _queues(workers: list[AliveWorker]) -> list[Queue]:
-    """Return the queues that anything runs or waits in."""
+    """Return the queues with running or waiting jobs."""
     due = Q(status="todo") & (Q(scheduled_at=None) | Q(scheduled_at__lte=Now()))
     rows = (
         ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
@@ -275,7 +275,7 @@ def _queues(workers: list[AliveWorker]) -> list[Queue]:
 
 
 def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
-    """Return what steps wait for each server; how long is what those of a day did."""
+    """Return each server's queued and running steps, and its p95 wait since a time."""
     taking_slots = Step.objects.filter(perforce_use__in=slots.NEEDS_SLOT)
     by_server = taking_slots.order_by().values_list("perforce_server__name")
     waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
@@ -288,7 +288,7 @@ def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
             waiting=Count("pk", filter=waiting), running=Count("pk", filter=running)
         )
     }
-    # One that paused for a retry was queued anew after it had begun.
+    # A step that paused for a retry was queued again after its first start.
     waited = ExpressionWrapper(
         F("first_started_at") - F("queued_at"), output_field=DurationField()
     )

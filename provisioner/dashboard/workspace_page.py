@@ -57,7 +57,7 @@ class WorkspacePage:
 
     @property
     def back(self) -> Action:
-        """The list in which its reader finds the workspace."""
+        """The list that shows the workspace to this reader."""
         if self.workspace.owner == self.user or self.company.share:
             return Action(label="My workspaces", url=reverse("workspace-list"))
         if self.user.is_administrator:
@@ -66,7 +66,7 @@ class WorkspacePage:
 
     @property
     def happened(self) -> SafeString:
-        """The last thing that happened to it, in a sentence."""
+        """What happened to it last, as a sentence."""
         workspace, seconds = self.workspace, self.overview.ready_seconds
         if workspace.state == State.RETIRED:
             return format_html("Retired {}.", ago(workspace.retired_at))
@@ -91,25 +91,25 @@ class WorkspacePage:
 
     @property
     def proofs(self) -> list[Proof]:
-        """What a ready workspace contains, and how far that was verified."""
+        """What a ready workspace contains, and how that was verified."""
         is_ready = self.workspace.state == State.READY
         return proofs_of(self.overview) if is_ready else []
 
     @property
     def activity(self) -> str:
-        """What was last done in it."""
+        """The last activity in it."""
         is_ready = self.workspace.state == State.READY
         return activity_of(self.overview) if is_ready else ""
 
     @property
     def space(self) -> str:
-        """State, and what it takes."""
+        """How much space it takes; "" unless it is ready."""
         is_ready = self.workspace.state == State.READY
         return space_of(self.workspace) if is_ready else ""
 
     @property
     def editors(self) -> list[Action]:
-        """What opens its files on the host that its site names."""
+        """Links that open its files in an editor, over the site's SSH host."""
         host, path = self.workspace.site.ssh_host, str(self.workspace.path)
         if not host:
             return []
@@ -118,9 +118,9 @@ class WorkspacePage:
 
     @property
     def p4v_command(self) -> str:
-        """What opens its client in P4V, on the host that its site names; "": nothing.
+        """The command that opens its client in P4V on the site's SSH host, or "".
 
-        P4V has no addresses of its own that a page could link to.
+        P4V has no URL scheme that a page could link to.
         """
         workspace = self.workspace
         if not (workspace.site.ssh_host and workspace.client_name):
@@ -131,7 +131,7 @@ class WorkspacePage:
 
     @property
     def header_actions(self) -> list[Action]:
-        """Actions that stay in sight: extend, share, retire."""
+        """The actions that are always visible: extend, share, retire."""
         extend = share = None
         if self.overview.deadline.is_extendable:
             extend = Action(label="Extend", url=self._url("workspace-extend"))
@@ -297,11 +297,11 @@ class WorkspacePage:
             return None
         frees = ""
         if workspace.unique_bytes is not None:
-            frees = f" Destroying it frees {size_text(workspace.unique_bytes)}."
+            frees = f" Purging it frees {size_text(workspace.unique_bytes)}."
         return Notice(
             level=Level.INFO,
             title=format_html(
-                "In the trash: will be destroyed {}", ago(workspace.purge_at)
+                "In the trash: will be purged {}", ago(workspace.purge_at)
             ),
             texts=(
                 "Restoring brings back the same path, its client and its opened files."
@@ -310,7 +310,7 @@ class WorkspacePage:
             actions=self._allowed(
                 self._restore(look="primary"),
                 Action(
-                    label="Destroy now",
+                    label="Purge now",
                     url=self._url("workspace-purge"),
                     look="quiet-danger",
                 ),

@@ -44,7 +44,7 @@ def connect(account: DepotAccount, *, client: str, scratch: Path) -> Any:
 
 
 def create_p4_user(p4: Any, *, user: str, password: str) -> None:
-    """Have a Perforce user with this password."""
+    """Create a Perforce user with this password."""
     if any(known["User"] == user for known in p4.run("users")):
         return
     spec = p4.fetch_user(user)

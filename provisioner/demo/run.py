@@ -181,7 +181,7 @@ class Demo:
     def build_template(
         self, site: Site, *, name: str
     ) -> tuple[Template, dict[str, Any]]:
-        """Have a built template; return it with what its build took."""
+        """Build a template; return it with the time that it took."""
         build = self.options.build or _byte_compilation()
         template = seed.ensure_template(
             site=site,

@@ -57,7 +57,7 @@ PEOPLE = (
 
 
 def ensure_people() -> None:
-    """Have the accounts, with the demo's password where they are new."""
+    """Ensure the accounts; new ones get the demo's password."""
     password = make_password(PASSWORD)
     for person in PEOPLE:
         User.objects.get_or_create(
@@ -74,7 +74,7 @@ def ensure_people() -> None:
 
 
 def ensure_site(*, lab: dict[str, Any]) -> Site:
-    """Have the site that is the lab, at the ports it has today."""
+    """Ensure the lab's site, at the ports of today."""
     rescue_root = Path(settings.VAR_DIR) / "rescue"
     rescue_root.mkdir(mode=0o755, exist_ok=True)
     ontap, perforce = lab["ontap"], lab["perforce"]
@@ -104,7 +104,7 @@ def ensure_site(*, lab: dict[str, Any]) -> Site:
 
 
 def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Template:
-    """Have the template of one depot path."""
+    """Ensure the template for a depot path."""
     existing = Template.objects.filter(site=site, name=name).first()
     if existing is not None:
         return existing

@@ -244,7 +244,7 @@ class LastingJobManager(JobManager):
         self._may_hold_unknown = False
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """Have a job ended, unless it was, or was taken from its worker."""
+        """End a job, unless it has ended or another worker has it."""
         finish = partial(finish_of_its_worker, self.connector, job)
         await self._settle(job, partial(finish, status=status, delete_job=delete_job))
 

@@ -229,7 +229,7 @@ def _settle_when_heard(
 
 
 def _read_subject_anew(operation: Operation) -> None:
-    """Have what an operation is about as it is now, at the same site."""
+    """Reload an operation's subject, keeping its loaded site."""
     subject, site = operation.subject.row, operation.site
     subject.refresh_from_db()
     subject.site = site

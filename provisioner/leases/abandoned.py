@@ -217,13 +217,13 @@ class RetirementProgress:
         return sum(line.is_put_away for line in self.lines)
 
     @property
-    def gone(self) -> int:
+    def purged(self) -> int:
         return sum(line.is_gone for line in self.lines)
 
     @property
     def announcement(self) -> str:
-        said = f"{self.put_away} of {len(self.lines)} are in the trash or gone"
-        return f"{said}, {self.gone} for good."
+        said = f"{self.put_away} of {len(self.lines)} are in the trash or purged"
+        return f"{said}, {self.purged} of them purged."
 
 
 def retirements_of_abandoned(user: User) -> RetirementProgress:

@@ -124,7 +124,7 @@ class LeasePolicyForm(AskingForm):
         }
 
     def sealed(self, seal: str) -> None:
-        """Have the form carry the seal of the preview shown with it."""
+        """Put the seal of the shown preview into the form."""
         assert isinstance(self.data, QueryDict)
         data = self.data.copy()
         data["seal"] = seal

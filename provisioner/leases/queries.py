@@ -321,6 +321,6 @@ def _sentence_of_lease(
     if workspace.holds_work:
         said += " Unsubmitted work is rescued."
     if not policy.trash_seconds:
-        return f"{said} It is then deleted for good."
+        return f"{said} It is then purged."
     until = workspace.expires_at + dt.timedelta(seconds=policy.trash_seconds)
     return f"{said} Restorable until {exact(until)}."

@@ -21,10 +21,10 @@ def unless_database_is_away() -> Iterator[None]:
 
 
 def close_unusable_connection() -> None:
-    """Have what comes next connect anew where the connection broke, or is too old.
+    """Close the database connection if it is broken or too old.
 
-    Django does this around requests, and Procrastinate around jobs. What lasts longer
-    than the database was there has to: a broken connection would fail for ever.
+    Django does this around requests, Procrastinate around jobs. Code that outlives a
+    database restart must do it itself, or its broken connection fails for ever.
     """
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()

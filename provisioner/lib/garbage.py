@@ -1,19 +1,19 @@
-"""The garbage collector in processes that serve for long."""
+"""The garbage collector in long-running processes."""
 
 from __future__ import annotations
 
 import gc
 
 LOOK_AFTER_OBJECTS = 10_000
-"""After how many new objects the youngest are looked through; 700 is Python's."""
+"""Allocations before the youngest generation is collected; Python's default is 700."""
 
 
 def spare_what_is_loaded() -> None:
-    """Have the collector look at what is made from now on alone, and less often.
+    """Exempt loaded objects from garbage collection, and collect less often.
 
-    What is loaded by now stays to the end. Looked through, the 130 thousand objects of
-    the web server halt all its threads for as long as a page takes; and forks share
-    the memory in which nobody counts.
+    Loaded modules stay until the process ends. A collection of the web server's 130
+    thousand objects stops all threads for as long as a page takes. Forks also share
+    the memory of frozen objects.
 
     Source: https://docs.python.org/3.11/library/gc.html#gc.freeze
     """

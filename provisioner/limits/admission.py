@@ -3,12 +3,12 @@
 What counts:
 
 - Clones, volumes and snapshots: our rows, which are always up to date, and what others
-  have on the SVM as last measured. A workspace counts until it is retired for good:
+  have on the SVM as last measured. A workspace counts until it is purged:
   one that failed can be tried again, one in the trash is still a volume.
 - Members of a warm pool exist, so they count for all of these; nobody has them yet,
   so it counts for no quota.
 - A quota of workspaces: those that are neither in the trash nor on their way out of
-  it. A quota of bytes: what destroying them would free as last measured, the trash
+  it. A quota of bytes: what purging them would free as last measured, the trash
   included. Bringing a workspace back from the trash is never refused by a quota.
 - Space: as measured. A measurement older than STALE_AFTER, or none, refuses nobody:
   the page of limits says so, and ONTAP's own refusal comes in the same words.

@@ -46,7 +46,7 @@ log = structlog.get_logger(__name__)
 @app.periodic(cron="*/2 * * * *")
 @app.task(name="sweep_capacity", queue="sweeps", queueing_lock="sweep_capacity")
 def sweep_capacity(timestamp: int) -> None:
-    """Have every site measured."""
+    """Queue a measurement of every site."""
     for site_id in Site.objects.values_list("pk", flat=True):
         job = measure_site.configure(queueing_lock=f"measure_site.{site_id}")
         defer_once(job, site_id=site_id)

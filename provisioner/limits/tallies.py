@@ -37,7 +37,7 @@ _OR_OWNER = ", w.owner_id"
 
 
 class Tally(NamedTuple):
-    """What some workspaces are, without those that were retired for good.
+    """What some workspaces are, without those that were purged.
 
     `held` and `held_bytes` are what quotas count: nothing of a warm pool.
     """

@@ -1,4 +1,4 @@
-"""Notifications: by mail about a template, by webhook about anything."""
+"""Notifications: subscriptions to mails, channels and webhooks."""
 
 from __future__ import annotations
 
@@ -50,9 +50,11 @@ from provisioner.notify.webhooks import webhooks_visible_to
 
 class SubscriptionSerializer(serializers.Serializer[Any]):
     subscribed = serializers.BooleanField(
-        help_text="Whether you get mails when it fails and recovers."
+        help_text="Whether you get a mail when it fails or recovers."
     )
-    address = serializers.CharField(help_text="Where they go; empty: nowhere.")
+    address = serializers.CharField(
+        help_text="Your mail address; empty: no mail can be sent."
+    )
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
@@ -68,7 +70,7 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
     )
     enabled = serializers.BooleanField(source="is_enabled")
     url = serializers.SerializerMethodField(
-        help_text="In full to its owner alone: the address is a secret."
+        help_text="In full for its owner only: the address is a secret."
     )
 
     def get_url(self, webhook: Webhook) -> str:
@@ -96,8 +98,8 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 
 class WebhookWithSecretSerializer(WebhookSerializer):
     secret = serializers.CharField(
-        help_text="What messages are signed with. Shown this once: keep it. Empty "
-        "where they are not signed (slack, teams)."
+        help_text="The key that signs messages. Shown only once: store it. Empty "
+        "for slack and teams, whose messages are not signed."
     )
 
     class Meta(WebhookSerializer.Meta):
@@ -162,7 +164,7 @@ class NotificationChoiceSerializer(serializers.Serializer[Any]):
     topic = serializers.ChoiceField(choices=Topic.choices)
     mail = serializers.BooleanField()
     webhook = serializers.BooleanField(
-        help_text="Your own, each for the events that it names."
+        help_text="Your webhooks, each for its own events."
     )
     stays = serializers.ListField(
         child=serializers.ChoiceField(choices=[str(channel) for channel in Channel]),
@@ -187,7 +189,7 @@ class SubscriptionViewSet(ApiViewSet):
         return templates_visible_to(self.user)
 
     @described(
-        "Look whether you get mails about a template",
+        "Get your subscription to a template's mails",
         ok=SubscriptionSerializer,
         refused=[403, 404],
         operation_id="templates_subscription",
@@ -198,8 +200,8 @@ class SubscriptionViewSet(ApiViewSet):
         return self._as_it_is()
 
     @described(
-        "Get mails about a template",
-        "When its build or test fails, once, and once more when it is good again.",
+        "Subscribe to a template's mails",
+        "One mail when its build or test fails, and one when it recovers.",
         ok=SubscriptionSerializer,
         refused=[403, 404],
         operation_id="templates_subscribe",
@@ -210,7 +212,7 @@ class SubscriptionViewSet(ApiViewSet):
         return self._as_it_is()
 
     @described(
-        "Get no more mails about a template",
+        "Unsubscribe from a template's mails",
         ok=SubscriptionSerializer,
         refused=[403, 404],
         operation_id="templates_unsubscribe",
@@ -268,7 +270,7 @@ def _said(topic: Topic, channels: Set[Channel]) -> dict[str, Any]:
 
 
 class WebhookViewSet(ApiViewSet):
-    """Addresses that are told of events: yours, or everybody's for administrators."""
+    """Addresses that events are posted to: yours, or everybody's for administrators."""
 
     queryset = Webhook.objects.none()
     serializer_class = WebhookSerializer
@@ -285,13 +287,13 @@ class WebhookViewSet(ApiViewSet):
         return Response(self.get_serializer(self.get_object()).data)
 
     @described(
-        "Make a webhook",
+        "Create a webhook",
         "Messages of the format `cloneyard` are signed: `Cloneyard-Signature` is `v1=` "
         "and the HMAC-SHA256, in hexadecimal digits, of `Cloneyard-Timestamp`, a "
-        "dot, and the body, with the "
-        "secret that is in this answer alone. What was not taken (2xx) is sent again, "
-        "with the same `Cloneyard-Delivery`, for some hours. Slack gets blocks, Teams "
-        "an Adaptive Card; what they will never take is given up at once.",
+        "dot, and the body, keyed with the secret. Only this answer contains it. A "
+        "message that was not accepted (2xx) is resent with the same "
+        "`Cloneyard-Delivery` for some hours. Slack gets blocks, Teams an Adaptive "
+        "Card; messages that they reject permanently are not resent.",
         body=WebhookCreateSerializer,
         ok=WebhookWithSecretSerializer,
         status=201,
@@ -340,8 +342,8 @@ class WebhookViewSet(ApiViewSet):
         return Response(status=204)
 
     @described(
-        "Send a test",
-        "Once; look at the delivery for what came of it.",
+        "Send a test message",
+        "Sent once. Get the delivery to see the result.",
         ok=DeliverySerializer,
         status=202,
         refused=[403, 404, 409],
@@ -370,7 +372,7 @@ class WebhookViewSet(ApiViewSet):
 
 
 class DeliveryViewSet(ApiViewSet):
-    """What was sent to a webhook, kept for thirty days."""
+    """A webhook's deliveries, kept for 30 days."""
 
     queryset = WebhookDelivery.objects.none()
     serializer_class = DeliverySerializer
@@ -381,9 +383,7 @@ class DeliveryViewSet(ApiViewSet):
         )
         return webhook.deliveries.order_by("-pk")
 
-    @described(
-        "List what was sent to a webhook", ok=DeliverySerializer, refused=[400, 404]
-    )
+    @described("List a webhook's deliveries", ok=DeliverySerializer, refused=[400, 404])
     def list(self, request: Request, webhook_pk: int) -> Response:
         return self.page_of(self.get_queryset())
 
@@ -392,7 +392,7 @@ class DeliveryViewSet(ApiViewSet):
         return Response(self.get_serializer(self.get_object()).data)
 
     @described(
-        "Send it again",
+        "Send a delivery again",
         "With the same `Cloneyard-Delivery`, so a receiver can ignore a repeat.",
         ok=DeliverySerializer,
         status=202,

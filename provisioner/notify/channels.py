@@ -1,4 +1,4 @@
-"""How a person is notified of an event. Whoever sends something asks here."""
+"""The channels by which a person is notified of an event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioner.notify.models import (
 class Channel(StrEnum):
     MAIL = "mail"
     WEBHOOK = "webhook"
-    """A person's own; webhooks about everybody's workspaces are not chosen here."""
+    """The person's own webhooks. Webhooks about everybody's workspaces are separate."""
 
 
 K, E = Notification.Kind, WebhookEvent
@@ -74,7 +74,7 @@ def channels_of(choice: NotificationChoice) -> frozenset[Channel]:
 
 
 def why_no_mail_about(person: User, event: str) -> str:
-    """Return that a person wants no mail about an event, as a sentence, or ""."""
+    """Return a sentence if a person wants no mail about an event, or ""."""
     if Channel.MAIL in channels_for(person, event):
         return ""
     return f"{person} has turned off mails about “{TOPICS[event].label}”."

@@ -1,4 +1,4 @@
-"""What an event says in a chat, and the form that each kind of webhook gives it."""
+"""The text of an event for people, in the format of each kind of webhook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFUSALS: dict[WebhookFormat, dict[int, Refusal]] = {
     WebhookFormat.SLACK: slack.REFUSALS,
     WebhookFormat.TEAMS: teams.REFUSALS,
 }
-"""By format and HTTP code. Any other answer may be another one the next time."""
+"""Final refusals by format and HTTP code. Any other answer is worth a retry."""
 
 TITLES = {
     WebhookEvent.TEMPLATE_BUILT: "{name} was built",
@@ -31,19 +31,19 @@ TITLES = {
 
 
 def body_in(format: WebhookFormat, said: dict[str, Any]) -> str:
-    """Return the body to post of what a webhook says (`notify/webhooks.py`)."""
+    """Return the body to post for a message of `notify/webhooks.py`."""
     if format in PAYLOADS:
         said = PAYLOADS[format](message_of(said))
     return json.dumps(said, ensure_ascii=False)
 
 
 def refusal_in(format: WebhookFormat, answer: Answer) -> Refusal | None:
-    """Return what an answer means if no further attempt would change it."""
+    """Return what an answer means if a retry cannot help, else None."""
     return REFUSALS.get(format, {}).get(answer.code or 0)
 
 
 def message_of(said: dict[str, Any]) -> Message:
-    """Return what a webhook says as people read it, with links to where it leads."""
+    """Return a message for people, with links."""
     workspace, template = said.get("workspace"), said.get("template")
     build, snapshot = said.get("build", {}), said.get("snapshot", {})
     facts: list[tuple[str, Any]] = []

@@ -1,4 +1,4 @@
-"""What people type about webhooks, checked for shape."""
+"""Forms for notification channels and webhooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioner.web.forms import AskingForm
 
 
 class ChannelsForm(AskingForm):
-    """One line for each topic: by mail, by webhook."""
+    """A row per topic with a checkbox per channel."""
 
     HELP: ClassVar = {
         Topic.WORKSPACES: "A workspace you requested is ready, or could not be "
@@ -48,7 +48,7 @@ class ChannelsForm(AskingForm):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The topics, each with its help and a field for each channel."""
+        """Each topic with its help and its fields, by channel."""
         return [
             {
                 "topic": topic,
@@ -60,7 +60,7 @@ class ChannelsForm(AskingForm):
 
     @property
     def chosen(self) -> dict[Topic, dict[Channel, bool]]:
-        """Which channels are to be on, for each topic."""
+        """The chosen channels of each topic."""
         return {
             topic: {each: self.cleaned_data[f"{topic}-{each}"] for each in Channel}
             for topic in Topic
@@ -71,8 +71,8 @@ class WebhookChangeForm(AskingForm):
     url = forms.CharField(
         max_length=LONGEST_URL,
         label="Address",
-        help_text="Such as https://hooks.example.com/cloneyard. No name or password in "
-        "it. Nobody but you sees more of it than the host.",
+        help_text="For example https://hooks.example.com/cloneyard, without a name or "
+        "password. Others see only its host.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
         ),
@@ -96,7 +96,7 @@ class WebhookChangeForm(AskingForm):
             self.fields["url"].required = False
             self.fields[
                 "url"
-            ].help_text = f"{webhook.owner} can see it. Leave it empty to keep it."
+            ].help_text = f"Only {webhook.owner} can see it. Leave it empty to keep it."
 
     def clean_url(self) -> str | None:
         return self.cleaned_data["url"] or None
@@ -106,14 +106,14 @@ class WebhookCreateForm(WebhookChangeForm):
     format = forms.ChoiceField(
         choices=WebhookFormat.choices,
         initial=WebhookFormat.CLONEYARD,
-        help_text="For Slack, enter the address of an incoming webhook of a Slack app. "
-        "For Teams, that of a workflow “Send webhook alerts to a channel”. The format "
-        "cannot be changed later.",
+        help_text="For Slack, enter the address of a Slack app's incoming webhook. "
+        "For Teams, enter that of a workflow “Send webhook alerts to a channel”. The "
+        "format cannot be changed later.",
     )
     template = TemplateChoiceField(
         required=False,
         queryset=Template.objects.order_by("name"),
-        empty_label="All templates, and my workspaces",
+        empty_label="All templates and my workspaces",
         label="About",
     )
     is_for_all = forms.BooleanField(

@@ -1,4 +1,4 @@
-"""What mails say: plain text from templates, with a link and exact times."""
+"""The text of mails: plain text from templates, with a link and exact times."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Mail:
 
 
 def mail_of(notice: Notification, *, now: dt.datetime) -> Mail:
-    """Return a notice as who gets it reads it, in their zone, as things are now."""
+    """Return a notification as a mail, in its reader's time zone and as of now."""
     with timezone.override(zone_of(_reader_of(notice))):
         return _mail_of(notice, now=now)
 
@@ -61,7 +61,7 @@ def _mail_of(notice: Notification, *, now: dt.datetime) -> Mail:
 
 
 def address_of(notice: Notification) -> str:
-    """Return where a mail goes, "" where that is not known."""
+    """Return the recipient's mail address, "" if it is not known."""
     if notice.workspace is not None:
         return notice.workspace.owner.email
     return notice.recipient.email if notice.recipient else notice.address
@@ -72,7 +72,7 @@ def _about_workspace(
 ) -> dict[str, Any]:
     deadline = deadline_of(workspace, now=now)
     operation = Operation.objects.filter(pk=notice.data.get("operation")).first()
-    # A retirement that was tried again goes on with what the first had settled.
+    # A retried retirement builds on the work of the first attempt.
     retiring = operations_since_whole(workspace)
     began_at = retiring.values("created_at")[:1]
     discards = workspace.events.filter(kind="work_discarded", at__gte=began_at)
@@ -112,7 +112,7 @@ def _about_build(notice: Notification) -> dict[str, Any]:
         and Subscription.objects.filter(
             template=build.subject.template, user=notice.recipient
         ).exists(),
-        # The lines of the log that follow come below.
+        # Its first line. The mail quotes the log separately.
         "reason": build.status_message.partition("\n")[0],
         "log": quoted_log_of(build),
         "link": absolute(reverse("template-detail", args=[build.subject.template.pk])),
@@ -121,7 +121,7 @@ def _about_build(notice: Notification) -> dict[str, Any]:
 
 
 def quoted_log_of(build: Operation) -> Excerpt:
-    """Return what to quote of the log of the step that failed."""
+    """Return the lines to quote from the failed step's log."""
     step = templates.failed_step(build)
     if step is None:
         return Excerpt(lines=())
@@ -129,12 +129,12 @@ def quoted_log_of(build: Operation) -> Excerpt:
 
 
 def absolute(path: str) -> str:
-    """Return a page's address as it works outside of the pages."""
+    """Return the full URL of a page's path."""
     return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
 
 
 def link_to(workspace: Workspace) -> str:
-    """Return a workspace's page as an address that works outside of it."""
+    """Return the full URL of a workspace's page."""
     return absolute(reverse("workspace-detail", args=[workspace.pk]))
 
 

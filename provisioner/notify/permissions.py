@@ -1,4 +1,4 @@
-"""What somebody may do with a webhook."""
+"""Who may change a webhook."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Notifications are written in the transaction of an audit event.
+"""Write notifications in the transaction of their audit event.
 
-Every change passes there, whether by a step, the watchdog or a person.
+Every change records one, whether made by a step, the watchdog or a person.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
 
 
 def _build_ended(event: Event) -> None:
-    """Tell of the build whose end moved its template; it is the newest."""
+    """Write the notifications about the template's newest build, if it ended."""
     assert event.template is not None
     build = templates.builds_of(event.template).order_by("-pk").first()
     if build is None or build.state not in OF_BUILDS[event.kind]:

@@ -1,4 +1,4 @@
-"""Why something about webhooks is refused."""
+"""Refusals about notifications."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class WebhookNotSigned(ActionRefused):
 
 
 class WebhookOff(ActionRefused):
-    """{reason} Nothing is sent until that has changed."""
+    """{reason} Nothing is sent until that changes."""
 
     code = "webhook_off"

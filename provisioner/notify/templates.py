@@ -1,9 +1,10 @@
-"""Who is told that a template fails, and that it is good again.
+"""Mails about templates that fail and recover.
 
-Subscribers, and those who submitted since the last good snapshot what the failed
-build had. A template fails from its first bad build on until one is good: each person
-is told once in that time, however many builds fail; who submits meanwhile is told with
-the next failure. Everyone told of the failure is told of the recovery.
+They go to subscribers, and to everyone whose change is in the failed build but not in
+the last good snapshot. A template is failing from its first bad build until the next
+good one. Each person gets one mail in that time, however many builds fail; people who
+submit meanwhile get theirs with the next failure. Everyone told of the failure is told
+of the recovery.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from provisioner.catalog.models import (
 from provisioner.engine.models import Operation, Step
 from provisioner.notify.models import Notification, Subscription
 
-# Storage has failed, or we have: nobody's change did that.
+# Steps that fail because of storage or Cloneyard, not because of a change.
 NOBODYS_FAULT = frozenset({"volume", "export", "mount", "visible", "snapshot", "prune"})
 LONGEST_NAME = 255
-NEWER_SUCCEEDED = "A newer build of it succeeded."
+NEWER_SUCCEEDED = "A newer build succeeded."
 
 
 class Outcome(Enum):
@@ -40,7 +41,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """An account, or a name in Perforce of somebody who has no mail address here."""
+    """An account, or a Perforce user without an account that has a mail address."""
 
     recipient_id: int | None = None
     p4_user: str = ""
@@ -53,9 +54,9 @@ def builds_of(template: Template) -> QuerySet[Operation]:
 
 
 def outcome_of(build: Operation) -> Outcome | None:
-    """Return how a build ended; None where that says nothing about the template.
+    """Return how a build ended; None if that says nothing about the template.
 
-    That is one under way, a cancelled one, and a good one of a part of the view.
+    Such builds are running, cancelled, or good but of a part of the view.
     """
     if build.state == Operation.State.FAILED:
         return Outcome.FAILED
@@ -78,7 +79,7 @@ def good_builds_of(template: Template) -> QuerySet[Operation]:
 
 
 def tell(build: Operation, *, now: dt.datetime) -> None:
-    """Plan the mails that an ended build is a reason for. Safe to repeat.
+    """Plan the mails about an ended build. Safe to repeat.
 
     Call it with the template's row locked, in the transaction that ends the build; and
     again later, because changes may be seen after their build.
@@ -106,7 +107,7 @@ def is_superseded(build: Operation) -> bool:
 
 
 def failed_before(build: Operation) -> bool:
-    """Return whether the build before this one, as far as it says anything, failed."""
+    """Return whether the last build before this one with an outcome failed."""
     for earlier in (
         builds_of(build.subject.template).filter(pk__lt=build.pk).order_by("-pk")
     ):
@@ -152,7 +153,7 @@ def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
 
 
 def failed_step(build: Operation) -> Step | None:
-    """Return the step that failed; the test where the last one tells what it found."""
+    """Return the failed step; the test step if only the outcome of the tests failed."""
     failed = build.steps.filter(state=Step.State.FAILED).first()
     if failed is not None and failed.name == "outcome":
         return build.steps.get(name="test")
@@ -194,10 +195,10 @@ def _concerned(build: Operation) -> list[Person]:
 
 
 def _accounts_by_perforce_name(names: set[str]) -> dict[str, int]:
-    """Return the accounts with a mail address, by the names they have in Perforce.
+    """Return the accounts with a mail address, by their names in Perforce.
 
-    A server that ignores case records each name as it was typed: an account of another
-    spelling is meant where no account has that very one.
+    A case-insensitive server records each name as it was typed, so an account with
+    another spelling matches if none has exactly that one.
     """
     perforce_name = Coalesce(NullIf("p4_user", Value("")), "username")
     people = User.objects.filter(is_active=True).exclude(email="")
@@ -226,9 +227,9 @@ def _plan(
 
 
 def why_not(notice: Notification) -> str:
-    """Return why a mail about a build must not go out any more, "" where it is true.
+    """Return why a mail about a build must not be sent any more, or "".
 
-    The template has to be locked.
+    Call it with the template's row locked.
     """
     build = notice.operation
     assert build is not None
@@ -236,5 +237,5 @@ def why_not(notice: Notification) -> str:
         return NEWER_SUCCEEDED if is_superseded(build) else ""
     newer = builds_of(build.subject.template).filter(pk__gt=build.pk).order_by("pk")
     if any(outcome_of(each) == Outcome.FAILED for each in newer):
-        return "A newer build of it failed."
+        return "A newer build failed."
     return ""

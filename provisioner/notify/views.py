@@ -1,4 +1,4 @@
-"""Notifications: webhooks with what was sent to them, and mails about a template."""
+"""Pages of notifications: channels, webhooks with deliveries, subscriptions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def my_notifications(request: WebRequest) -> HttpResponse:
-    """Choose notifications, and how they are sent."""
+    """Choose the channels of one's notifications."""
     person = request.user
     form = ChannelsForm(posted(request), channels=channels_by_topic(person))
     if form.is_valid():
@@ -63,13 +63,13 @@ def my_notifications(request: WebRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_list(request: WebRequest) -> HttpResponseBase:
-    """Show one's webhooks, everybody's to administrators; switch or delete many."""
+    """List one's webhooks, or everybody's for administrators; switch or delete many."""
     return list_answer(request, WEBHOOKS, "notify/list.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_create(request: WebRequest) -> HttpResponse:
-    """Make a webhook; the answer shows its secret, if any, this once."""
+    """Create a webhook. Only this answer shows its secret, if any."""
     form = WebhookCreateForm(posted(request), user=request.user)
     if form.is_valid():
         try:
@@ -79,7 +79,7 @@ def webhook_create(request: WebRequest) -> HttpResponse:
         else:
             if webhook.is_signed:
                 return _with_secret(request, webhook)
-            said = "The webhook is made. Send a test to see that messages arrive."
+            said = "Webhook created. Send a test to check that messages arrive."
             messages.success(request, said)
             return redirect("webhook-detail", webhook.pk)
     return render(request, "notify/create.html", {"form": form}, status=form.http_code)
@@ -95,7 +95,7 @@ def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
-    """Show a webhook with all that was sent to it; send many again."""
+    """Show a webhook and its deliveries; resend many."""
     webhook = _webhook(request, pk)
     context = {
         "webhook": webhook,
@@ -113,17 +113,17 @@ def _notices(webhook: Webhook) -> list[Notice]:
     return [
         Notice(
             level=Level.WARNING,
-            title="It was turned off",
+            title="Turned off",
             texts=(
                 webhook.disabled_reason,
-                "Repair the receiver, send a test, then turn it on.",
+                "Fix the receiver, send a test, then turn the webhook on.",
             ),
         )
     ]
 
 
 def _actions(webhook: Webhook) -> list[Action]:
-    """Return what can be done with a webhook, the most usual first."""
+    """Return the actions on a webhook, the most common first."""
 
     def url(name: str) -> str:
         return reverse(f"webhook-{name}", args=[webhook.pk])
@@ -147,7 +147,7 @@ def _actions(webhook: Webhook) -> list[Action]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_edit(request: WebRequest, pk: int) -> HttpResponse:
-    """Change where a webhook leads and of what it is told."""
+    """Change a webhook's address and events."""
     webhook = _webhook(request, pk)
     form = WebhookChangeForm(posted(request), user=request.user, webhook=webhook)
     if form.is_valid():
@@ -183,14 +183,14 @@ def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
     else:
-        said = "A test was sent. See its result below."
+        said = "Test sent. See the result below."
         messages.success(request, said)
     return redirect("webhook-detail", pk)
 
 
 @require_POST
 def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
-    """Rotate the secret of a webhook; the answer shows it, this once."""
+    """Rotate a webhook's secret. Only this answer shows it."""
     try:
         webhook = webhook_renew_secret(by=request.user, webhook=_webhook(request, pk))
     except ActionRefused as refusal:
@@ -201,7 +201,7 @@ def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Ask once, then forget a webhook."""
+    """Ask for confirmation, then delete a webhook."""
     webhook = _webhook(request, pk)
     if request.method == "POST":
         webhooks.webhook_delete(by=request.user, webhook=webhook)

@@ -1,7 +1,7 @@
-"""What webhooks are told: messages as rows, written when their reason is.
+"""Messages to webhooks, as rows in an outbox.
 
-An outbox, like that of mails. A message is written in the transaction of its event and
-sent by sweeps/webhooks.py. It says what was true then, however late it arrives.
+A message is written in the transaction of its event and sent by sweeps/webhooks.py. It
+describes that moment, however late it arrives.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from provisioner.workspaces.models import Workspace
 
 QUEUE = "sweeps"
 DELIVER = "deliver_webhook"
-# A message that waits to be tried again keeps no other of its webhook waiting.
+# Retried messages must not delay new ones to the same webhook.
 FIRST, AGAIN = 0, -10
 CHANGES_NAMED = 50
 
@@ -46,7 +46,7 @@ OF_WORKSPACES = {
 
 
 def tell_of_workspace(event: Event, workspace: Workspace) -> None:
-    """Write the messages about what happened to a workspace that is somebody's."""
+    """Write the messages about an event of a workspace. Pool members have none."""
     told = OF_WORKSPACES.get(event.kind)
     if told is None or workspace.is_pooled:
         return
@@ -60,8 +60,8 @@ def tell_of_workspace(event: Event, workspace: Workspace) -> None:
 def tell_of_build(event: Event, build: Operation) -> None:
     """Write the messages about a build that has ended.
 
-    That a template fails is told once until it is good again, and once more where
-    somebody has submitted since: `suspects` says who and what.
+    A failure is reported once until the template recovers, and again when somebody new
+    has submitted since: `suspects` lists the changes.
     """
     template = build.subject.template
     outcome = templates.outcome_of(build)
@@ -102,7 +102,7 @@ def tell_of_withdrawal(event: Event, template: Template) -> None:
 def webhooks_visible_to(user: User) -> QuerySet[Webhook]:
     """Return a person's own webhooks; everybody's to administrators.
 
-    Found and sorted are they by `place`, the host: the address is its owner's secret.
+    Search and sort them by `place`, the host: the address is its owner's secret.
     """
     place = _split(_split(F("url"), "/", 3), "?", 1)
     webhooks = Webhook.objects.select_related("owner", "template").annotate(place=place)
@@ -117,10 +117,10 @@ def _split(text: F | Func, at: str, part: int) -> Func:
 
 
 def listening(event: WebhookEvent, *concerned: Q, **criteria: Any) -> list[Webhook]:
-    """Return the webhooks that are told of such an event, of those that it concerns.
+    """Return the enabled webhooks for an event, among the `concerned` ones.
 
-    An owner may want to hear of it by no webhook; those about everybody's workspaces
-    are not the owner's alone.
+    An owner may have turned webhooks off for its topic. That does not affect webhooks
+    about everybody's workspaces.
     """
     hooks = Webhook.objects.filter(
         *concerned,
@@ -151,7 +151,7 @@ def _has_new_suspects(build: Operation) -> bool:
 
 
 def write_test(webhook: Webhook, *, at: str) -> WebhookDelivery:
-    """Write a message that says nothing but that messages arrive."""
+    """Write a test message."""
     said = {"message": "This is a test."}
     [delivery] = _write([webhook], WebhookDelivery.TEST, at=at, said=said)
     return delivery
@@ -199,7 +199,7 @@ def _queued(delivery: WebhookDelivery) -> WebhookDelivery:
 def defer_delivery(delivery: WebhookDelivery) -> bool:
     """Queue the job of a message in the current transaction, unless one waits.
 
-    One at a time for each webhook: an address that is slow keeps nobody else waiting.
+    Each webhook gets one message at a time, so that a slow address delays no other.
     """
     is_first = delivery.attempts == 0
     job = app.configure_task(

@@ -1,8 +1,8 @@
-"""Mails about workspaces, as rows: planned with their reason, sent later.
+"""Mails about workspaces, as rows in an outbox.
 
-An outbox: a row is written in the transaction that makes it true. `sweeps/mails.py`
-claims it, checks it again under its lock, and sends or voids it. Mails about templates
-are planned in `notify/templates.py`.
+A row is written in the transaction of its reason. `sweeps/mails.py` claims it, checks
+it again under its lock, and sends or voids it. Mails about templates are planned in
+`notify/templates.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STILL_TRUE_IN = {
     Notification.Kind.ABANDONED: (Workspace.State.READY,),
     Notification.Kind.SNAPSHOT_WITHDRAWN: LEASED,
 }
-"""The states of a workspace in which a mail can still hold."""
+"""The states of a workspace in which a planned mail is still true."""
 
 OF_PROVISIONING = {
     "workspace_ready": Notification.Kind.WORKSPACE_READY,
@@ -48,9 +48,9 @@ def say(
     seconds_before: int = 0,
     data: dict[str, Any] | None = None,
 ) -> Notification:
-    """Plan a mail, once: the same again is the same row, and never sent twice.
+    """Plan a mail. A repeated call finds the same row, which is never sent twice.
 
-    One that was voided before anybody sent it is due again.
+    A mail that was voided and never sent becomes due again.
     """
     notice, is_new = Notification.objects.get_or_create(
         workspace=workspace,
@@ -74,10 +74,10 @@ def say(
 
 
 def say_provisioned(event: Event, workspace: Workspace) -> None:
-    """Tell an owner who wants it that a workspace is ready, or that it failed.
+    """Mail the owner, if they want it, that a workspace is ready or failed.
 
-    Once it was ready, a refused retirement makes it so again, and what fails later is
-    no longer its provisioning.
+    Only the first time: a refused retirement also makes a workspace ready again, and
+    later failures are not about provisioning.
     """
     kind = OF_PROVISIONING.get(event.kind)
     owner = workspace.owner
@@ -95,7 +95,7 @@ def _was_handed_over_before(event: Event, workspace: Workspace) -> bool:
 
 
 def say_withdrawn(snapshot_id: int, *, now: dt.datetime) -> None:
-    """Tell the people who have a workspace of a snapshot that it was withdrawn."""
+    """Mail everyone with a workspace of a withdrawn snapshot."""
     theirs = Workspace.objects.filter(
         snapshot=snapshot_id,
         is_pooled=False,
@@ -108,12 +108,12 @@ def say_withdrawn(snapshot_id: int, *, now: dt.datetime) -> None:
 
 
 def unsent(workspace: Workspace) -> QuerySet[Notification]:
-    """Return what is planned and neither claimed nor voided."""
+    """Return the planned mails that are neither claimed nor voided."""
     return workspace.notices.filter(claimed_at__isnull=True, voided_at__isnull=True)
 
 
 def due(now: dt.datetime) -> QuerySet[Notification]:
-    """Return what should go out now and has an address, the longest due first."""
+    """Return the mails to send now that have an address, the longest due first."""
     is_not_paused = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     return Notification.objects.filter(
         is_not_paused,
@@ -125,16 +125,16 @@ def due(now: dt.datetime) -> QuerySet[Notification]:
 
 
 def without_address() -> QuerySet[Notification]:
-    """Return what waits until Perforce has said where its user gets mail."""
+    """Return the mails that wait for an address from Perforce."""
     return Notification.objects.filter(
         address="", claimed_at__isnull=True, voided_at__isnull=True
     ).exclude(p4_user="")
 
 
 def why_not(notice: Notification, *, now: dt.datetime) -> str:
-    """Return why a mail must not go out any more, "" where it still says the truth.
+    """Return why a mail must not be sent any more, or "".
 
-    What it is about has to be locked, or the answer is old before it is read.
+    Call it with the mail's workspace or template locked, or the answer may be stale.
     """
     if notice.workspace is None:
         return templates.why_not(notice)
@@ -150,11 +150,11 @@ def why_not(notice: Notification, *, now: dt.datetime) -> str:
         workspace.purge_at != notice.deadline_at
         or (workspace.purge_at is not None and workspace.purge_at <= now)
     ):
-        return "It cannot be restored until then any more."
+        return "It can no longer be restored until then."
     if notice.kind == Notification.Kind.RETIRE_FAILED:
         last = workspace.operations.first()
         if last is None or last.pk != notice.data.get("operation"):
-            return "Something else was asked for since."
+            return "Another operation was requested since."
         if notice.data.get("lease") and workspace.expires_at != notice.deadline_at:
             return "The deadline moved."
     return ""
@@ -172,7 +172,7 @@ def _a_later_one_is_due(notice: Notification, *, now: dt.datetime) -> bool:
 
 
 def is_too_late(notice: Notification, *, now: dt.datetime) -> bool:
-    """Return whether a warning would be too late; the sweep of leases decides."""
+    """Return whether a lease's warning is too late, since the lease has ended."""
     if notice.kind != Notification.Kind.LEASE_ENDS or notice.workspace is None:
         return False
     ends_at = notice.workspace.expires_at
@@ -180,9 +180,9 @@ def is_too_late(notice: Notification, *, now: dt.datetime) -> bool:
 
 
 def unspoken_warnings(workspace: Workspace) -> list[Notification]:
-    """Return the mails about its present deadline if none of them was sent.
+    """Return the warnings about the current deadline if none was sent yet.
 
-    Empty if one was sent, could not be delivered, or none was planned.
+    Empty if one was sent or undeliverable, or none was planned.
     """
     about = workspace.notices.filter(
         kind=Notification.Kind.LEASE_ENDS, deadline_at=workspace.expires_at
@@ -193,7 +193,7 @@ def unspoken_warnings(workspace: Workspace) -> list[Notification]:
 
 
 def plan_notification_of(operation: Operation, *, now: dt.datetime) -> None:
-    """Plan the mail about a retirement that its owner did not ask for, once it ended.
+    """Plan the mail about an ended retirement that its owner did not request.
 
     Safe to repeat: the same operation gives the same row.
     """
@@ -218,7 +218,7 @@ def plan_notification_of(operation: Operation, *, now: dt.datetime) -> None:
             workspace,
             Notification.Kind.RETIRE_FAILED,
             due_at=now,
-            # Once for a lease, however often it is tried.
+            # Once per lease, however often it is retried.
             deadline_at=ends_at if is_for_lease else operation.created_at,
             data={**data, "lease": is_for_lease},
         )

@@ -85,7 +85,7 @@ class PoolOverview:
     """A pool with what it costs and what it has saved.
 
     `ready`, `making`, `leaving` and `failed` are members by state; `unique_bytes` what
-    destroying all of them would free as last measured, `unmeasured` how many were not.
+    purging all of them would free as last measured, `unmeasured` how many were not.
     `warm` and `cold` count what was asked for since the pool is there, and
     `seconds_saved` is what making the warm ones had taken.
     """

@@ -100,7 +100,7 @@ class Reader:
         RescueRead.objects.filter(pk=self._read.pk).forget()
 
     def _ask_on(self) -> None:
-        """Have the next window read, unless the file ends before it."""
+        """Request the next window, unless the file ends before it."""
         size = self._read.size_bytes
         if size is not None and self._asked_to >= size:
             return

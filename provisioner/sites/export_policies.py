@@ -36,9 +36,9 @@ def export_rules_of(site: Site) -> tuple[ExportRule, ...]:
 def ensure_policy_rules(
     ontap: OntapGateway, name: str, *, rules: tuple[ExportRule, ...]
 ) -> None:
-    """Have an export policy with exactly these rules: it is ours, others are dropped.
+    """Ensure that our export policy has exactly these rules.
 
-    Looks once, and writes only where something differs.
+    Reads once, and writes only the differences.
     """
     policy = ontap.find_export_policy(name)
     if policy is None:

@@ -1,4 +1,4 @@
-"""What is said before a workspace is retired or destroyed: each step, in order."""
+"""The steps of retiring and of purging a workspace, as sentences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from provisioner.workspaces.unsubmitted import UnsubmittedWork
 State = Workspace.State
 
 _OVER = {
-    State.RETIRED: "It is retired already.",
-    State.RETIRING: "It is being retired already.",
-    State.TRASHED: "It is in the trash already.",
-    State.PURGING: "It is being destroyed already.",
+    State.RETIRED: "It is already retired.",
+    State.RETIRING: "It is already being retired.",
+    State.TRASHED: "It is already in the trash.",
+    State.PURGING: "It is already being purged.",
 }
 
 
@@ -64,15 +64,15 @@ def retire_steps(
 def purge_steps(workspace: Workspace) -> Iterator[str]:
     """Yield what purging a workspace does."""
     yield format_html(
-        "The clone <code>{}</code> is destroyed with everything in it. "
-        "Nobody can restore it after that.",
+        "The clone <code>{}</code> is deleted with everything in it. "
+        "It cannot be restored after that.",
         workspace.volume_name,
     )
     if workspace.unique_bytes is None:
-        yield "The space of its own becomes free. It was not measured yet."
+        yield "Its own space is freed. It was not measured yet."
     else:
         yield format_html(
-            "{} become free: what it does not share with its template, measured {}.",
+            "Frees {}, the space it does not share with its template, as measured {}.",
             *(size(workspace.unique_bytes), ago(workspace.measured_at)),
         )
     if workspace.rescues.with_work().exists():

@@ -35,7 +35,7 @@ class Restore(Act[Workspace]):
 
 
 class Purge(Act[Workspace]):
-    name, label, done = "purge", "Destroy", "Being destroyed"
+    name, label, done = "purge", "Purge", "Being purged"
     lead = "They cannot be restored after that. Rescued work stays."
     is_dangerous = True
 
@@ -44,10 +44,10 @@ class Purge(Act[Workspace]):
 
     def says(self, row: Workspace, result: Operation) -> str:
         if row.state == Workspace.State.PURGING:
-            return "It is being destroyed already."
+            return "It is already being purged."
         if row.unique_bytes is None:
-            return "It is destroyed for good. Its space was not measured yet."
-        return f"It is destroyed for good, which frees {size_text(row.unique_bytes)}."
+            return "It is purged. Its space was not measured yet."
+        return f"It is purged, which frees {size_text(row.unique_bytes)}."
 
 
 _AWAY = (

@@ -31,7 +31,7 @@ from provisioner.workspaces.models import (
 )
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
-"""What its owner has put away, for now or for good: it counts for no quota."""
+"""The states of a retired workspace, from the trash on: it counts for no quota."""
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
@@ -101,12 +101,12 @@ def workspaces_of(user: User) -> QuerySet[Workspace]:
 
 
 def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
-    """Return a person's own workspaces that are gone for good."""
+    """Return a person's own retired workspaces: those that were purged."""
     return workspaces_visible_to(user).filter(owner=user, state=Workspace.State.RETIRED)
 
 
 def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
-    """Return what a person could bring back, the first to go first."""
+    """Return a person's workspaces in the trash, the next to be purged first."""
     return (
         workspaces_visible_to(user)
         .filter(
@@ -229,8 +229,8 @@ def default_to_move_to(workspace: Workspace) -> Snapshot | None:
 
 
 def can_be_restored(workspace: Workspace) -> bool:
-    """Return whether there is a workspace to bring back, as far as the rows know."""
-    if workspace.ready_at is None or was_destroyed(workspace):
+    """Return whether the workspace can be restored, as far as its rows tell."""
+    if workspace.ready_at is None or was_purged(workspace):
         return False
     return workspace.state in (
         Workspace.State.TRASHED,
@@ -239,12 +239,12 @@ def can_be_restored(workspace: Workspace) -> bool:
     )
 
 
-def was_destroyed(workspace: Workspace) -> bool:
-    """Return whether a purge came as far as the step that cannot be undone."""
+def was_purged(workspace: Workspace) -> bool:
+    """Return whether a purge has started a step that cannot be undone."""
     return Step.objects.filter(
         operation__subject__workspace=workspace,
         operation__kind=WorkspaceOperation.PURGE,
-        name__in=("contents", "destroy"),
+        name__in=("contents", "delete"),
         attempt__gt=0,
     ).exists()
 

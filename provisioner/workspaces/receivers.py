@@ -21,7 +21,7 @@ from provisioner.workspaces.ready_times import usual_seconds
 
 
 class Clones:
-    """Workspaces need their snapshots until they are gone for good."""
+    """Workspaces need their snapshots until they are purged."""
 
     def rows(self, snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
         workspaces = Workspace.objects.filter(snapshot__in=snapshots).order_by()

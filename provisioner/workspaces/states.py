@@ -138,7 +138,7 @@ def give_back_client(client: WorkspaceClient, *, by: Step) -> None:
 
 
 def make_client_whole(client: WorkspaceClient, *, by: Step) -> None:
-    """Have it whole from this step's operation on: what was kept before is over."""
+    """Mark the client whole as of this step's operation, and drop its kept form."""
     is_known = client.is_whole and client.since_id == by.operation_id
     if not is_known:
         move_client(

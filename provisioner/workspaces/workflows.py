@@ -33,7 +33,7 @@ from provisioner.workspaces.models import (
 from provisioner.workspaces.queries import (
     operations_of_workspaces_visible_to,
     trash_seconds_of,
-    was_destroyed,
+    was_purged,
 )
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps import provision, purge, restore, retire
@@ -221,8 +221,8 @@ PURGE = (
         "unmount", "Unmount it", purge.ensure_unmounted, STORAGE, ("quiet", "contents")
     ),
     StepSpec(
-        "destroy",
-        "Destroy the clone",
+        "delete",
+        "Delete the clone",
         purge.ensure_clone_deleted,
         STORAGE,
         ("unmount",),
@@ -232,13 +232,13 @@ PURGE = (
         "Prove that nothing is left",
         purge.ensure_nothing_left,
         HOST,
-        ("destroy",),
+        ("delete",),
     ),
 )
 
 
 def is_ready(operation: Operation) -> None:
-    """Have the workspace ready for its owner."""
+    """Set the workspace's state to ready."""
     set_workspace_state(_subject(operation), Workspace.State.READY)
 
 
@@ -256,13 +256,13 @@ def _is_gone(operation: Operation) -> None:
 def _put_into_trash(operation: Operation) -> None:
     """Keep the clone for an undo, or purge it at once where nobody could want it.
 
-    Without a time in the trash it is due now: the sweep checks twice and destroys it.
+    Without a time in the trash it is due now: the sweep checks twice, then purges it.
     """
     workspace = _subject(operation)
     goes_at_once = (
         workspace.ready_at is None
         or RetireParameters.of(operation).purge
-        or was_destroyed(workspace)
+        or was_purged(workspace)
     )
     seconds = 0 if goes_at_once else trash_seconds_of(workspace)
     set_workspace_state(

@@ -69,7 +69,7 @@ def as_mallory(mallory: User) -> APIClient:
 
 @pytest.fixture
 def ask(as_mallory: APIClient, built: Template, others: Others) -> Ask:
-    """Have one change tried by a command, until it has ended."""
+    """Try a change with a command, and wait until it has ended."""
 
     def ask(command: str) -> Bisection:
         changes = changes_of(built, others)

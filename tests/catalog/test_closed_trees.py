@@ -61,7 +61,7 @@ def a_file_of(it: Workspace | Template) -> Path:
 
 
 def opened_to(workspace: Workspace, access: OpenTo) -> Path:
-    """Have its owner open it; return a file in it."""
+    """Open the workspace as its owner; return a file in it."""
     browser = browser_of(workspace.owner)
     page = reverse("workspace-open", args=[workspace.pk])
     assert browser.post(page, {"to": access}).status_code == 302

@@ -178,7 +178,7 @@ def test_templates_follow_and_a_broken_change_reaches_nobody(
     mended = default_snapshot(template)
     assert mended is not None
     assert (mended.change, mended.quality) == (mended_at, "tested")
-    recovered = f"{template.name} is good again at change {mended_at}"
+    recovered = f"{template.name} recovered at change {mended_at}"
     assert new_mails() == [(f"{name}@example.com", recovered) for name in concerned]
 
     changes = [first.change, second.change, mended.change]

@@ -100,7 +100,7 @@ def test_a_size_below_what_the_volume_holds_is_refused(
 
 
 def survey(template: Template, *, files: int) -> None:
-    """Have the view counted."""
+    """Count the view."""
     TemplateCheck.objects.update_or_create(
         template=template, defaults={"files": files, "checked_at": timezone.now()}
     )

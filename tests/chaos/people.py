@@ -43,7 +43,7 @@ class Person:
         self._token = ""
 
     def sign_up(self) -> None:
-        """Have the account and its token."""
+        """Create the account and its token."""
         user = User.objects.create(
             username=self.username,
             uid=self.uid,

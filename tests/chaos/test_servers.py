@@ -17,7 +17,7 @@ from tests.chaos.servers import ENDS_AT_MOST, WITHIN_SECONDS, Servers
 
 
 def ended(servers: Servers, *, seconds_apart: float) -> None:
-    """Have a worker end as often as is too much, the last time now."""
+    """Record that a worker ended as often as allowed, the last time just now."""
     now = time.monotonic()
     for before in reversed(range(ENDS_AT_MOST)):
         servers._ends["worker-1"].append(now - before * seconds_apart)

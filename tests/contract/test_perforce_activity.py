@@ -72,7 +72,7 @@ def test_reading_a_client_leaves_its_access_date_alone(
 
 
 def age_client(scene: PerforceScene, name: str) -> None:
-    """Have the lab's server believe that nobody used the client for years."""
+    """Make the lab's server believe that the client was unused for years."""
     assert scene.target.lab_root is not None
     database = scene.target.lab_root / "db.sqlite3"
     with sqlite3.connect(database, timeout=10) as connection:

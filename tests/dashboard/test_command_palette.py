@@ -188,7 +188,7 @@ def test_a_verb_and_a_name_lead_to_the_page_that_asks(
     assert places(alice, "restore hers") == {}, "it is not in the trash"
 
 
-def test_what_is_in_the_trash_can_be_restored_or_destroyed(
+def test_what_is_in_the_trash_can_be_restored_or_purged(
     alice: User, ready: Workspace
 ) -> None:
     end(workspace_retire(by=alice, workspace=ready), Operation.State.SUCCEEDED)
@@ -197,7 +197,7 @@ def test_what_is_in_the_trash_can_be_restored_or_destroyed(
 
     assert list(places(alice, "restore")) == ["Restore hers"]
     address = f"/workspaces/{ready.pk}/purge/"
-    assert places(alice, "purge hers")["Destroy hers"] == address
+    assert places(alice, "purge hers")["Purge hers"] == address
     assert "Retire hers" not in places(alice, "retire")
 
 

@@ -33,7 +33,7 @@ MONTH = span_of(SpanForm({}))
 
 
 def took(workspace: Workspace, *, seconds: float, days_ago: int = 0) -> None:
-    """Have the workspace's provisioning ended so many days ago, after so long."""
+    """Date a workspace's provisioning: how many days ago it ended, and its duration."""
     ended_at = timezone.now() - dt.timedelta(days=days_ago)
     workspace.operations.update(
         state=Operation.State.SUCCEEDED,

@@ -25,7 +25,7 @@ WRONG = Check(
 
 
 def find_everywhere(about: Site | PerforceServer, *, by: User, found: Check) -> None:
-    """Have every place find the same."""
+    """Record the same result for every place."""
     connections.ask(about, by=by, asked_at=by.date_joined)
     for place in ("web", "worker", "host"):
         connections.keep(about, place, [found])

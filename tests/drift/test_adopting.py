@@ -71,7 +71,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def forgotten(workspace: Workspace) -> None:
-    """Have the database be from before this workspace was asked for."""
+    """Take the database back to before the workspace was requested."""
     Workspace.objects.filter(pk=workspace.pk).update(
         tag=uuid.uuid4(),
         state=Workspace.State.RETIRED,
@@ -217,7 +217,7 @@ def test_a_snapshot_without_a_mark_of_ours_is_never_handed_out(
 
 
 def forget_build(snapshot: Snapshot) -> None:
-    """Have the database be from before a build, with the numbers of then."""
+    """Take the database back to before a build, including its sequences."""
     with connection.cursor() as cursor:
         for statement in (
             "DELETE FROM catalog_snapshot WHERE operation_id = %s",

@@ -178,7 +178,7 @@ def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
 
 
 def begin_to_unmount(workspace: Workspace, ontap: OntapGateway) -> str:
-    """Have ONTAP's job for it run, and wait no longer; return its uuid."""
+    """Start ONTAP's job without waiting for it; return its uuid."""
 
     class StopWaiting(Exception):
         pass

@@ -555,7 +555,7 @@ def fail_at(operation: Operation, name: str, *, code: str, message: str) -> None
 
 
 def took(operation: Operation, **seconds: float) -> Operation:
-    """Have steps of an operation done, each after so long."""
+    """Mark steps of an operation as done, each after so many seconds."""
     began = ago(minutes=30)
     for name, took in seconds.items():
         operation.steps.filter(name=name).update(

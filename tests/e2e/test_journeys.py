@@ -107,12 +107,12 @@ def test_from_a_template_to_a_workspace_and_back(
     expect_state(page, "Ready")
     assert (workspace.path / "notes.txt").read_text() == "Do not lose me.\n"
 
-    # Then it goes for good.
+    # Then it is purged.
     (workspace.path / "notes.txt").unlink()
     retire(page)
     expect_state(page, "In the trash")
-    page.get_by_role("link", name="Destroy now").click()
-    page.get_by_role("button", name="Destroy").click()
+    page.get_by_role("link", name="Purge now").click()
+    page.get_by_role("button", name="Purge").click()
     expect_state(page, "Retired")
 
 

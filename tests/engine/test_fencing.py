@@ -73,7 +73,7 @@ WITHIN_SECONDS = 20.0
 
 
 def taken_over(step: Step) -> None:
-    """Have another attempt at the step, as another worker begins one."""
+    """Start another attempt at the step, as another worker would."""
     Step.objects.filter(pk=step.pk).update(attempt=F("attempt") + 1)
 
 

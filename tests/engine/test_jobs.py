@@ -96,7 +96,7 @@ def database_up_for_a_while() -> None:
 def give_jobs_to_a_worker(
     workspace: Workspace, *others: int, silent_seconds: float
 ) -> None:
-    """Have the queued steps' jobs, and others, be at work since this long ago."""
+    """Give the queued steps' jobs, and others, to a worker silent for so long."""
     [[worker]] = execute(
         "INSERT INTO procrastinate_workers (last_heartbeat) "
         "VALUES (now() - %s * interval '1 second') RETURNING id",

@@ -66,7 +66,7 @@ def template() -> Template:
 
 
 def ask_to_sync(template: Template, *, by: User) -> Step:
-    """Have a build at the point where it is to be synced."""
+    """Request a build, and run it up to its sync."""
     template_build(by=by, template=template)
     return queue(template.operations.get(), "sync")
 
@@ -99,7 +99,7 @@ def job_of(step: Step, *, tried: int = 0) -> Job:
 
 
 def in_job(job: Job) -> JobContext:
-    """Have a job run by a worker that serves its queue alone."""
+    """Return the context of a job whose worker serves its queue alone."""
     return JobContext(
         app=app,
         job=job,

@@ -162,7 +162,7 @@ def test_nothing_is_made_before_read_access_is_known() -> None:
 def test_storage_goes_last() -> None:
     for before in ("unsubmitted", "freeze", "work", "client"):
         assert before in predecessors(RETIRE, "unmount")
-    assert "destroy" not in {spec.name for spec in RETIRE}
+    assert "delete" not in {spec.name for spec in RETIRE}
     assert predecessors(PURGE, "proof") == {
         spec.name for spec in PURGE if spec.name != "proof"
     }

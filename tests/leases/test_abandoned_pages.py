@@ -97,7 +97,7 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
 
     progress = answer["Location"]
     page = as_admin.get(progress).text
-    assert "0 of 1 are in the trash or gone, 0 for good." in page
+    assert "0 of 1 are in the trash or purged, 0 of them purged." in page
     assert "http-equiv" in page
     assert is_polling(page)
     end(running_of(ready), Operation.State.SUCCEEDED)
@@ -108,18 +108,19 @@ def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(
 
     page = as_admin.get(progress, headers={"HX-Request": "true"}).text
 
-    assert "1 of 1 are in the trash or gone, 0 for good." in page
+    assert "1 of 1 are in the trash or purged, 0 of them purged." in page
     assert not is_polling(page)
     # It stays beside what looks abandoned until it is really gone.
     page = as_admin.get(ABANDONED).text
     assert "Nothing looks abandoned" in page
-    assert "It goes for good on <time" in page
+    assert "It is purged on <time" in page
     assert "3 GiB</data>" in page
     set_workspace_state(ready, Workspace.State.PURGING)
-    assert "and not gone yet" in as_admin.get(ABANDONED).text
+    assert "not yet purged" in as_admin.get(ABANDONED).text
     set_workspace_state(ready, Workspace.State.RETIRED)
-    assert "and not gone yet" not in as_admin.get(ABANDONED).text
-    assert "1 of 1 are in the trash or gone, 1 for good." in as_admin.get(progress).text
+    assert "not yet purged" not in as_admin.get(ABANDONED).text
+    said = "1 of 1 are in the trash or purged, 1 of them purged."
+    assert said in as_admin.get(progress).text
 
 
 def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -> None:

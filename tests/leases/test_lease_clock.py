@@ -564,7 +564,7 @@ def test_a_mail_server_that_never_answers_does_not_keep_workspaces_for_ever(
     leased.refresh_from_db()
     assert leased.state == Workspace.State.RETIRING
     reasons = set(leased.notices.values_list("void_reason", flat=True))
-    assert "The mail server did not take it." in reasons
+    assert "The mail server did not accept it." in reasons
 
 
 def test_without_an_address_there_is_nothing_to_wait_for(

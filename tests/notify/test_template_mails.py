@@ -1,4 +1,4 @@
-"""Who hears that a template fails, how often, and who that it is good again."""
+"""Who gets mails about failures and recoveries of a template, and how often."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_submitters_and_subscribers_hear_once_and_of_the_recovery(
 
     succeeds(build(good, by=admin, change=103))
 
-    recovered = f"{good.name} is good again at change 103"
+    recovered = f"{good.name} recovered at change 103"
     assert told(clock) == [
         ("alice", recovered),
         ("bob", recovered),
@@ -128,7 +128,7 @@ def test_a_failure_that_a_newer_build_fixed_sends_no_mail(
 
     assert told(clock) == []
     [notice] = Notification.objects.all()
-    assert notice.void_reason == "A newer build of it succeeded."
+    assert notice.void_reason == "A newer build succeeded."
 
 
 def test_a_cancelled_build_sends_no_mail(

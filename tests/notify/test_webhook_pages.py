@@ -151,7 +151,7 @@ def test_a_webhook_of_slack_has_no_secret_but_its_address(
     form = {"url": URL, "events": ["workspace.ready"], "format": "slack"}
     page = client.post(reverse("webhook-create"), form, follow=True).text
     webhook = Webhook.objects.get()
-    assert "Send a test to see that messages arrive." in page
+    assert "Send a test to check that messages arrive." in page
     assert "whsec" not in page
     assert "Replace the secret" not in page
     assert "The webhook is turned off." in page  # what 404 means

@@ -132,7 +132,7 @@ def test_only_administrators_hear_of_workspaces_of_others(
     assert listener.heard == []
     delivery = WebhookDelivery.objects.get()
     assert delivery.state == State.VOID
-    assert "no administrator" in delivery.error
+    assert "no longer an administrator" in delivery.error
     ready_workspace(UserFactory.create(), snapshot)
     assert WebhookDelivery.objects.count() == 1
 

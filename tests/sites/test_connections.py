@@ -477,7 +477,7 @@ def test_a_trial_leaves_those_of_other_installations_alone(lab_site: Site) -> No
 
 @contextmanager
 def trial_of_another(site: Site) -> Iterator[str]:
-    """Have the volume of a trial that another installation makes at the same SVM."""
+    """Create the trial volume of another installation at the same SVM."""
     with override_settings(SECRET_KEY="of another installation"):
         other = _Trial(
             site=site,

@@ -10,7 +10,7 @@ from provisioner.catalog.models import Snapshot, SubmittedChange, TemplateWatch
 
 
 def known_to_be_behind(snapshot: Snapshot, *users: str) -> None:
-    """Have one change of each of these after the snapshot, the first 12 minutes old."""
+    """Record a change by each of these after the snapshot, the first 12 minutes old."""
     template = snapshot.template
     server = template.site.perforce_server
     TemplateWatch.objects.update_or_create(

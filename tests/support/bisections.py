@@ -14,7 +14,7 @@ CHANGES = [101, 105, 110, 111, 120, 130, 140, 150]
 
 
 def read(bisection_id: int) -> Bisection:
-    """Have the changes in between as the server would say them."""
+    """Store the changes in between, as the server would list them."""
     rows = [{"change": c, "user": "bob", "title": f"Title {c}"} for c in CHANGES]
     Bisection.objects.filter(pk=bisection_id).update(changes=rows)
     bisection_go_on(bisection_id)

@@ -19,7 +19,7 @@ from tests.support.factories import SnapshotFactory
 def submitted(
     template: Template, number: int, user: str, *, at: dt.datetime | None = None
 ) -> SubmittedChange:
-    """Have a change under the template's view, as the watch records it."""
+    """Record a change under the template's view, as the watch does."""
     at = at or timezone.now()
     change = SubmittedChange.objects.create(
         server=template.site.perforce_server,

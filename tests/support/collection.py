@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# After how many new objects the youngest are looked through; 700 is Python's.
+# Allocations before the youngest generation is collected; Python's default is 700.
 LOOK_AFTER_OBJECTS = 20_000
 
 

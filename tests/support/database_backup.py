@@ -14,7 +14,7 @@ def back_up(name: str) -> None:
 
 
 def restore(name: str) -> None:
-    """Have the test database be as it was, and the backup gone."""
+    """Restore the test database from the backup, and drop the backup."""
     end_other_sessions()
     _on_the_server("DROP DATABASE {}", _name())
     _copy(name, to=_name())

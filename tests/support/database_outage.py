@@ -18,9 +18,9 @@ def leave_database() -> None:
 
 
 def let_in(is_open: bool) -> None:
-    """Have the database accept connections, or not; from another one, as it has to.
+    """Open or close the database to connections, over another database.
 
-    What a pool of this process kept is cut or waits for its next try: it begins anew.
+    The connection pool of this process starts fresh, without broken connections.
     """
     name = connection.settings_dict["NAME"]
     parameters = {**connector_params(), "dbname": "postgres"}

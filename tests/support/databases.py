@@ -17,7 +17,7 @@ MIGRATED = "test_migrated"
 
 
 class Migrated:
-    """A migrated database that the first worker keeps for those who come after."""
+    """A migrated database that the first worker makes and the others copy."""
 
     def __init__(self, *, run: str) -> None:
         self.run = run
@@ -25,7 +25,7 @@ class Migrated:
         self.is_ours = False
 
     def find(self) -> None:
-        """Have it copied, where there is one of this run; nobody else may meanwhile."""
+        """Lock the migrated database; use it if it is of this run, else drop it."""
         settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
         self.lock.acquire()
         with connection._nodb_cursor() as cursor:
@@ -41,7 +41,7 @@ class Migrated:
         settings.DATABASES["default"]["TEST"]["TEMPLATE"] = MIGRATED
 
     def keep(self) -> None:
-        """Let others copy it, which is made of ours where there was none."""
+        """Release it to the others, first made from our database if there was none."""
         if self.is_ours:
             self._copy()
         self.lock.release()
@@ -99,7 +99,7 @@ def django_db_setup(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
-    """Have the test database, by migrations or as a copy."""
+    """Set up the test database by migrations or as a copy."""
     if _migrated is not None:
         with django_db_blocker.unblock():
             _migrated.keep()

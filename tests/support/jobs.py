@@ -73,7 +73,7 @@ def perform_again(step: Step) -> StepResult | None:
 
 @contextlib.contextmanager
 def under_way_again(step: Step) -> Iterator[None]:
-    """Have a step that is done be at work once more."""
+    """Mark a finished step as running for a while."""
     row = Step.objects.filter(pk=step.pk)
     row.update(state=Step.State.RUNNING)
     try:

@@ -126,7 +126,7 @@ def _mounted_below(root: Path) -> list[str]:
 
 
 def fill(lab: Lab) -> None:
-    """Have a small depot and the people of tests in a lab."""
+    """Fill a lab with a small depot and the people of tests."""
     source = lab.root / "source"
     (source / "src").mkdir(parents=True)
     for number in range(12):
@@ -209,7 +209,7 @@ def built_template(lab_template: Template, run_jobs: Callable[[], None]) -> Temp
 
 
 def build(template: Template, run_jobs: Callable[[], None]) -> Template:
-    """Have a template built and published."""
+    """Build and publish a template."""
     template_build(by=template.owner, template=template)
     run_jobs()
     template.refresh_from_db()

@@ -46,7 +46,7 @@ class Others:
         return f"//depot/{self.name}"
 
     def write(self, name: str, text: str, *, kind: str = "text") -> None:
-        """Have a file with this text in what is submitted next."""
+        """Write a file with this text for the next submit."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():

@@ -21,7 +21,7 @@ def limit(template: Template, turns: int) -> None:
 
 
 def ask_to_flush(by: User, template: Template, *, key: str) -> Step:
-    """Have somebody's workspace at the point where it is to be flushed."""
+    """Request a workspace, and run it up to its flush."""
     workspace = workspace_create(by=by, template=template, request_key=key)
     operation = workspace.operations.get()
     return queue(operation, "flush")
@@ -35,7 +35,7 @@ def queue(operation: Operation, name: str) -> Step:
 
 
 def worker_that_serves_everything() -> None:
-    """Have one that was heard just now."""
+    """Register a worker that was heard from just now."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT procrastinate_register_worker_v1()")
         [worker_id] = cursor.fetchone()

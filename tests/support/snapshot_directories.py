@@ -16,7 +16,7 @@ KINDS = ("its own device", "no device of its own")
 
 @contextmanager
 def shown_in(*places: Path, kind: str) -> Iterator[None]:
-    """Have `.snapshot` in these directories, with a file that others own."""
+    """Make `.snapshot` directories here, with a file that others own."""
     if kind == KINDS[0] and os.geteuid():
         pytest.skip("mounts need root")
     mounted = []

@@ -205,7 +205,7 @@ def with_work(
 
 
 def kill_after(name: str, made: Workspace) -> None:
-    """Have work brought until this step's is done, and nothing of that come back."""
+    """Run the transfer up to this step, and lose the step's result."""
     perform = workflow.perform
 
     def killed(step: Step) -> StepResult | None:

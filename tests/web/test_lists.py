@@ -328,14 +328,14 @@ def test_a_choice_that_cannot_be_is_said(
     assert said in answer.content.decode()
 
 
-def test_trash_is_brought_back_and_destroyed_by_who_owns_it(
+def test_owners_restore_and_purge_from_the_trash(
     as_alice: Client, as_carol: Client, three: list[Workspace]
 ) -> None:
     b = three[1]
     theirs = post(as_carol, TRASH, do="purge", step="sure", chosen=[b.pk])
     assert theirs.status_code == 422, "it is not in carol's list"
     preview = post(as_alice, TRASH, do="purge", chosen=[b.pk])
-    assert "It is destroyed for good." in preview.content.decode()
+    assert "It is purged." in preview.content.decode()
 
     preview = post(as_alice, TRASH, do="restore", chosen=[b.pk])
     confirm(as_alice, preview, TRASH)

@@ -40,7 +40,7 @@ def part(browser: Client, address: str) -> str:
 def checked(
     browser: Client, workspace: Workspace, found: Mapping[str, object]
 ) -> Operation:
-    """Have asked for a check that has ended by now."""
+    """Request a check and end it with these findings."""
     browser.post(check_of(workspace))
     check = workspace.operations.get(
         kind=WorkspaceOperation.CHECK, state=Operation.State.RUNNING

@@ -100,7 +100,7 @@ def at_the_shell(lab: Lab, *, user: str, client: str) -> Iterator[Connection]:
 
 
 def write(lab: Lab, others: Others, name: str, text: str) -> None:
-    """Have a file with this text in what bob submits next."""
+    """Write a file with this text for bob's next submit."""
     path = others.root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
@@ -184,7 +184,7 @@ def work(
 def everything_is_shown(
     workspace: Workspace, signed_in: Callable[[User], Client]
 ) -> None:
-    """Have pages, API and the administrator's site show it."""
+    """Show it on the pages, in the API and on the administrator's site."""
     seen = {"view": ["//depot/\udce9/... //any/..."]}
     Workspace.objects.filter(pk=workspace.pk).update(client_seen=seen)
     client = signed_in(workspace.owner)

@@ -98,7 +98,7 @@ def test_each_purpose_gets_its_client_and_goes_as_it_should(
         workspace_retire(by=ci, workspace=workspace)
         settle(workspace)
 
-    # Its purpose has no time in the trash, but one check alone destroys nothing.
+    # Its purpose has no time in the trash, but one check alone purges nothing.
     settings.PURGE_CONFIRM_SECONDS = 120.0
     now = database_now()
     assert reading.state == Workspace.State.TRASHED, reading.status_message

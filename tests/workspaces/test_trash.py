@@ -1,4 +1,4 @@
-"""The trash: what is rescued on the way in, what comes back, what goes for good."""
+"""The trash: what is rescued, restored and purged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def at_the_last_moment(
     lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[[], None]], None]:
-    """Have something done, once, right before the workspace's client is deleted."""
+    """Run something once, right before the workspace's client is deleted."""
     delete_client = Clients.delete
 
     def have_done(work: Callable[[], None]) -> None:
@@ -69,7 +69,7 @@ def opened_in(workspace: Workspace) -> set[tuple[str, str, str]]:
 
 
 def submit_from(at_work: AtWork) -> None:
-    """Have a file at a revision that is newer than the pin, and than all others."""
+    """Submit a file from the workspace: its revision is newer than the pin."""
     with at_work.p4.at_exception_level(1):  # most have it already
         at_work.p4.run("sync", str(at_work.file))
     at_work.open_for_edit()
@@ -600,7 +600,7 @@ def test_what_is_not_in_the_trash_is_neither_restored_nor_purged(
         workspace_purge(by=lab_workspace.owner, workspace=lab_workspace)
 
 
-def test_what_a_purge_has_destroyed_is_not_said_to_be_in_the_trash(
+def test_a_half_purged_clone_is_not_said_to_be_in_the_trash(
     lab_workspace: Workspace, lab: Lab
 ) -> None:
     retire(lab_workspace)

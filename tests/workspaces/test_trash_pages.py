@@ -1,4 +1,4 @@
-"""The pages of the trash: what is in it, bringing back, destroying for good."""
+"""The pages of the trash: its list, restoring, purging."""
 
 from __future__ import annotations
 
@@ -110,24 +110,22 @@ def test_what_is_in_use_cannot_be_brought_back(
     assert operations(ready, WorkspaceOperation.RESTORE) == 0
 
 
-def test_destroying_asks_first(as_alice: Client, trashed: Workspace) -> None:
+def test_purging_asks_first(as_alice: Client, trashed: Workspace) -> None:
     Workspace.objects.update(unique_bytes=5 * 2**20, measured_at=timezone.now())
     page = as_alice.get(f"/workspaces/{trashed.pk}/purge/").text
-    assert "Destroy hers for good?" in page
-    assert "5 MiB</data> become free" in page
+    assert "Purge hers?" in page
+    assert "5 MiB</data>, the space it does not share" in page
     assert operations(trashed, WorkspaceOperation.PURGE) == 0
 
 
-def test_a_confirmed_one_is_destroyed(as_alice: Client, trashed: Workspace) -> None:
+def test_a_confirmed_purge_starts(as_alice: Client, trashed: Workspace) -> None:
     answer = as_alice.post(f"/workspaces/{trashed.pk}/purge/")
     assert answer["Location"] == f"/workspaces/{trashed.pk}/"
     trashed.refresh_from_db()
     assert trashed.state == Workspace.State.PURGING
 
 
-def test_what_is_not_in_the_trash_is_not_destroyed(
-    as_alice: Client, ready: Workspace
-) -> None:
+def test_only_the_trash_can_be_purged(as_alice: Client, ready: Workspace) -> None:
     assert (
         "It is not in the trash" in as_alice.get(f"/workspaces/{ready.pk}/purge/").text
     )

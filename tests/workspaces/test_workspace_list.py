@@ -50,7 +50,7 @@ def test_many_are_chosen_retired_and_found_by_their_owner(
     sent = {"do": "retire", "chosen": [ready.pk, other.pk]}
     assert as_carol.post("/", {**sent, "step": "sure"}).status_code == 422
     preview = post(as_alice, "/", **sent)
-    said = "Provisioning stops, and it is deleted for good."
+    said = "Provisioning stops, and it is purged."
     assert said in preview.content.decode()
     confirm(as_alice, preview, "/")
 

@@ -72,10 +72,10 @@ def template_hand_over(*, by: User, template: Template, owner: User) -> Template
 
 
 def template_archive(*, by: User, template: Template, reason: str = "") -> Template:
-    """Have nobody get a new workspace of a template, and build it no more.
+    """Archive a template: stop offering it and building it.
 
-    Existing workspaces live on. A build under way goes on to its end; warm pools are
-    emptied. What is archived stays so, for its first reason.
+    Existing workspaces live on, a running build finishes, and warm pools are emptied.
+    An archived template stays archived, with its first reason.
 
     Raises: NotAllowed, InvalidRequest.
     """

@@ -27,9 +27,9 @@ LONGEST_NOTES = 4000
 
 
 def snapshot_hold(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
-    """Have new workspaces get this one until it is released, whatever is built.
+    """Give new workspaces this snapshot until it is released, whatever is built.
 
-    It takes the place of another that was held. Asking again changes the reason.
+    Replaces another held snapshot. A repeated call changes the reason.
 
     Raises: NotAllowed, InvalidRequest, SnapshotGone, SnapshotWithdrawn,
     SnapshotInParts.
@@ -83,10 +83,10 @@ def snapshot_release(*, by: User, snapshot: Snapshot) -> Snapshot:
 
 
 def snapshot_withdraw(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
-    """Have nobody get a snapshot any more, and tell those who have a workspace of it.
+    """Stop offering a snapshot, and notify everyone with a workspace of it.
 
-    Their workspaces live on. It is deleted once none needs it. What was withdrawn
-    stays so, for its first reason.
+    The workspaces live on. The snapshot is deleted once nothing needs it. It stays
+    withdrawn, with its first reason.
 
     Raises: NotAllowed, InvalidRequest, SnapshotGone.
     """

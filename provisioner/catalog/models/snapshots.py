@@ -47,7 +47,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         return self.filter(parts=[])
 
     def mark_deleted(self, *, at: dt.datetime) -> int:
-        """Note that they are gone for good: nobody is given them, held or not."""
+        """Mark them as deleted, so that nobody gets them, held or not."""
         return self.there().update(
             deleted_at=at, held_at=None, held_by=None, hold_reason=""
         )

@@ -26,7 +26,7 @@ class Built(StepResult):
 
 
 def ensure_built(run: TemplateRun) -> Built:
-    """Have the build command succeed, as the template's uid; its log is kept."""
+    """Run the build command as the template's uid until it succeeds; keep its log."""
     template = run.template
     if not template.build_command.strip():
         return Built(0.0)
@@ -76,7 +76,7 @@ class Tested(StepResult):
 
 
 def ensure_tested(run: TemplateRun) -> Tested:
-    """Have the test command run; what it finds becomes the mark of the snapshot.
+    """Run the test command; its outcome becomes the snapshot's quality.
 
     Raises: StepRefused (the test had no room in the volume).
     """

@@ -19,7 +19,7 @@ from provisioner.lib.refusals import StepRefused
 
 
 def ensure_clean(run: TemplateRun) -> None:
-    """Have nothing in the volume but what Perforce says is there."""
+    """Remove everything from the volume that Perforce does not know."""
     template = run.template
     require_no_command(run)
     report = client_files.clear_as(
@@ -49,9 +49,9 @@ class Synced(StepResult):
 
 
 def ensure_synced(run: TemplateRun) -> Synced:
-    """Have the files of exactly the chosen change in the volume, parts at theirs.
+    """Sync the volume to exactly the chosen change, with parts at theirs.
 
-    What a broken build or a killed sync did to versioned files is undone first.
+    First undoes what a broken build or a killed sync did to versioned files.
     """
     template, pin = run.template, run.result_of(Pin)
     require_no_command(run)

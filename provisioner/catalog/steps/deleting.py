@@ -48,14 +48,14 @@ def ensure_client_deleted(run: TemplateRun) -> None:
 
 
 def ensure_unmounted(run: TemplateRun) -> None:
-    """Have the volume out of the SVM's namespace."""
+    """Ensure that the volume has no junction path."""
     volume = _own_volume(run)
     if volume is not None and volume.junction_path:
         run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
 
 
 def ensure_volume_deleted(run: TemplateRun) -> None:
-    """Have the volume deleted; ONTAP keeps it in its recovery queue for some hours."""
+    """Delete the volume; ONTAP keeps it in its recovery queue for some hours."""
     volume = _own_volume(run)
     if volume is not None:
         run.ontap.delete_volume(

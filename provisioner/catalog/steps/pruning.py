@@ -16,7 +16,7 @@ from provisioner.gateways.ontap.types import VolumeSnapshot
 
 
 def ensure_pruned(run: TemplateRun) -> None:
-    """Have no more snapshots than something needs; see retention.pins_of."""
+    """Delete the snapshots that nothing needs; see retention.pins_of."""
     delete_superfluous(
         run.ontap,
         run.template,

@@ -40,7 +40,7 @@ class Verified(StepResult):
 
 
 def ensure_verified(run: TemplateRun) -> Verified:
-    """Have proof that the tree is its pin: nothing opened, missing or modified."""
+    """Verify that the tree equals its pin: nothing opened, missing or modified."""
     template, pin = run.template, run.result_of(Pin)
     require_no_command(run)
     require_no_writers(run.visible_root(template.junction_path))
@@ -108,7 +108,7 @@ class Published(StepResult):
 
 
 def ensure_snapshot(run: TemplateRun) -> Published:
-    """Have the snapshot, and its published row with the pin and its mark."""
+    """Ensure the snapshot and its published row, with pin and quality."""
     pin, verified = run.result_of(Pin), run.result_of(Verified)
     mark = SnapshotMark(
         tree=run.template.volume_comment,
@@ -152,7 +152,7 @@ def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
 def _publish(
     run: TemplateRun, pin: Pin, verified: Verified, *, taken: VolumeSnapshot
 ) -> None:
-    """Have the row by which a snapshot is offered."""
+    """Ensure the row that offers a snapshot."""
     assert parse_client_spec(pin.client_spec).name == run.template.client_name
     synced, built = run.result_of(Synced), run.result_of(Built)
     tested = run.find_result(Tested)

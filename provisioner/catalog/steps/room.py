@@ -100,9 +100,9 @@ def room_of_template(run: TemplateRun) -> Room:
 def ensure_inodes(
     run: TemplateRun, volume: Volume, *, counted: TreeSize | None
 ) -> None:
-    """Have inodes for the files that are known of, and more where few are left.
+    """Raise the volume's inode limit for the known files, and when few are left.
 
-    They take no space until they are used, so there is no harm in too many.
+    Unused inodes take no space, so a high limit does no harm.
 
     Raises: StepRefused.
     """

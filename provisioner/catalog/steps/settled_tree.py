@@ -22,7 +22,7 @@ _VANISHED = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 
 
 def require_no_command(run: TemplateRun) -> None:
-    """Have no build or test of ours in the tree, maybe of another operation or host.
+    """Refuse while a build or test of ours, here or elsewhere, uses the tree.
 
     Raises: Busy.
     """

@@ -44,7 +44,7 @@ class TemplateVolume(StepResult):
 
 
 def ensure_volume(run: TemplateRun) -> TemplateVolume:
-    """Have the template's volume, of its size: thin, without reserve or schedule."""
+    """Ensure the template's volume at its size: thin, no reserve, no schedule."""
     template = run.template
     spec = VolumeSpec(
         name=template.volume_name,
@@ -77,7 +77,7 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
 
 
 def _ensure_size(run: TemplateRun, volume: Volume) -> None:
-    """Have a volume as large as the template says by now; clones to come inherit it."""
+    """Resize the volume to the template's size; later clones inherit it."""
     wanted, used = run.template.volume_size_bytes, volume.used_bytes or 0
     if abs(volume.size_bytes - wanted) < SIZES_DIFFER_BYTES:
         return
@@ -106,7 +106,7 @@ def ensure_exported(run: TemplateRun) -> None:
 
 
 def ensure_mounted(run: TemplateRun) -> None:
-    """Have the volume in the SVM's namespace at its junction path."""
+    """Mount the volume at its junction path."""
     ensure_junction(
         run,
         volume_uuid=run.result_of(TemplateVolume).volume_uuid,
@@ -115,7 +115,7 @@ def ensure_mounted(run: TemplateRun) -> None:
 
 
 def ensure_visible(run: TemplateRun) -> None:
-    """Have the junction on this host, mounted in a way that is safe for workspaces."""
+    """Verify that this host has the junction mounted safely for workspaces."""
     try:
         check_mount_options(run.site.mount_options)
     except MountOptionRefused as refusal:
@@ -144,7 +144,7 @@ def template_client_spec(template: Template) -> ClientSpec:
 
 
 def ensure_client(run: TemplateRun) -> Pin:
-    """Have the template's client, and settle which submitted change is built."""
+    """Ensure the template's client, and decide which change is built."""
     template = run.template
     found = run.perforce.clients.find(template.client_name)
     if found is not None and str(template.tag) not in found.description:

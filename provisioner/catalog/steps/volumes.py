@@ -15,27 +15,28 @@ from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 
 
 def ensure_export_policy(run: TemplateRun) -> str:
-    """Have the site's export policy with exactly its rules; return its name.
+    """Ensure the site's export policy with exactly its rules; return its name.
 
-    Whoever may mount it does so as themselves; superuser access is for the chown of
-    the workers' hosts alone.
+    Hosts mount with their users' own uids. Only the workers' hosts get superuser
+    access, for the chown.
     """
     return _ensure_policy(run, run.site.export_policy)
 
 
 def ensure_frozen_policy(run: TemplateRun) -> str:
-    """Have the policy of what is being retired, for workers alone; return its name.
+    """Ensure the workers-only policy for retiring clones; return its name.
 
-    A site that names no worker_clients cannot tell its workers from other hosts: there
-    it lets in whoever the site's own policy does.
+    A site without worker_clients cannot tell its workers from other hosts: there the
+    policy admits the same hosts as the site's own.
     """
     return _ensure_policy(run, run.site.frozen_policy)
 
 
 def ensure_templates_policy(run: TemplateRun) -> str:
-    """Have the policy of templates, for workers alone; return its name.
+    """Ensure the workers-only policy for templates; return its name.
 
-    Nobody else has to mount a template, and whom Perforce refuses its files must not.
+    Nobody else needs to mount a template, and people without access to its files in
+    Perforce must not.
     """
     return _ensure_policy(run, run.site.templates_policy)
 
@@ -48,9 +49,9 @@ def _ensure_policy(run: TemplateRun, name: str) -> str:
 def ensure_ours(
     run: TemplateRun, *, name: str, comment: str, create: Callable[[], Volume]
 ) -> Volume:
-    """Have a volume of this name that carries our tag; create it where there is none.
+    """Ensure a volume of this name with our tag, and create it if there is none.
 
-    Raises: StepRefused where the name is a stranger's, or there is no room.
+    Raises: StepRefused if another volume has the name, or there is no room.
     """
     volume = run.ontap.find_volume(name)
     if volume is None:
@@ -128,7 +129,7 @@ def ensure_policies(
     export_policy: str,
     root_mode: str | None = None,
 ) -> None:
-    """Have a volume under an export policy and snapshot policy none.
+    """Put a volume under an export policy, with the snapshot policy none.
 
     With `root_mode`, its root directory has that mode, too.
     """
@@ -146,7 +147,7 @@ def ensure_policies(
 
 
 def ensure_junction(run: TemplateRun, *, volume_uuid: str, junction_path: str) -> None:
-    """Have a volume in the SVM's namespace at this path."""
+    """Mount a volume at this junction path."""
     if run.ontap.get_volume(volume_uuid).junction_path != junction_path:
         run.ontap.mount_volume(
             volume_uuid,

@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 @app.periodic(cron="*/10 * * * *")
 @app.task(name="sweep_retention", queue="sweeps", queueing_lock="sweep_retention")
 def sweep_retention(timestamp: int) -> None:
-    """Have every template pruned that rests and has something to delete."""
+    """Prune every idle template that has snapshots to delete."""
     moving = (Template.State.BUILDING, Template.State.DELETING)
     resting = Template.objects.exclude(state__in=moving)
     for template in resting.exclude(volume_uuid=""):

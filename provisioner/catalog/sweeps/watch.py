@@ -48,7 +48,7 @@ JITTER = 0.2
 @app.periodic(cron="* * * * * */5")
 @app.task(name="sweep_watch", queue="sweeps", queueing_lock="sweep_watch")
 def sweep_watch(timestamp: int) -> None:
-    """Have every server polled whose time has come and that a template needs."""
+    """Poll every server that is due and that a template needs."""
     now = clocks.database_now()
     needed = Snapshot.objects.filter(
         deleted_at=None, template__archived_at=None

@@ -42,7 +42,7 @@ def _back(snapshot: Snapshot) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshot_hold(request: WebRequest, pk: int) -> HttpResponse:
-    """Have new workspaces get a snapshot until it is released."""
+    """Give new workspaces a snapshot until it is released."""
     snapshot = _snapshot_to_change(request, pk)
     form = ReasonForm(posted(request), initial={"reason": snapshot.hold_reason})
     held = form.tried(

@@ -87,12 +87,12 @@ class Retire(Act[Workspace]):
 
     def _sentence(self, row: Workspace, unsubmitted: str) -> str:
         if row.state == Workspace.State.RETIRING:
-            return "It is being retired already."
+            return "It is already being retired."
         seconds = self._policies.of_workspace(row).trash_seconds
         if seconds and row.ready_at is not None:
             end = f"it can be restored for {span_text(seconds)}."
         else:
-            end = "it is deleted for good."
+            end = "it is purged."
         if row.state == Workspace.State.PROVISIONING:
             return f"Provisioning stops, and {end}"
         if not row.holds_work:

@@ -46,7 +46,7 @@ class Bisections:
         self.made: list[Workspace] = []
 
     def search(self, templates: list[Built], history: History) -> None:
-        """Have a search in each template that has enough changes."""
+        """Add a bisection to each template with enough changes."""
         fit = [
             each
             for each in templates

@@ -83,7 +83,7 @@ class Company:
         self._have_joined()
 
     def grow(self, to: int) -> None:
-        """Have so many workspaces, beside those in pools and in steps."""
+        """Add workspaces up to a number, not counting pools and bisection steps."""
         while len(self.workspaces) < to:
             number = min(to - len(self.workspaces), AT_ONCE)
             fates = self.fates.draw(number, with_alice=False)
@@ -91,7 +91,7 @@ class Company:
             self.studio.write()
 
     def _settle(self) -> None:
-        """Have what follows from all that was made so far."""
+        """Add everything that depends on the rows made so far."""
         studio, log = self.studio, self.log
         searches = Bisections(studio, people=self.people, engine=self.engine, log=log)
         searches.search(self.templates, self.history)
@@ -132,7 +132,7 @@ class Company:
             )
 
     def _have_joined(self) -> None:
-        """Have the people of the demo in their team, whose rows were there before."""
+        """Put the demo's people into their team; their rows exist already."""
         fields = ["team", "max_workspaces", "email"]
         User.objects.bulk_update([self.people.alice, self.people.bob], fields)
 

@@ -61,7 +61,7 @@ class Drift:
         self._places, self._log = places, log
 
     def find(self, workspaces: list[Workspace], templates: list[Built]) -> Differences:
-        """Have findings about workspaces that rest; return what they are about."""
+        """Add findings about idle workspaces; return those workspaces."""
         there = [
             each
             for each in workspaces

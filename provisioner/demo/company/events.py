@@ -35,7 +35,7 @@ class Log:
         reason: str = "",
         data: dict[str, Any] | None = None,
     ) -> None:
-        """Have an event: of somebody, or of a worker's job where nobody asked."""
+        """Add an event by a person, or by a worker's job."""
         is_ours = by is None or by.username.startswith("cloneyard.")
         self._studio.rows.add_later(
             Event(

@@ -39,7 +39,7 @@ class Leases:
         workspace.expires_at = policy.usual_end(workspace.created_at)
 
     def keep_until(self, workspace: Workspace, end: dt.datetime) -> None:
-        """Have it extended in time, as often as it takes to live until `end`."""
+        """Extend the lease, in time each time, so that it lasts until `end`."""
         self.first(workspace)
         assert workspace.expires_at is not None
         since = workspace.created_at
@@ -53,7 +53,7 @@ class Leases:
             self._by_now(workspace)
 
     def tell_of_trash(self, workspace: Workspace, ran: Ran) -> None:
-        """Have the mail about a retirement that its owner did not ask for."""
+        """Add the mail about a retirement that the owner did not ask for."""
         if workspace.owner.is_service or ran.ended_at < self._studio.now - MAILS_KEPT:
             return
         notice = self.mail(
@@ -73,7 +73,7 @@ class Leases:
         deadline_at: dt.datetime | None,
         seconds_before: int = 0,
     ) -> Notification:
-        """Have a mail, sent where its time has come and it has an address."""
+        """Add a mail, already sent if it is due and has an address."""
         notice = self._studio.rows.add_later(
             Notification(
                 workspace=workspace,
@@ -127,7 +127,7 @@ class Leases:
         return at
 
     def _by_now(self, workspace: Workspace) -> None:
-        """Have some kept for good, some extended lately, and the mails of the rest."""
+        """Keep some without an end, extend some lately, and add the others' mails."""
         calendar, chance = self._studio.calendar, self._studio.chance
         since = workspace.ready_at or workspace.created_at
         lately = calendar.moment(

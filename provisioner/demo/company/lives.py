@@ -62,7 +62,7 @@ class Lives:
         self.made: list[Workspace] = []
 
     def live(self, fate: Fate) -> Workspace:
-        """Have a workspace, and everything that became of it."""
+        """Add a workspace with its whole history."""
         workspace = self._row(fate)
         self.made.append(workspace)
         pool = self.pooling.pool_for(workspace)
@@ -302,7 +302,7 @@ class Lives:
         at = workspace.purge_at + dt.timedelta(seconds=75 if is_kept else 0.1)
         at = min(at, self._studio.now)
         by = self._people.system if is_kept else by
-        message = "Asked to destroy it for good." if is_kept else "Being purged."
+        message = "Purge requested." if is_kept else "Being purged."
         self._log.tell(
             workspace, "workspace_purging", message, at=at, by=by, task="sweep_leases"
         )
@@ -312,7 +312,7 @@ class Lives:
             workspace,
             by=by,
             at=at,
-            course=Course(stands_at="destroy") if is_stuck else Course(),
+            course=Course(stands_at="delete") if is_stuck else Course(),
         )
         if is_stuck:
             return

@@ -26,7 +26,7 @@ class Office:
         self._studio, self._people, self._log = studio, people, log
 
     def go_on(self, places: Places, templates: list[Built]) -> None:
-        """Have what is in the log beside templates and workspaces."""
+        """Add audit log events beyond those of templates and workspaces."""
         for user in (*self._people.developers, *self._people.administrators):
             self._visits(user)
         for built in templates[::5]:
@@ -76,7 +76,7 @@ class Office:
         )
 
     def _wait(self, places: Places) -> None:
-        """Have the last waits for locks of the server at home."""
+        """Add the latest lock waits of the home site's server."""
         chance = self._studio.chance
         newest = [
             operation

@@ -29,9 +29,9 @@ class NotEmpty(Exception):
 def ensure_company(
     *, is_wanted: bool, say: Callable[[str], None], size: CompanySize = STUDIO
 ) -> list[str]:
-    """Have the company in an empty database; return what the lab is started with.
+    """Fill an empty database with the company; return the lab's settings.
 
-    One that is there stays, also where nobody asks for it any more.
+    An existing company stays, even when it is no longer requested.
 
     Raises: NotEmpty.
     """
@@ -64,7 +64,7 @@ def _found(size: CompanySize, *, files: Path, say: Callable[[str], None]) -> Non
 
 
 def point_abroad(lab: dict[str, Any]) -> None:
-    """Have the company's other site at the ports of today."""
+    """Point the company's other site at the lab's current ports."""
     peer = lab.get("peer")
     if peer is None:
         return

@@ -25,7 +25,7 @@ USUAL_SECONDS: dict[str, float] = {
     "unsubmitted": 9.0,
     "check": 9.0,
     "work": 7.0,
-    "destroy": 0.7,
+    "delete": 0.7,
     "shelve": 1.2,
     "merge": 0.8,
     "files": 6.0,
@@ -94,7 +94,7 @@ class Engine:
         is_background: bool = False,
         is_numbered: bool = False,
     ) -> Ran:
-        """Have an operation and its steps; one that `is_numbered` has its number."""
+        """Add an operation with its steps; if it `is_numbered`, it keeps its number."""
         rows = self._studio.rows
         operation = Operation(
             kind=kind,

@@ -25,7 +25,7 @@ class Owners:
         self._studio, self._leases, self._log = studio, leases, log
 
     def judge(self, templates: list[Built], there: list[Workspace]) -> None:
-        """Have some snapshots labelled, one held and one withdrawn."""
+        """Label some snapshots, hold one and withdraw one."""
         for label, built in zip(LABELS, templates, strict=False):
             if built.offered:
                 self._label(built, built.offered[-1], label)
@@ -87,7 +87,7 @@ class Owners:
         ending: str = "",
         reason: str = "",
     ) -> dt.datetime:
-        """Have the event; return when that was."""
+        """Add the event; return its time."""
         calendar = self._studio.calendar
         at = calendar.moment(
             after=max(snapshot.created_at, calendar.ago(days=3)), before=calendar.now

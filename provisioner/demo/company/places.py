@@ -50,7 +50,7 @@ class Places:
 
 
 def settle(studio: Studio, *, admin: User) -> Places:
-    """Have both sites; where the lab listens is said each time that it starts."""
+    """Add both sites; the lab's ports are set at each start."""
     home = _site(studio, seed.SITE_NAME, title="Munich", svm=seed.SVM)
     abroad = _site(studio, ABROAD, title="Montreal", svm=seed.SVM_ABROAD)
     places = Places(home=home, abroad=abroad)
@@ -111,7 +111,7 @@ def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
 
 
 def _ask(studio: Studio, site: Site, *, admin: User) -> None:
-    """Have what was found when the ways to a site and its server were last tested."""
+    """Add the results of the last connection test of a site and its server."""
     seen_at = studio.calendar.ago(days=3)
     passed = ConnectionTest.Outcome.PASSED
     for about, place, sentence in (
@@ -154,7 +154,7 @@ def _ask(studio: Studio, site: Site, *, admin: User) -> None:
 def count_days(
     studio: Studio, template: Template, *, clones: int, snapshots: int
 ) -> None:
-    """Have what a template used of its limits on each day that forecasts look at."""
+    """Add daily limit samples of a template, as far back as forecasts look."""
     now_used = {
         CloneLimitReached.code: (clones, 0.006),
         SnapshotLimitReached.code: (snapshots, 0.0),
@@ -170,7 +170,7 @@ def count_days(
 def measure(
     studio: Studio, site: Site, *, size: int, now_used: int, clones: int, volumes: int
 ) -> None:
-    """Have what a site had left on each day, and what it has now.
+    """Add the daily capacity of a site, and what it is now.
 
     Space grows with what people do, and falls back where somebody cleaned up.
     """

@@ -39,7 +39,7 @@ class Pooling:
         self._pools: dict[tuple[int, int], tuple[Pool, Built]] = {}
 
     def open(self, templates: list[Built]) -> None:
-        """Have a pool for each of the most popular templates."""
+        """Add a pool for each of the most popular templates."""
         popular = sorted(templates, key=lambda each: -each.plan.share)
         farm = self._people.machines[0]
         made_at = self._studio.calendar.ago(days=120)
@@ -80,7 +80,7 @@ class Pooling:
         return self._studio.happens(IS_WARM)
 
     def claim(self, workspace: Workspace, pool: Pool) -> None:
-        """Have a workspace that was made before it was asked for."""
+        """Add a workspace that was claimed from a pool."""
         ahead = dt.timedelta(minutes=self._studio.chance.uniform(12, 600))
         workspace.remote_name = f"pool-{workspace.tag.hex[:12]}"
         workspace.cold_reason = ""

@@ -81,7 +81,7 @@ class Provisioning:
         return Course(seconds=seconds, results=results)
 
     def settle(self, snapshots: list[Snapshot]) -> None:
-        """Have flushes of these snapshots lead to what they are pinned to by now."""
+        """Update the flush results of these snapshots to their final pins."""
         for snapshot in snapshots:
             if snapshot.pk in self.haves:
                 self.haves[snapshot.pk] |= _have(snapshot)

@@ -24,14 +24,14 @@ class Rows:
         self._numbers: dict[type[Model], int] = {}
 
     def add(self, row: AnyRow) -> AnyRow:
-        """Have a row written later, with a key that is its own from now on."""
+        """Add a row with a key of its own, to be written later."""
         if row.pk is None:
             row.pk = self._next_number(type(row))
         self._waiting[type(row)].append(row)
         return row
 
     def add_later(self, row: AnyRow) -> AnyRow:
-        """Have a row written that gets its number with `number`."""
+        """Add a row that gets its key when `number` is called."""
         self._waiting[type(row)].append(row)
         return row
 
@@ -95,7 +95,7 @@ def _reader_of(field: Field[Any, Any]) -> Callable[[Any], Any]:
 
 
 def _go_on_after(model: type[Model]) -> None:
-    """Have the next row of this model numbered after those that were written."""
+    """Advance the model's sequence past the rows that were written."""
     key = model._meta.pk
     assert key is not None
     with connection.cursor() as cursor:

@@ -24,7 +24,7 @@ class Signs:
         self._old = count()
 
     def show(self, workspace: Workspace) -> None:
-        """Have its space measured, and its signs of life if it is at work."""
+        """Add a workspace's measured space, and its activity if it is ready."""
         self._measure(workspace)
         if workspace.state == Workspace.State.READY:
             self._look(workspace)

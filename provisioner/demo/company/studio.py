@@ -55,7 +55,7 @@ class Studio:
         return self.calendar.now
 
     def finish(self, act: Callable[[], object]) -> None:
-        """Have something done once all rows have their numbers."""
+        """Run something once all rows have their numbers."""
         self._finishing.append(act)
 
     def write(self) -> None:

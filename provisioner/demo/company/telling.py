@@ -37,7 +37,7 @@ class Telling:
         self._studio, self._people, self._log = studio, people, log
 
     def tell(self, templates: list[Built]) -> None:
-        """Have subscriptions, and what was told of the builds of the last weeks."""
+        """Add subscriptions, and the notifications of the last weeks' builds."""
         webhooks = self._webhooks(templates)
         ended = []
         for built in templates:
@@ -73,7 +73,7 @@ class Telling:
         return people
 
     def _mail_of(self, built: Built, subscribers: list[User]) -> None:
-        """Have each failure told once, and its end."""
+        """Add one mail for each failure, and one for its recovery."""
         told: list[User] = []
         since = self._studio.now - MAILS_KEPT
         for ran in built.builds:

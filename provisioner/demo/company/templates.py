@@ -195,7 +195,7 @@ def withdraw_unneeded(built: Built, *, needed: set[int]) -> None:
 
 
 def remember_changes(studio: Studio, built: list[Built], history: History) -> None:
-    """Have what the watch knows: all since the oldest published snapshot of each."""
+    """Add the known changes since each template's oldest published snapshot."""
     servers = {each.template.site.perforce_server for each in built}
     for server in servers:
         studio.rows.add(

@@ -37,7 +37,7 @@ class Transfers:
         return None
 
     def take_over(self, source: Workspace, workspace: Workspace, ran: Ran) -> None:
-        """Have the work of the older one in the new one; the older one stays."""
+        """Add a transfer of the older workspace's work; the older one stays."""
         chance, owner = self._studio.chance, workspace.owner
         opened, untracked = chance.randrange(1, 14), chance.randrange(3)
         conflicts = []

@@ -40,7 +40,7 @@ class Work:
         self._has_shared = False
 
     def go_on(self, workspace: Workspace, *, engine: Engine) -> None:
-        """Have what may happen to a workspace that is in use; to alice's it does."""
+        """Add what may happen to a workspace in use; for alice, all of it."""
         if workspace.state != Workspace.State.READY or not workspace.holds_work:
             return
         is_alices = workspace.owner == self._people.alice
@@ -56,7 +56,7 @@ class Work:
         return self._studio.happens(IS_LEFT)
 
     def rescue(self, workspace: Workspace, ran: Ran, *, by: User) -> None:
-        """Have work of a workspace in shelves, and some of it in an archive."""
+        """Rescue a workspace's work into shelves, and some into an archive."""
         chance = self._studio.chance
         opened = self._opened(workspace)
         shelf = {

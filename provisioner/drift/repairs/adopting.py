@@ -37,7 +37,7 @@ from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.lib.refusals import ActionRefused
 from provisioner.workspaces.actions.retiring import workspace_restore
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import was_destroyed
+from provisioner.workspaces.queries import was_purged
 from provisioner.workspaces.states import set_workspace_state
 
 KNOWN = "Its workspace is known by now."
@@ -157,7 +157,7 @@ def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
     """
     if by is None:
         raise CannotRepair("Somebody has to ask for that workspace.")
-    if was_destroyed(workspace):
+    if was_purged(workspace):
         raise CannotRepair(
             f"A purge has begun to remove what was in it. Look into {volume.name}: if "
             "nobody needs it, unmount it and delete it in ONTAP."

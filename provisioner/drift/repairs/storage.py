@@ -237,9 +237,9 @@ def finish_junction(finding: Finding) -> str:
 
 
 def _let_its_owner_in(row: Workspace | Template, volume: Volume) -> None:
-    """Have a clone under its site's policy: a retirement that is not known of shut it.
+    """Put a clone back under its site's policy if a forgotten retirement closed it.
 
-    As after an older backup was restored.
+    That happens after an older backup of the database was restored.
     """
     site = row.site
     if isinstance(row, Template) or volume.export_policy != site.frozen_policy:

@@ -216,7 +216,7 @@ def _clients_without_use(rows: Known, clients: tuple[ClientSpec, ...]) -> list[s
 def keep_findings(
     site: Site, *, system: FarSide, differences: list[Difference]
 ) -> None:
-    """Have one open finding per difference, and resolve those that are gone."""
+    """Keep one open finding per difference; resolve those without one."""
     now = clocks.database_now()
     of_system = [kind for kind in Finding.Kind if kind.system is system]
     with transaction.atomic():

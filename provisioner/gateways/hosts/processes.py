@@ -46,7 +46,7 @@ def bare_command(module: str) -> list[str]:
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when `parent_pid` ends, for whatever reason.
+    """Ask the kernel to kill this process when `parent_pid` ends, however it ends.
 
     Call it after a fork or a change of uid, as both reset it.
     Source: PR_SET_PDEATHSIG in prctl(2).

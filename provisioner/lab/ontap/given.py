@@ -1,6 +1,6 @@
-"""Volumes that a file names, which the lab has from its first start on.
+"""Volumes from a file, which the lab creates at its first start.
 
-Their trees are empty, and what they hold is only said: an array can so be fuller than
+Their trees are empty and their usage is only reported, so an array can be fuller than
 any disk of this machine. The file is a JSON object: for the name of each SVM
 `aggregate_bytes` and `volumes`. A volume has fields of its record, beside these its
 `export_policy` by name and its `snapshots`; `said_bytes`, `said_own_bytes` and
@@ -25,7 +25,7 @@ _TAKEN = "has_taken_volumes"
 
 
 def take(array: Array, path: Path) -> None:
-    """Have the volumes of the array's SVMs; at a later start none comes again."""
+    """Create the named volumes of the array's SVMs, at the first start only."""
     if array.store.setting(_TAKEN):
         return
     named: dict[str, dict[str, Any]] = json.loads(path.read_text())

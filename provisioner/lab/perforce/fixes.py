@@ -79,7 +79,7 @@ def put_fix(request: Request, *, job: str, change: int, status: str) -> None:
 
 
 def change_fixes(request: Request, change: int, names: list[str]) -> tuple[int, int]:
-    """Have a change fix these jobs alone; return how many came and went.
+    """Make a change fix exactly these jobs; return how many were added and removed.
 
     Only inside `writing`.
 

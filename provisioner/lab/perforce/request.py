@@ -213,7 +213,7 @@ class Request:
             yield message
 
     def mark(self) -> None:
-        """Have the client echo a mark when it has answered to all before it."""
+        """Ask the client to echo a mark after everything before it was answered."""
         self.send("flush1", {"himark": 0, "fseq": 1})
         self.barrier_pending = True
 

@@ -136,7 +136,7 @@ class PerforceLab:
 
     @contextlib.contextmanager
     def _listed(self, sock: socket.socket) -> Iterator[None]:
-        """Have `stop` end a connection."""
+        """Let `stop` close this connection while the context lasts."""
         with self._lock:
             self._sockets.add(sock)
         try:

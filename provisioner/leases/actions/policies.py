@@ -67,7 +67,7 @@ class Affected:
             said.append(
                 f"stays {duration_text(self.after.trash_seconds)} in the trash"
                 if self.after.trash_seconds
-                else "does not go to the trash but away for good"
+                else "is purged without time in the trash"
             )
         return "; ".join(said)
 
@@ -133,11 +133,11 @@ def lease_policy_save(
     warn_seconds: Sequence[int],
     seal: str = "",
 ) -> PolicyPreview:
-    """Have a policy count from now on, for the workspaces that are there, too.
+    """Save a policy; it also applies to existing workspaces.
 
-    Deadlines beyond a shortened maximum are pulled in, though never nearer than the
-    first warning; others stay. With the seal of a preview it is refused where it would
-    affect others than shown.
+    Deadlines beyond a shortened maximum move in, but never closer than the first
+    warning; others stay. With a preview's seal, refused if the affected workspaces
+    have changed since.
 
     Raises: NotAllowed, InvalidRequest, PreviewStale.
     """
@@ -184,7 +184,7 @@ def lease_policy_remove_preview(*, by: User, row: LeasePolicy) -> PolicyPreview:
 
 
 def lease_policy_remove(*, by: User, row: LeasePolicy, seal: str = "") -> PolicyPreview:
-    """Have the next wider policy count instead of this one.
+    """Remove a policy, so that the next wider one applies.
 
     Raises: NotAllowed, PreviewStale.
     """

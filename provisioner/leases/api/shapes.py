@@ -75,7 +75,7 @@ class LeasePolicySaveSerializer(serializers.Serializer[Any]):
     )
     trash_seconds = Seconds(
         min_value=0,
-        help_text="0: removed for good within minutes, at the second check.",
+        help_text="0: purged within minutes, at the second check.",
     )
     warn_seconds = serializers.ListField(
         child=Seconds(),
@@ -182,7 +182,7 @@ class AbandonedListSerializer(serializers.Serializer[Any]):
     frees_bytes = serializers.IntegerField()
     workspaces = AbandonedSerializer(many=True)
     under_way = RetirementLineSerializer(
-        many=True, help_text="Those retired as abandoned, until each is gone for good."
+        many=True, help_text="Workspaces retired as abandoned, until each is purged."
     )
 
 

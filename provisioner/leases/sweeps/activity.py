@@ -39,7 +39,7 @@ ACCESS_IS_LATE_BY = dt.timedelta(hours=1)
 @app.periodic(cron="11 * * * *")
 @app.task(name="sweep_activity", queue="sweeps", queueing_lock="sweep_activity")
 def sweep_activity(timestamp: int) -> None:
-    """Have every server and every site looked at by workers that reach them."""
+    """Ask workers to check every server and every site for activity."""
     ready = Workspace.objects.filter(state=Workspace.State.READY, is_pooled=False)
     servers = ready.values_list("site__perforce_server", flat=True)
     for server_id in servers.order_by().distinct():

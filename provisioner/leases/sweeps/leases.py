@@ -199,7 +199,7 @@ def purge_expired(*, now: dt.datetime) -> int:
 
 
 def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
-    """Destroy one workspace in the trash, unless it was brought back meanwhile."""
+    """Purge one workspace in the trash, unless it was restored meanwhile."""
     with transaction.atomic():
         workspace = _locked(pk)
         purge_at = workspace.purge_at

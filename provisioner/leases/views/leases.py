@@ -168,7 +168,7 @@ def _moved(count: int) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def lease_policy_remove(request: WebRequest, pk: int) -> HttpResponse:
-    """Have the next wider policy count again, after showing whom that affects."""
+    """Remove a policy, after showing which workspaces that affects."""
     row = get_object_or_404(LeasePolicy.objects.select_related("template"), pk=pk)
     preview = lease_policy_remove_preview(by=request.user, row=row)
     error = ""

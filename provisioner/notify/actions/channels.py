@@ -1,4 +1,4 @@
-"""Choosing how one is notified of what."""
+"""Choose the channels of each kind of notification."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def choose_channels(
 ) -> frozenset[Channel]:
     """Turn channels of a topic on or off; return those that are on now.
 
-    What is not chosen stays as it is. Safe to repeat.
+    Channels that are not given stay as they are. Safe to repeat.
 
     Raises: NotAllowed, ChannelStaysOn.
     """

@@ -1,4 +1,4 @@
-"""Hearing of a template by mail: when it fails, and when it is good again."""
+"""Subscriptions to mails about a template's failures and recoveries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from provisioner.notify.models import Subscription
 
 
 def template_subscribe(*, by: User, template: Template) -> Subscription:
-    """Have mails sent to a person when a template fails. Safe to repeat.
+    """Mail a person when a template fails or recovers. Safe to repeat.
 
     Raises: NotAllowed.
     """
@@ -30,14 +30,14 @@ def template_subscribe(*, by: User, template: Template) -> Subscription:
 
 
 def template_unsubscribe(*, by: User, template: Template) -> None:
-    """Have no more such mails sent. Safe to repeat.
+    """Stop mailing a person about a template. Safe to repeat.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_be_told(by))
     with transaction.atomic():
-        gone, _ = Subscription.objects.filter(template=template, user=by).delete()
-        if gone:
+        deleted, _ = Subscription.objects.filter(template=template, user=by).delete()
+        if deleted:
             record_event(
                 template,
                 kind="template_unsubscribed",

@@ -1,4 +1,4 @@
-"""Webhooks: who is told by HTTP, with what secret, and messages sent by hand."""
+"""Create and change webhooks, renew their secrets, and send messages by hand."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def webhook_create(
     is_for_all: bool = False,
     format: str = WebhookFormat.CLONEYARD,
 ) -> Webhook:
-    """Have an address told of events. Its `secret`, if any, is to be shown once, now.
+    """Create a webhook. Show its `secret`, if any, now: it is not shown again.
 
-    Raises: NotAllowed (for all, by who is no administrator), InvalidRequest, TooMany.
+    Raises: NotAllowed (also `is_for_all`, unless administrator), InvalidRequest, TooMany.
     """
     permissions.require(permissions.can_be_told(by))
     if is_for_all:
@@ -53,7 +53,7 @@ def webhook_create(
     if format not in WebhookFormat.values:
         raise InvalidRequest(f"There is no format “{format}”.")
     if is_for_all and template is not None:
-        raise InvalidRequest("A webhook is for one template or for all, not for both.")
+        raise InvalidRequest("A webhook is for one template or for all, not both.")
     _check_url(url)
     with transaction.atomic():
         # Locked, so that two requests cannot both take the last place.
@@ -70,7 +70,7 @@ def webhook_create(
             events=_checked(events),
             format=format,
         )
-        _note(webhook, "webhook_made", "Made the webhook.", by=by)
+        _note(webhook, "webhook_made", "Created the webhook.", by=by)
     return webhook
 
 
@@ -82,7 +82,7 @@ def webhook_update(
     events: Sequence[str] | None = None,
     is_enabled: bool | None = None,
 ) -> Webhook:
-    """Change what is given. Turning it on again forgets how long it has failed.
+    """Change the given fields. Turning it on resets the count of failures.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -111,7 +111,7 @@ def webhook_update(
 
 
 def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
-    """Sign with another secret from now on: what waits, too. To be shown once, now.
+    """Replace the secret; queued messages are signed with the new one. Show it now.
 
     Raises: NotAllowed, WebhookNotSigned.
     """
@@ -121,7 +121,7 @@ def webhook_renew_secret(*, by: User, webhook: Webhook) -> Webhook:
     with transaction.atomic():
         webhook.salt = new_salt()
         webhook.save(update_fields=["salt"])
-        _note(webhook, "webhook_changed", "Gave it another secret.", by=by)
+        _note(webhook, "webhook_changed", "Replaced its secret.", by=by)
     return webhook
 
 
@@ -176,8 +176,10 @@ def _checked(events: Sequence[str]) -> list[str]:
 
 
 def _check_url(url: str) -> None:
-    """Refuse addresses that can never be reached. Names are resolved when something is
-    sent."""
+    """Refuse addresses that can never be reached.
+
+    Host names are resolved when a message is sent.
+    """
     try:
         target = read_url(url)
         address = literal_address(target)

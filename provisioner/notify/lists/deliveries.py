@@ -12,10 +12,7 @@ from provisioner.web.lists.listing import Column, Listing, searched
 
 class SendAgain(Act[WebhookDelivery]):
     name, label, done = "again", "Send again", "Queued to be sent again"
-    lead = (
-        "Each is sent unchanged, with its id. "
-        "A receiver that has it already may ignore it."
-    )
+    lead = "Each is sent unchanged, with its id. A receiver that has it may ignore it."
 
     def do(self, row: WebhookDelivery, **told: Any) -> WebhookDelivery:
         return delivery_repeat(by=self.by, delivery=row)

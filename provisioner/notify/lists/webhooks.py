@@ -13,7 +13,7 @@ from provisioner.web.lists.listing import Column, Listing, searched
 
 class TurnOn(Act[Webhook]):
     name, label, done = "on", "Turn on", "Turned on"
-    lead = "Their count of failures starts again."
+    lead = "Their failure counts start again."
 
     def do(self, row: Webhook, **told: Any) -> Webhook:
         return webhook_update(by=self.by, webhook=row, is_enabled=True)
@@ -21,7 +21,7 @@ class TurnOn(Act[Webhook]):
     def says(self, row: Webhook, result: Webhook) -> str:
         if row.is_enabled:
             return "It stays on."
-        return "It gets events again."
+        return "It receives events again."
 
 
 class TurnOff(Act[Webhook]):
@@ -33,7 +33,7 @@ class TurnOff(Act[Webhook]):
     def says(self, row: Webhook, result: Webhook) -> str:
         if not row.is_enabled:
             return "It stays off."
-        return "It gets no events until it is turned on."
+        return "It receives no events until it is turned on."
 
 
 class Delete(Act[Webhook]):
@@ -44,7 +44,7 @@ class Delete(Act[Webhook]):
         webhook_delete(by=self.by, webhook=row)
 
     def says(self, row: Webhook, result: None) -> str:
-        return "It is deleted with the record of its deliveries."
+        return "It is deleted with its deliveries."
 
 
 WEBHOOKS = Listing[Webhook](

@@ -17,14 +17,14 @@ class Notification(models.Model):
     """A mail about a workspace or a template.
 
     About a workspace, to its owner: once per kind, deadline and moment before it.
-    About a build of a template: once per build, kind and person. That is an account,
-    `recipient`, or who has none here, by the name in Perforce, `p4_user`; `address` is
-    what Perforce says of the latter, "" until it was asked.
+    About a build of a template: once per build, kind and person. The person is an
+    account, `recipient`, or a Perforce user without an account, `p4_user`. Perforce is
+    asked for that user's `address`, which is "" until then.
 
-    Written in the transaction that gives the reason for it; due at `due_at`. It is
-    claimed before it is sent and never claimed again, so nobody gets it twice: of a
-    mail whose sender was killed in between, nobody knows whether it arrived. Voided is
-    what was not sent, with the reason.
+    A row is written in the transaction that is its reason, and sent at `due_at`. It is
+    claimed once, before it is sent, so nobody gets it twice: if the sender is killed in
+    between, nobody knows whether it arrived. A mail that is not sent is voided, with
+    the reason.
     """
 
     class Kind(models.TextChoices):
@@ -36,7 +36,7 @@ class Notification(models.Model):
         ABANDONED = "abandoned", "Looks abandoned"
         SNAPSHOT_WITHDRAWN = "snapshot_withdrawn", "Its snapshot was withdrawn"
         TEMPLATE_FAILED = "template_failed", "Build or test of a template failed"
-        TEMPLATE_RECOVERED = "template_recovered", "Template is good again"
+        TEMPLATE_RECOVERED = "template_recovered", "A template recovered"
 
     workspace = models.ForeignKey(
         Workspace,
@@ -58,7 +58,7 @@ class Notification(models.Model):
         null=True,
         blank=True,
         related_name="notices",
-        help_text="The build that a mail about a template is about.",
+        help_text="The build, for a mail about a template.",
     )
     recipient = models.ForeignKey(
         User, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
@@ -69,7 +69,7 @@ class Notification(models.Model):
     deadline_at = models.DateTimeField(null=True, blank=True)
     seconds_before = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField()
-    data = EvidenceField(default=dict, help_text="What the mail has to say.")
+    data = EvidenceField(default=dict, help_text="Details for the mail's text.")
     sent_to = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     claimed_at = models.DateTimeField(null=True, blank=True)

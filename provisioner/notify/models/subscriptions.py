@@ -10,7 +10,7 @@ from provisioner.catalog.models import Template
 
 
 class Subscription(models.Model):
-    """Somebody who gets mails when builds of a template fail and recover."""
+    """A person who gets mails when a template fails or recovers."""
 
     template = models.ForeignKey(
         Template, on_delete=models.CASCADE, related_name="subscriptions"

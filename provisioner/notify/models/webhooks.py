@@ -1,4 +1,4 @@
-"""Who is told by HTTP what happens, and what was sent to them."""
+"""Webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def new_salt() -> str:
 
 
 class WebhookEvent(models.TextChoices):
-    """What can be told; words for programs, which do not change."""
+    """The events of webhooks. The values are part of the API and do not change."""
 
     TEMPLATE_BUILT = "template.built", "A template was built"
     TEMPLATE_FAILED = "template.failed", "A template's build or test failed"
@@ -28,12 +28,12 @@ class WebhookEvent(models.TextChoices):
     SNAPSHOT_WITHDRAWN = "snapshot.withdrawn", "A snapshot was withdrawn"
     WORKSPACE_READY = "workspace.ready", "A workspace is ready"
     WORKSPACE_FAILED = "workspace.failed", "A workspace failed"
-    WORKSPACE_TRASHED = "workspace.trashed", "A workspace went into the trash"
+    WORKSPACE_TRASHED = "workspace.trashed", "A workspace was moved to the trash"
     WORKSPACE_RETIRED = "workspace.retired", "A workspace was purged"
 
 
 class WebhookFormat(models.TextChoices):
-    """In what form messages are posted."""
+    """The format of the posted messages."""
 
     CLONEYARD = "cloneyard", "Cloneyard (signed JSON)"
     SLACK = "slack", "Slack"
@@ -41,14 +41,14 @@ class WebhookFormat(models.TextChoices):
 
 
 class Webhook(models.Model):
-    """An address that is told of events.
+    """An address that events are posted to.
 
-    Of the workspaces of its owner and of all templates; with `template`, of that one
-    alone; with `is_for_all`, which is for administrators, of everybody's workspaces,
-    too. `failing_since` is when the first attempt failed after the last that worked.
-    The format stays: messages that wait are in it. State Cloneyard's, messages
-    are signed; the secret is not kept, it follows from `salt` and the SECRET_KEY of
-    this place. The address is a secret of its owner: those of Slack and Teams hold a
+    It gets the events of all templates and of its owner's workspaces; with `template`,
+    only those of that template; with `is_for_all` (administrators only), also those of
+    everybody's workspaces. `failing_since` is the first failure after the last
+    success. The format never changes, as queued messages are written in it. Messages in
+    Cloneyard's format are signed; the secret is not stored but derived from `salt` and
+    SECRET_KEY. The address is its owner's secret: those of Slack and Teams contain a
     token.
     """
 
@@ -86,7 +86,7 @@ class Webhook(models.Model):
 
     @property
     def name(self) -> str:
-        """What the audit log calls it: an address can hold a secret, a host cannot."""
+        """Its name in the audit log, with the host only: the address can be secret."""
         return f"{self.pk} to {self.host}"
 
     @property
@@ -105,7 +105,7 @@ class Webhook(models.Model):
 
     @property
     def secret(self) -> str:
-        """What its messages are signed with, "" where they are not."""
+        """The secret that signs its messages, "" for formats without signature."""
         if not self.is_signed:
             return ""
         signed = salted_hmac("cloneyard.webhook", self.salt, algorithm="sha256")
@@ -113,10 +113,10 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One message to one address: written in the transaction of its event.
+    """One message to one address, written in the transaction of its event.
 
     `message_id` identifies repeats to the receiver; resending by hand keeps it.
-    `next_try_at` goes with WAITING. The event of a test by hand is TEST.
+    Only a WAITING message has `next_try_at`. A manual test has the event TEST.
     """
 
     TEST = "test"
@@ -167,12 +167,12 @@ class WebhookDelivery(models.Model):
 
     @property
     def why_not(self) -> str:
-        """Why it is not sent, now or again, "" where it is."""
+        """Why it is not sent, now or again; "" if it can be."""
         owner = self.webhook.owner
         if not owner.is_active:
             return f"The account {owner.username} is closed."
         if self.webhook.is_for_all and not owner.is_administrator:
-            return f"{owner.username} is no administrator any more."
+            return f"{owner.username} is no longer an administrator."
         if not self.webhook.is_enabled and self.event != self.TEST:
             return "The webhook is turned off."
         return ""

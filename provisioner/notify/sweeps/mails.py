@@ -1,9 +1,9 @@
 """Sending mails: each at most once.
 
-A mail is claimed in a transaction of its own before it is sent. A sender that is killed
-between the two leaves a claim, and nobody sends it again: a lost warning is followed by
-the next one and by the trash, a double one teaches people to ignore them. Where the
-server has certainly not taken the mail, the claim is given back and it is tried again.
+A mail is claimed in its own transaction before it is sent. If the sender is killed in
+between, the mail is not sent again: the next warning and the trash make up for a lost
+one, while duplicates teach people to ignore mails. If the server certainly did not
+accept the mail, the claim is released and the mail is retried.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from provisioner.workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
 
-# A minute, two, four … an hour: a day in all.
+# Pauses of 1, 2, 4 … 60 minutes: about a day in all.
 FIRST_PAUSE = dt.timedelta(minutes=1)
 LONGEST_PAUSE = dt.timedelta(hours=1)
 MOST_ATTEMPTS = 30
-# For how long a build is told of to those who turn out to be concerned.
+# How long after a build people whose changes are found late still get a mail.
 NOTIFIED_WITHIN = dt.timedelta(days=1)
-NOT_TAKEN = "The mail server did not take it."
+NOT_TAKEN = "The mail server did not accept it."
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A mail that is ours to send, now."""
+    """A mail that this process has claimed and must send."""
 
     notice: Notification
     mail: Mail
 
 
 class NotTaken(Exception):
-    """The mail server has certainly not taken the mail."""
+    """The mail server certainly did not accept the mail."""
 
 
 @app.periodic(cron="* * * * *")
@@ -73,7 +73,7 @@ def sweep_notifications(timestamp: int) -> None:
 
 
 def tell_late(*, now: dt.datetime) -> None:
-    """Tell of builds again: their changes may have been seen after they ended."""
+    """Plan mails about recent builds again: some changes are found late."""
     newest = (
         Operation.objects.filter(
             kind=TemplateOperation.BUILD, ended_at__gt=now - NOTIFIED_WITHIN
@@ -90,7 +90,7 @@ def tell_late(*, now: dt.datetime) -> None:
 
 
 def ask_for_addresses() -> None:
-    """Have Perforce servers asked for the mail addresses of people without account."""
+    """Ask Perforce servers for mail addresses of users without an account."""
     servers = notices.without_address().values_list(
         "template__site__perforce_server", flat=True
     )
@@ -102,7 +102,7 @@ def ask_for_addresses() -> None:
 
 @app.task(name="look_up_addresses", queue=PERFORCE)
 def look_up_addresses(server_id: int) -> None:
-    """Ask a Perforce server where its users get mail; a failure is tried again."""
+    """Look up users' mail addresses on a Perforce server. Failures are retried."""
     server = PerforceServer.objects.filter(pk=server_id).first()
     if server is None:
         return
@@ -131,7 +131,7 @@ def look_up_addresses(server_id: int) -> None:
 
 
 def is_address(text: str) -> bool:
-    """Return whether mail can be sent there: people type anything into a user spec."""
+    """Return whether a text from a user spec is a valid mail address."""
     try:
         validate_email(text)
     except ValidationError:
@@ -140,7 +140,7 @@ def is_address(text: str) -> bool:
 
 
 def send_due(*, now: dt.datetime) -> int:
-    """Send every mail that is due at a moment; return how many went out."""
+    """Send every mail that is due; return how many were sent."""
     sent = 0
     for notification_pk in list(notices.due(now).values_list("pk", flat=True)):
         claimed = _claim(notification_pk, now=now)
@@ -155,7 +155,7 @@ def send_due(*, now: dt.datetime) -> int:
             )
             continue
         except Exception:
-            # The connection broke in the middle: it may have been taken.
+            # The connection broke half-way: the server may have accepted the mail.
             log.exception("mail_perhaps_sent", notification_id=notification_pk)
             continue
         _mark_sent(claimed)
@@ -164,7 +164,7 @@ def send_due(*, now: dt.datetime) -> int:
 
 
 def _claim(notification_pk: int, *, now: dt.datetime) -> Claimed | None:
-    """Claim a mail that still holds, or void it. None: nothing to send."""
+    """Claim a mail that is still true, or void it. None: nothing to send."""
     with transaction.atomic():
         found = Notification.objects.filter(pk=notification_pk).first()
         if found is None:
@@ -199,12 +199,12 @@ def _claim(notification_pk: int, *, now: dt.datetime) -> Claimed | None:
 
 
 def _locked_subject(notice: Notification) -> tuple[Workspace | None, Template | None]:
-    """Lock what a mail is about, so that it stays true until it is claimed."""
+    """Lock the mail's subject, so that the mail stays true until it is claimed."""
     if notice.workspace_id is not None:
         workspaces = Workspace.objects.select_for_update(of=("self",))
         related = workspaces.select_related("owner", "template", "snapshot", "site")
         return related.get(pk=notice.workspace_id), None
-    # Not as a key: workspaces that refer to it are being asked for meanwhile.
+    # Not as a key: people request workspaces of the template meanwhile.
     templates = Template.with_deleted.select_for_update(of=("self",), no_key=True)
     related_template = templates.select_related("site__perforce_server")
     assert notice.template_id is not None
@@ -224,14 +224,14 @@ def _why_not_deliverable(notice: Notification) -> str:
         name = owner.username if owner else notice.p4_user
         return f"The account {name} has no mail address."
     if notice.template is not None and _was_told_at(address, notice=notice):
-        return "Somebody else with this mail address was told."
+        return "Somebody else with this mail address already got it."
     if notice.attempts >= MOST_ATTEMPTS:
         return NOT_TAKEN
     return ""
 
 
 def _was_told_at(address: str, *, notice: Notification) -> bool:
-    """Return whether two who are concerned share a mail address."""
+    """Return whether the same mail went to this address for another recipient."""
     same = Notification.objects.filter(operation=notice.operation_id, kind=notice.kind)
     return same.filter(sent_to__iexact=address).exclude(pk=notice.pk).exists()
 
@@ -244,7 +244,8 @@ def _void(notice: Notification, reason: str, *, now: dt.datetime) -> None:
 def _send(mail: Mail) -> None:
     """Hand a mail to the server.
 
-    Raises: NotTaken where it has certainly not taken it; anything else, perhaps.
+    Raises: NotTaken if it was certainly not accepted. After any other error it may
+    have been.
     """
     connection: BaseEmailBackend = get_connection()
     try:
@@ -262,7 +263,7 @@ def _send(mail: Mail) -> None:
 
 
 def _give_back(notice: Notification, *, now: dt.datetime) -> None:
-    """Let the mail be claimed again, after a pause that doubles."""
+    """Release the claim, to retry after a pause that doubles each time."""
     pause = min(FIRST_PAUSE * 2**notice.attempts, LONGEST_PAUSE)
     Notification.objects.filter(pk=notice.pk, sent_at__isnull=True).update(
         claimed_at=None, attempts=notice.attempts + 1, retry_at=now + pause

@@ -1,9 +1,9 @@
-"""Sending messages to webhooks: each at least once, for some hours.
+"""Send messages to webhooks: each at least once, with retries for some hours.
 
-A job per message. What was not taken is tried again after 15 seconds, 30, a minute …
-an hour, some six hours in all, and not before they want it (`Retry-After`). What Slack
-or Teams will never take is given up at once. A worker that is killed while it sends
-leaves a message that is sent again: receivers tell it by its id.
+Each message has a job. A message that was not accepted is retried after 15 s, 30 s,
+1 min … 1 h, for about six hours, and not before its `Retry-After`. A message that Slack
+or Teams rejects for good is not retried. A message whose worker was killed while
+sending is sent again: receivers recognize it by its id.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ log = structlog.get_logger(__name__)
 FIRST_PAUSE = dt.timedelta(seconds=15)
 LONGEST_PAUSE = dt.timedelta(hours=1)
 MOST_ATTEMPTS = 14
-# Without a message that was taken in all that time, the next one given up turns it off.
+# If nothing was accepted for this long, the next failed message turns the webhook off.
 FAILS_FOR = dt.timedelta(days=3)
 KEPT_FOR = dt.timedelta(days=30)
-# A message that should have been tried so long ago has lost its job.
+# A message overdue by this much has lost its job.
 LOST_AFTER = dt.timedelta(minutes=2)
 OVERDUE_AT_A_TIME = 500
 
@@ -46,14 +46,14 @@ def deliver_webhook(delivery_id: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="sweep_webhooks", queue="sweeps", queueing_lock="sweep_webhooks")
 def sweep_webhooks(timestamp: int) -> None:
-    """Queue messages again whose job is gone, and forget old ones."""
+    """Requeue messages that lost their job, and delete old ones."""
     now = clocks.database_now()
     queue_lost(now=now)
     forget_old(now=now)
 
 
 def deliver(delivery_id: int) -> None:
-    """Try to send a message, unless it is settled; note what came of it."""
+    """Try to send a message, unless it is settled, and record the result."""
     delivery = (
         WebhookDelivery.objects.select_related("webhook__owner")
         .filter(pk=delivery_id, state=Waiting)
@@ -108,7 +108,7 @@ def _note(
     log.warning("webhook_not_delivered", attempt=delivery.attempts, **keys)
     refusal = chat.refusal_in(WebhookFormat(webhook.format), answer)
     error = f"{answer.error} {refusal.sentence}" if refusal else answer.error
-    # A test by hand that fails says so at once, and speaks neither for nor against it.
+    # A manual test is not retried, and does not count for or against the webhook.
     if delivery.event == delivery.TEST:
         _end(delivery, WebhookDelivery.State.GIVEN_UP, error=error)
         return
@@ -119,8 +119,8 @@ def _note(
         if refusal and refusal.turns_off and webhook.url == delivery.webhook.url:
             _turn_off(webhook, error)
         elif now - failing_since >= FAILS_FOR:
-            reason = f"No message was taken for {FAILS_FOR.days} days."
-            _turn_off(webhook, f"{reason} The last time: {error}")
+            reason = f"No message was accepted for {FAILS_FOR.days} days."
+            _turn_off(webhook, f"{reason} Last error: {error}")
     else:
         pause = pause_after(delivery.attempts, wanted=answer.retry_after)
         delivery.next_try_at = now + pause
@@ -129,7 +129,7 @@ def _note(
 
 
 def pause_after(attempts: int, *, wanted: int | None = None) -> dt.timedelta:
-    """Return the seconds to wait after so many attempts: 15 s, 30 s, 1 min … 1 h.
+    """Return the pause after a number of attempts: 15 s, 30 s, 1 min … 1 h.
 
     Longer if the receiver asks for it, up to an hour.
     """
@@ -164,7 +164,7 @@ def _turn_off(webhook: Webhook, reason: str) -> None:
 
 
 def queue_lost(*, now: dt.datetime) -> int:
-    """Queue again what is overdue and has no job waiting; return how many."""
+    """Requeue overdue messages without a waiting job; return how many."""
     overdue = WebhookDelivery.objects.filter(
         state=Waiting, next_try_at__lt=now - LOST_AFTER
     )
@@ -175,5 +175,5 @@ def queue_lost(*, now: dt.datetime) -> int:
 
 
 def forget_old(*, now: dt.datetime) -> None:
-    """Delete messages that were settled a month ago."""
+    """Delete messages that were settled over a month ago."""
     WebhookDelivery.objects.filter(ended_at__lt=now - KEPT_FOR).delete()

@@ -18,16 +18,16 @@ register = library.Library()
 
 @register.simple_tag(takes_context=True)
 def subscribed(context: Context, template: Template) -> bool:
-    """Return whether who looks gets mails about a template."""
+    """Return whether the current user gets mails about a template."""
     user: Any = context["user"]
     return Subscription.objects.filter(template=template, user=user).exists()
 
 
 @register.simple_tag
 def why_no_mail(person: User | None = None, event: str = "") -> str:
-    """Return why a person, or nobody at all, gets mail; or "".
+    """Return why a person gets no mail, or ""; without a person, why nobody does.
 
-    With an event, also whether the person has turned that kind of mail off.
+    With an event, also if the person turned that kind of mail off.
     """
     if person is None:
         return "" if mails_are_sent() else NO_MAILS
@@ -37,5 +37,5 @@ def why_no_mail(person: User | None = None, event: str = "") -> str:
 
 @register.simple_tag
 def check_of(template: Template) -> TemplateCheck | None:
-    """Return what was last found about a template's definition."""
+    """Return the latest checks of a template's definition, or None."""
     return TemplateCheck.objects.filter(template=template).first()

@@ -71,7 +71,7 @@ def site_test(*, by: User, site: Site) -> None:
 
 
 def site_try_out(*, by: User, site: Site) -> None:
-    """Have a host make a small volume and its clone, look at it, and remove both.
+    """Ask a host to create, check and remove a small volume and its clone.
 
     Raises: NotAllowed.
     """

@@ -32,7 +32,7 @@ def queues_of(about: Site | PerforceServer) -> dict[str, str]:
 
 
 def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> None:
-    """Have every place look anew, and forget what was found there before."""
+    """Ask every place to test the connection, and drop the earlier results."""
     places = [place for place in queues_of(about) if place != Place.TRIAL]
     _forget(about, [Place.WEB, *places], by=by, asked_at=asked_at)
     for place in places:
@@ -40,7 +40,7 @@ def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> Non
 
 
 def ask_for_trial(site: Site, *, by: User) -> None:
-    """Have a host of the site try everything out."""
+    """Ask a host of the site to try everything out."""
     _forget(site, [Place.TRIAL], by=by, asked_at=clocks.database_now())
     _defer_check(site, Place.TRIAL)
 

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="sweep_abilities", queue="sweeps", queueing_lock="sweep_abilities")
 def sweep_abilities(timestamp: int) -> None:
-    """Have every server asked by a worker that reaches it."""
+    """Ask workers to check the abilities of every server."""
     for server_id in PerforceServer.objects.values_list("pk", flat=True):
         lock = f"check_abilities.{server_id}"
         defer_once(check_abilities.configure(queueing_lock=lock), server_id=server_id)

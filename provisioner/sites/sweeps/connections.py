@@ -41,9 +41,9 @@ def check_connection(kind: str, about_id: int, place: str) -> None:
 @app.periodic(cron="23 4 * * *")
 @app.task(name="sweep_mounts", queue="sweeps", queueing_lock="sweep_mounts")
 def sweep_mounts(timestamp: int) -> None:
-    """Have every host that works for a site look at how it has mounted the namespace.
+    """Ask every host of a site to check how it mounts the namespace.
 
-    Somebody may have mounted it again since its connection was tested.
+    Somebody may have remounted it since its connection was tested.
     """
     workers = alive_workers()
     for site in Site.objects.all():

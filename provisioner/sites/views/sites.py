@@ -80,7 +80,7 @@ def site_test(request: WebRequest, pk: int) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def site_try_out(request: WebRequest, pk: int) -> HttpResponse:
-    """Have a host of a site try everything out with a small volume."""
+    """Ask a host of a site to try everything out with a small volume."""
     site_actions.site_try_out(by=request.user, site=get_object_or_404(Site, pk=pk))
     return asked(request, _context(request, pk))
 

@@ -131,7 +131,7 @@ def _remove_stand_ins(run: WorkspaceRun, transfer: Transfer) -> None:
 
 
 def ensure_opened(run: WorkspaceRun) -> None:
-    """Have opened in the new workspace what the shelves hold."""
+    """Open the shelved files in the new workspace."""
     transfer = transfer_of(run)
     if transfer.transferred_at is not None:
         return
@@ -200,7 +200,7 @@ class Merged(StepResult):
 
 
 def ensure_merged(run: WorkspaceRun) -> Merged:
-    """Have all that is opened at the new workspace's change, merged where that works.
+    """Sync all opened files to the new workspace's change, and merge what merges.
 
     What has a conflict is listed with the commands that resolve it.
     """
@@ -240,7 +240,7 @@ def ensure_merged(run: WorkspaceRun) -> Merged:
 
 
 def ensure_files_copied(run: WorkspaceRun) -> None:
-    """Have untracked files, where asked for, and copies of what could not be opened.
+    """Copy the untracked files, if requested, and files that could not be opened.
 
     Nothing in the new workspace is overwritten.
     """
@@ -314,7 +314,7 @@ def _copy(
 
 
 def ensure_shelves_gone(run: WorkspaceRun) -> None:
-    """Have no stand-in and no shelves of it: all they held has arrived or is listed."""
+    """Delete the temporary client and its shelves."""
     transfer = transfer_of(run)
     _remove_stand_ins(run, transfer)
     if transfer.transferred_at is None:

@@ -50,7 +50,7 @@ def ensure_checked(run: WorkspaceRun) -> None:
 
 
 def ensure_planned(run: WorkspaceRun) -> None:
-    """Have written down what is transferred; the source is only looked at.
+    """Plan the transfer. Reads the source, changes nothing there.
 
     Raises: StepRefused where the source cannot be compared, has something to resolve,
     or has work of somebody as whom we may not act.

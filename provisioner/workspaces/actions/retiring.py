@@ -49,7 +49,7 @@ def workspace_retire(
     reason: str = "",
     as_abandoned: bool = False,
 ) -> Operation:
-    """Request to retire a workspace: to the trash, or with `purge` for good.
+    """Retire a workspace: into the trash, or with `purge` without it.
 
     With `as_abandoned`, the list of abandoned workspaces shows its progress.
     `unsubmitted` says what becomes of unsubmitted work. Asking again while it is being
@@ -124,7 +124,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
         if not can_be_restored(workspace):
             raise NothingToRestore(name=workspace.name)
         _cancel(running, message=f"{by} asked to restore it.")
-        # The job that it was for has gone its way.
+        # The CI job that it was made for has ended.
         Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
         set_workspace_state(
             workspace,
@@ -159,7 +159,7 @@ def _purge(*, by: User, workspace: Workspace) -> Operation:
     set_workspace_state(
         workspace,
         Workspace.State.PURGING,
-        message="Asked to destroy it for good.",
+        message="Purge requested.",
         actor=by,
     )
     return start_operation(WorkspaceOperation.PURGE, by=by, about=workspace)

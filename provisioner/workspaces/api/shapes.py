@@ -41,7 +41,7 @@ class LeaseSerializer(WorkedOutOnce):
     then = serializers.ChoiceField(
         choices=[
             ("trash", "It goes to the trash."),
-            ("remove", "It is removed for good."),
+            ("remove", "It is purged."),
         ]
     )
     restorable_until = serializers.DateTimeField(

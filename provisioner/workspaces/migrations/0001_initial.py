@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
                 ('purge_at', models.DateTimeField(blank=True, help_text='When the trash lets go of it.', null=True)),
                 ('purge_seen_at', models.DateTimeField(blank=True, help_text='When a sweep first saw that its time is over.', null=True)),
                 ('retired_at', models.DateTimeField(blank=True, null=True)),
-                ('unique_bytes', models.BigIntegerField(blank=True, help_text='What destroying it would free, by ONTAP.', null=True)),
+                ('unique_bytes', models.BigIntegerField(blank=True, help_text='What purging it would free, by ONTAP.', null=True)),
                 ('used_inodes', models.BigIntegerField(blank=True, help_text='Files and directories in it, by ONTAP.', null=True)),
                 ('max_inodes', models.BigIntegerField(blank=True, help_text='How many its volume may have.', null=True)),
                 ('measured_at', models.DateTimeField(blank=True, null=True)),

@@ -19,9 +19,9 @@ class WorkspaceOperation(models.TextChoices):
 
 @dataclass(frozen=True, kw_only=True)
 class RetireParameters(Parameters):
-    """How to retire a workspace. `unsubmitted` is an Unsubmitted; `purge`: for good.
+    """How to retire a workspace. With `purge`, it does not go to the trash.
 
-    One retired `as_abandoned` is followed beside what looks abandoned until it is gone.
+    A workspace retired `as_abandoned` stays on the abandoned page until it is purged.
     """
 
     unsubmitted: str

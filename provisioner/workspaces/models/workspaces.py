@@ -201,7 +201,7 @@ class Workspace(HasOperations):
     )
     retired_at = models.DateTimeField(null=True, blank=True)
     unique_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="What destroying it would free, by ONTAP."
+        null=True, blank=True, help_text="What purging it would free, by ONTAP."
     )
     used_inodes = models.BigIntegerField(
         null=True, blank=True, help_text="Files and directories in it, by ONTAP."

@@ -1,8 +1,8 @@
-"""Whose a client is that has the name of a workspace's: names are free once they went.
+"""Tell a workspace's own client from a stranger's of the same name.
 
-Whoever saw the name can make a client of it when ours is gone, by its owner or in the
-trash, with all that could be read of ours. A stranger's is neither read, changed nor
-deleted, and holds nothing up: where ours needs a name, it gets another.
+Once our client is deleted, by its owner or with the workspace, anybody who saw its name
+and form can create one like it. A stranger's client is neither read, changed nor
+deleted, and blocks nothing: ours gets another name.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 def find_own_client(run: WorkspaceRun) -> ClientSpec | None:
-    """Return the workspace's client, None where it is gone or a stranger's."""
+    """Return the workspace's client, None if it is deleted or a stranger's."""
     client = run.perforce.clients.find(run.workspace.client_name)
     return client if client is not None and is_own(client, run.workspace) else None
 
 
 def is_own(client: ClientSpec, workspace: Workspace) -> bool:
-    """Return whether a client is the workspace's: it has the mark that ours has.
+    """Return whether a client is the workspace's: it carries our mark.
 
-    Owners may write a description of their own. Then it is the owner's and has our
-    root, and no retirement or restore has touched it since it was whole.
+    An owner may have replaced the description. Then the client counts as ours if it
+    has the owner and our root, and no retirement or restore has touched it.
     """
     if has_mark(client, workspace):
         return True
@@ -40,12 +40,12 @@ def has_mark(client: ClientSpec, workspace: Workspace) -> bool:
 
 
 def forget_mark(run: WorkspaceRun) -> None:
-    """Make a new secret for the next client, since anybody could read the last one."""
+    """Make a new mark for the next client, since anybody could read the last one."""
     _save(run, client_mark=new_mark())
 
 
 def take_another_name(run: WorkspaceRun) -> None:
-    """Have a name for the client that nobody could foretell: a stranger has the old."""
+    """Give the client an unguessable new name, as another client has the old one."""
     taken = run.workspace.client_name
     _save(run, client_suffix=new_suffix())
     with run.writing():
@@ -57,7 +57,7 @@ def take_another_name(run: WorkspaceRun) -> None:
 
 
 def name_taken(taken: str, *, workspace: Workspace) -> str:
-    """Say that the client has another name."""
+    """Return a sentence that says the client has another name."""
     return (
         f"The client name {taken} is taken by another client. This workspace has the "
         f"client {workspace.client_name}."

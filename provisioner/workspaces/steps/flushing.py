@@ -39,7 +39,7 @@ def flush_to_pin(
     *,
     on_command: Callable[[LockUse], None] | None = None,
 ) -> HaveList:
-    """Have the have list that the snapshot is pinned to.
+    """Flush the client to the have list of its snapshot's pin.
 
     Raises: StepRefused where a flush does not lead there.
     """
@@ -56,7 +56,7 @@ def flush_to_pin(
 
 
 def flush_to_what_it_had(run: WorkspaceRun) -> HaveList:
-    """Have the server believe what the workspace has: the pin, and what came later."""
+    """Flush the client to the snapshot's pin, and to what was synced later."""
     workspace = run.workspace
     total = workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")

@@ -30,7 +30,7 @@ def unlocked(client: ClientSpec) -> ClientSpec:
 
 
 def unlock(run: WorkspaceRun) -> None:
-    """Have a client that others than its owner may use; that it was locked is kept."""
+    """Unlock the client for others than its owner; note that it was locked."""
     client = find_own_client(run)
     if client is None or not is_locked(client):
         return
@@ -39,7 +39,7 @@ def unlock(run: WorkspaceRun) -> None:
 
 
 def give_back(run: WorkspaceRun) -> None:
-    """Have the client locked again where we unlocked it. Safe to repeat."""
+    """Lock the client again if we unlocked it. Safe to repeat."""
     kept = client_of(run.workspace)
     if not kept.is_unlocked:
         return

@@ -83,10 +83,10 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
 
 
 def ensure_exported(run: WorkspaceRun) -> None:
-    """Have the clone under the site's export policy, without snapshots of its own.
+    """Put the clone under the site's export policy, without a snapshot schedule.
 
-    Nobody but those it is for may enter it: it is given its mode before it is mounted,
-    and only once, since its owner may change it.
+    Only its people may enter it: it gets its mode before it is mounted, and only once,
+    since the owner may change the mode later.
     """
     workspace = run.workspace
     mode = workspace.open_to.mode
@@ -101,7 +101,7 @@ def ensure_exported(run: WorkspaceRun) -> None:
 
 
 def ensure_mounted(run: WorkspaceRun) -> None:
-    """Have the clone in the SVM's namespace at its junction path."""
+    """Mount the clone at its junction path."""
     ensure_junction(
         run,
         volume_uuid=run.result_of(Clone).volume_uuid,
@@ -110,11 +110,10 @@ def ensure_mounted(run: WorkspaceRun) -> None:
 
 
 def ensure_owner(run: WorkspaceRun) -> None:
-    """Have every entry of the clone owned by the workspace's uid and gid.
+    """Ensure that every entry of the clone has the workspace's uid and gid.
 
     A sample decides whether ONTAP did it; if not, the parallel chown does. Without
-    root nothing can be given to another uid: that is said, and the files stay as
-    they are.
+    root, files cannot be given to another uid: they stay as they are, with a message.
     """
     workspace = run.workspace
     try:
@@ -245,7 +244,7 @@ def client_spec_of(workspace: Workspace) -> ClientSpec:
 
 
 def ensure_client(run: WorkspaceRun) -> None:
-    """Have the workspace's client on the Perforce server."""
+    """Ensure the workspace's client on the Perforce server."""
     workspace = run.workspace
     found = run.perforce.clients.find(workspace.client_name)
     if found is not None and not is_own(found, workspace):
@@ -296,7 +295,7 @@ def ensure_flushed(run: WorkspaceRun) -> Flushed:
 
 
 def ensure_p4config(run: WorkspaceRun) -> None:
-    """Have a .p4config in the root, so that p4 works there without settings.
+    """Ensure a .p4config in the root, so that p4 works there without settings.
 
     What the build makes is ignored through a file of ours beside the project's own
     .p4ignore. Source: P4CONFIG and P4IGNORE in the p4 command reference.

@@ -1,4 +1,4 @@
-"""Purging: destroy the clone and prove that nothing of it is left."""
+"""Purging: delete the clone and prove that nothing of it is left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioner.workspaces.steps.unsubmitted import our_volume
 
 
 def ensure_reachable(run: WorkspaceRun) -> None:
-    """Have the clone at a path of its own, where a worker can empty it."""
+    """Mount the clone at a path of its own, where a worker can empty it."""
     volume = _volume_out_of_use(run)
     if volume is not None:
         ensure_junction(
@@ -72,7 +72,7 @@ def ensure_contents_removed(run: WorkspaceRun) -> None:
 
 
 def ensure_clone_deleted(run: WorkspaceRun) -> None:
-    """Have the FlexClone destroyed, past the recovery queue: its work is settled."""
+    """Delete the FlexClone past the recovery queue: its work is settled."""
     volume = our_volume(run)
     if volume is not None:
         run.ontap.delete_volume(

@@ -49,7 +49,7 @@ HARMLESS = ("special",)
 
 
 def rescue_work(run: WorkspaceRun, check: CheckResult) -> Rescue | None:
-    """Have everything that the check found in shelved changes or in the archive.
+    """Save everything that the check found, in shelved changes or in the archive.
 
     What was synced after the snapshot is kept as a list. Nothing is reverted yet, and
     the files stay as they are. Safe to repeat; None where there is nothing to keep.
@@ -193,9 +193,9 @@ def _archive(
     *,
     rescue: Rescue,
 ) -> None:
-    """Have in an archive what no shelf has.
+    """Archive the files that no shelf has.
 
-    An attempt that failed later on may have left one that has it all.
+    A failed earlier attempt may have left a complete archive.
     """
     assert check.files is not None
     if check.seen_at is None:

@@ -50,9 +50,9 @@ C = WorkspaceClient.State
 
 
 def ensure_clone_there(run: WorkspaceRun) -> Clone:
-    """Have the clone: one that is gone cannot be brought back.
+    """Verify that the clone still exists: without it nothing can be restored.
 
-    Its owner can reach it from the next step on.
+    The owner can reach it from the next step on.
     """
     volume = our_volume(run)
     if volume is None:
@@ -72,7 +72,7 @@ def ensure_visible(run: WorkspaceRun) -> None:
 
 
 def ensure_client(run: WorkspaceRun) -> None:
-    """Have the client with the form that it had."""
+    """Create the client again from its kept form."""
     workspace = run.workspace
     found = run.perforce.clients.find(workspace.client_name)
     if found is not None and not is_own(found, workspace):
@@ -105,7 +105,7 @@ def _as_it_was(settled: WorkspaceClient, workspace: Workspace) -> ClientSpec:
 
 
 def ensure_flushed(run: WorkspaceRun) -> Flushed | None:
-    """Have the server believe what the workspace has: the pin, and what came later."""
+    """Flush the client to the snapshot's pin, and to what was synced later."""
     client, settled = run.workspace.client_name, client_of(run.workspace)
     if settled.is_whole:
         return None  # Its client was never deleted: it knows.

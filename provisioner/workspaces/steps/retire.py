@@ -49,7 +49,7 @@ def ensure_nothing_unsubmitted(run: WorkspaceRun) -> None:
 
 
 def ensure_frozen(run: WorkspaceRun) -> None:
-    """Have the clone out of reach of everybody but the workers' hosts."""
+    """Close the clone to everyone but the workers' hosts."""
     volume = our_volume(run)
     if volume is None:
         return
@@ -122,7 +122,7 @@ def _thaw(run: WorkspaceRun) -> None:
 
 
 def ensure_client_deleted(run: WorkspaceRun) -> None:
-    """Have no client of this workspace on the server; its form is kept for an undo."""
+    """Delete the workspace's client, and keep its form for an undo."""
     workspace = run.workspace
     drop_stand_ins(run)
     if not workspace.client_name:
@@ -144,7 +144,7 @@ def ensure_client_deleted(run: WorkspaceRun) -> None:
 
 
 def drop_stand_ins(run: WorkspaceRun) -> None:
-    """Have nothing left of clients that stood in for this workspace's own."""
+    """Delete the temporary clients that replaced this workspace's own."""
     run.workspace.stand_ins.remove_all(run.perforce)
 
 

@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="sweep_exports", queue="sweeps", queueing_lock="sweep_exports")
 def sweep_exports(timestamp: int) -> None:
-    """Have every site's export policies compared with its row."""
+    """Queue a comparison of every site's export policies with its row."""
     for site_id in Site.objects.values_list("pk", flat=True):
         job = apply_exports.configure(queueing_lock=f"apply_exports.{site_id}")
         defer_once(job, site_id=site_id)
@@ -31,7 +31,7 @@ def sweep_exports(timestamp: int) -> None:
 
 @app.task(name="apply_exports", queue=STORAGE)
 def apply_exports(site_id: int) -> None:
-    """Make the policies that are there equal to the row; make none."""
+    """Update the existing policies to the row; create none."""
     site = Site.objects.filter(pk=site_id).first()
     if site is None:
         return
@@ -68,9 +68,9 @@ def _apply_to_templates(site: Site, ontap: OntapGateway) -> None:
 
 
 def _apply_to_clones(site: Site, ontap: OntapGateway) -> None:
-    """Have clones opened as is wanted by now, those of earlier releases, too.
+    """Give clones the mode that is wanted today, including those of older releases.
 
-    One that was opened so before is left alone: its owner may have changed its mode.
+    Each gets it once: its owner may have changed the mode since.
     """
     ready = site.workspaces.filter(state=Workspace.State.READY).exclude(volume_uuid="")
     for workspace in ready.select_related("site"):
@@ -83,7 +83,7 @@ def _apply_to_clones(site: Site, ontap: OntapGateway) -> None:
 
 
 def _apply_snapshot_directories(site: Site, ontap: OntapGateway) -> None:
-    """Have .snapshot in our volumes, or not, as the site says."""
+    """Show or hide .snapshot in our volumes, as the site says."""
     known = {
         *site.workspaces.exclude(volume_uuid="").values_list("volume_uuid", flat=True),
         *site.templates.exclude(volume_uuid="").values_list("volume_uuid", flat=True),

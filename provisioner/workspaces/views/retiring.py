@@ -95,7 +95,7 @@ def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workspace_trash(request: WebRequest) -> HttpResponseBase:
-    """Show what I could bring back, and until when; bring back or destroy many."""
+    """Show one's workspaces in the trash; restore or purge many."""
     return list_answer(request, TRASH, "workspaces/trash.html")
 
 

@@ -1,4 +1,4 @@
-"""Have lists: what the server believes a client has. No file moves here."""
+"""The have list: the revisions a server believes a client has. No file moves here."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def put_faults(call: Call) -> Reply:
 
 
 def delete_faults(call: Call) -> Reply:
-    """Have no faults any more."""
+    """Remove all faults."""
     call.array.faults.replace([], seed=0)
     return Reply(call.array.faults.describe())
 

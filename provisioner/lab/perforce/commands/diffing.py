@@ -151,7 +151,7 @@ def _record(pair: Pair) -> dict[str, Value]:
 
 
 def _compare(request: Request, client: Client, pair: Pair, state: str) -> None:
-    """Have the client show where a text differs; of other files only that it does."""
+    """Ask the client to diff a text file; for other files, only whether they differ."""
     if request.has("O") and state == "same":
         return
     revision = pair.revision

@@ -68,7 +68,7 @@ def _ask(
     revision: Revision,
     candidates: Sequence[int],
 ) -> None:
-    """Have the client say which new file is the one that is gone, if one is."""
+    """Ask the client which new file is the missing one, if any."""
     name = posixpath.basename(revision.path)
     ordered = sorted(candidates, key=lambda c: not found[c].path.endswith(f"/{name}"))
     request.send(
