@@ -16,9 +16,9 @@ from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.forms.filters import TemplateFilterForm
-from provisioner.catalog.freshness import Freshness
 from provisioner.catalog.models import Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
+from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
     default_snapshots_of,
     is_archived,
@@ -99,14 +99,10 @@ PERFORCE_SERVERS.more_acts.extend((PauseServerRefresh, ResumeServerRefresh))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownTemplate:
-    """A template with what is known of it."""
+class ShownTemplate(Offer):
+    """A template on offer with its refresh policy."""
 
-    template: Template
-    freshness: Freshness | None
-    usual_seconds: float | None
     policy: refresh_policy.Policy
-    obstacle: Obstacle | None = None
 
 
 def _usual_seconds(templates: list[Template]) -> dict[int, float]:
@@ -128,6 +124,7 @@ def _shown(
     return [
         ShownTemplate(
             template=template,
+            user=user,
             freshness=known.get(template.pk),
             usual_seconds=seconds.get(template.pk),
             policy=freshness.policy_in(getattr(template, "refresh_policy", None)),

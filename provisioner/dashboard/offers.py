@@ -14,9 +14,8 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.catalog.freshness import Freshness, freshness_of_all
-from provisioner.catalog.models import Template
-from provisioner.catalog.obstacles import Obstacle
+from provisioner.catalog.freshness import freshness_of_all
+from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
     available_snapshots,
     default_snapshots_of,
@@ -37,7 +36,7 @@ USED_LATELY = dt.timedelta(days=90)
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A template as far as its place among others is concerned."""
+    """What decides a template's place among others."""
 
     pk: int
     name: str
@@ -47,7 +46,7 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """The heading that it is shown below."""
+        """The heading of its group."""
         if self.is_pinned:
             return "Pinned"
         return "Used by you and your team" if self.is_used else "More templates"
@@ -58,7 +57,7 @@ class Choice:
 
     @property
     def place(self) -> tuple[bool | int | str, ...]:
-        """What it is ordered by: what can be had now comes first."""
+        """Its sort key: templates that have snapshots come first."""
         uses = self.uses
         by_use = (not self.has_snapshots, -uses.own, -uses.of_team, -uses.all)
         return (not self.is_pinned, not self.is_used, *by_use, self.name)
@@ -66,31 +65,24 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Templates below one heading."""
+    """Offers below one heading."""
 
     title: str
-    templates: list[Template]
+    offers: list[Offer]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offers:
-    """`matching` of `count` templates have the words of `text`; the first are shown.
+    """The first of the `matching` templates that have all words of `text`, grouped.
 
-    `can_have_one` says whether any of all can be cloned.
+    `count` is the number of all templates; `can_have_one`: any of them has a snapshot.
     """
 
     text: str
     groups: list[Group]
-    obstacles: dict[int, Obstacle]
-    freshness_by_id: dict[int, Freshness]
-    usual_seconds: dict[int, float]
     matching: int
     count: int
     can_have_one: bool
-
-    @property
-    def templates(self) -> list[Template]:
-        return [template for group in self.groups for template in group.templates]
 
     @property
     def has_search(self) -> bool:
@@ -98,12 +90,12 @@ class Offers:
 
     @property
     def more(self) -> int:
-        """How many more match than are shown."""
-        return self.matching - len(self.templates)
+        """How many matching templates are not shown."""
+        return self.matching - sum(len(group.offers) for group in self.groups)
 
 
 def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
-    """Return the templates that somebody is offered, those with all words of a text."""
+    """Return the templates offered to a person that have all words of a text."""
     choices = _choices(user)
     matching = choices
     if text:
@@ -113,15 +105,22 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
     pinned = [choice for choice in matching if choice.is_pinned]
     shown = matching[: max(SHOWN, len(pinned))]
     offered = templates_offered_to(user).annotate(is_pinned=is_pinned_by(user))
-    templates = offered.in_bulk([choice.pk for choice in shown])
+    templates = list(offered.in_bulk([choice.pk for choice in shown]).values())
+    obstacles = obstacles_to(user, default_snapshots_of(templates), quotas=quotas)
+    freshness, seconds = freshness_of_all(templates), usual_seconds(templates)
+    offers = {
+        template.pk: Offer(
+            template=template,
+            user=user,
+            freshness=freshness.get(template.pk),
+            usual_seconds=seconds.get(template.pk),
+            obstacle=obstacles.get(vars(template)["default_snapshot_id"]),
+        )
+        for template in templates
+    }
     return Offers(
         text=text,
-        groups=list(_groups(shown, templates)),
-        obstacles=obstacles_to(
-            user, default_snapshots_of(templates.values()), quotas=quotas
-        ),
-        freshness_by_id=freshness_of_all(list(templates.values())),
-        usual_seconds=usual_seconds(list(templates.values())),
+        groups=list(_groups(shown, offers)),
         matching=len(matching),
         count=len(choices),
         can_have_one=any(choice.has_snapshots for choice in choices),
@@ -129,7 +128,7 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
 
 
 def _choices(user: User) -> list[Choice]:
-    """Return all templates on offer in their order. Two queries."""
+    """Return all templates on offer, in order. Two queries."""
     uses = uses_of_templates(user, since=timezone.now() - USED_LATELY)
     snapshots = available_snapshots().filter(template=OuterRef("pk"))
     rows = is_archived(templates_to_choose_from(user), "").values_list(
@@ -148,10 +147,8 @@ def _choices(user: User) -> list[Choice]:
     return sorted(choices, key=lambda choice: choice.place)
 
 
-def _groups(
-    shown: Iterable[Choice], templates: Mapping[int, Template]
-) -> Iterator[Group]:
-    """Yield the templates below their headings; one that has just gone is left out."""
+def _groups(shown: Iterable[Choice], offers: Mapping[int, Offer]) -> Iterator[Group]:
+    """Yield the offers by heading, without templates deleted a moment ago."""
     for title, choices in groupby(shown, key=lambda choice: choice.title):
-        found = [templates[each.pk] for each in choices if each.pk in templates]
-        yield Group(title=title, templates=found)
+        found = [offers[each.pk] for each in choices if each.pk in offers]
+        yield Group(title=title, offers=found)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from provisioner.accounts.models import User
 from provisioner.dashboard.setup import Milestone, Progress, Setup
 from provisioner.sites.queries import PlaceReport
 from provisioner.web.notices import Action
+from provisioner.web.templatetags.cloneyard import state
 
 _WHAT_IT_IS = {
     "perforce": "Cloneyard talks to your Perforce server as a user of its own, which "
@@ -35,6 +37,12 @@ _PAGES = {
 }
 
 
+_STATES = {
+    Progress.MOVING: ("running", "Under way"),
+    Progress.FAILED: ("failed", "Something is wrong"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShownMilestone:
     """A milestone as one reader sees it.
@@ -48,10 +56,50 @@ class ShownMilestone:
     reports: list[PlaceReport]
     actions: list[Action]
 
+    @property
+    def state(self) -> SafeString:
+        """Its state beside the title: running, failed, or done for screen readers."""
+        progress = self.milestone.progress
+        if progress in _STATES:
+            return state(*_STATES[progress])
+        done = '<span class="visually-hidden">done</span>'
+        return SafeString(done if self.milestone.is_done else "")
 
-def shown_milestones(setup: Setup, user: User) -> list[ShownMilestone]:
+    @property
+    def has_failed(self) -> bool:
+        return self.milestone.progress == Progress.FAILED
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetupPage:
+    """Setup as one reader sees it. `lead` tells others whom to ask."""
+
+    setup: Setup
+    title: str
+    lead: SafeString
+    milestones: list[ShownMilestone]
+
+
+def setup_page_of(setup: Setup, user: User) -> SetupPage:
     """Return the milestones with what their reader can do about them."""
-    return [_shown(milestone, user) for milestone in setup.milestones]
+    milestones = [_shown(milestone, user) for milestone in setup.milestones]
+    if user.is_administrator:
+        title, lead = "Set up Cloneyard", SafeString()
+    else:
+        title, lead = "Cloneyard is being set up", _lead(setup.administrators)
+    return SetupPage(setup=setup, title=title, lead=lead, milestones=milestones)
+
+
+def _lead(administrators: list[str]) -> SafeString:
+    ready = "You get a workspace with one click once the first three are done. "
+    if not administrators:
+        return SafeString(
+            f"{ready}That is for administrators, and there is none yet: whoever runs "
+            "this server makes one with <code>python manage.py createsuperuser</code>."
+        )
+    who = "the administrator" if len(administrators) == 1 else "administrators"
+    names = ", ".join(administrators)
+    return format_html("{}That is for {}: {}.", ready, who, names)
 
 
 def _shown(milestone: Milestone, user: User) -> ShownMilestone:

@@ -18,6 +18,7 @@ from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago
+from provisioner.workspaces.forms import OpenForm
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.sharing import Company
 
@@ -76,6 +77,16 @@ class WorkspacePage:
             return format_html("Requested {}.", ago(workspace.created_at))
         took = "at once" if workspace.is_warm else f"after {duration_text(seconds)}"
         return format_html("Ready {}, {}.", ago(workspace.ready_at), took)
+
+    @property
+    def open_form(self) -> OpenForm:
+        return OpenForm(initial={"to": self.workspace.open_to.value})
+
+    @property
+    def shows_siblings(self) -> bool:
+        company = self.company
+        has_any = bool(company.siblings or company.others)
+        return has_any and not self.workspace.is_put_away
 
     @property
     def has_lease(self) -> bool:

@@ -1,23 +1,26 @@
-"""An operation with its steps, as pages show it."""
+"""Operations with their steps, as pages show them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.subjects import crumbs_of
 from provisioner.engine.waits import Wait, wait_of
 from provisioner.lib.times import duration_text
+from provisioner.web.templatetags.cloneyard import ago
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepLine:
-    """A step as its operation shows it: with its title, and how far it is.
+    """A step as its operation's page shows it.
 
-    `wait` says so where it waits for a slot at its Perforce server.
+    `wait` is its wait for a slot at its Perforce server, None if it does not wait.
     """
 
     step: Step
@@ -31,7 +34,7 @@ class StepLine:
 
     @property
     def state_word(self) -> str:
-        """Its state. A step left out by an early end is not shown as skipped."""
+        """Its state. A step that an early end left out was not started."""
         if self.wait is not None:
             return "Waits for a slot"
         is_cut_short = self.operation.state != Operation.State.SUCCEEDED
@@ -41,13 +44,26 @@ class StepLine:
 
     @property
     def has_log(self) -> bool:
-        """Whether it has printed something that is still there."""
+        """Whether it has a log that still exists."""
         return self.step.attempt > 0 and self.step.log_path.exists()
 
     @property
-    def is_due(self) -> bool:
-        """Whether its next attempt could begin now."""
-        return self.step.retry_at is None or self.step.retry_at <= timezone.now()
+    def standing(self) -> str:
+        """Its state, and which attempt it is after the first."""
+        attempt = self.step.attempt
+        return (
+            f"{self.state_word}, attempt {attempt}" if attempt > 1 else self.state_word
+        )
+
+    @property
+    def next_attempt(self) -> SafeString:
+        """A sentence about when it is retried, "" unless it is."""
+        if self.step.state != Step.State.RETRYING:
+            return SafeString()
+        retry_at = self.step.retry_at
+        if retry_at is None or retry_at <= timezone.now():
+            return SafeString("The next attempt starts soon.")
+        return format_html("The next attempt starts {}.", ago(retry_at))
 
     @property
     def seconds(self) -> float | None:
@@ -60,7 +76,7 @@ class StepLine:
 
     @property
     def ending(self) -> str:
-        """Say how it ended and after how long, "" before that."""
+        """A sentence about how it ended and when, "" before that."""
         if self.step.ended_at is None or self.seconds is None:
             return ""
         after = f"after {duration_text(self.seconds)}."
@@ -80,13 +96,18 @@ class StepLine:
         return int(self.step.progress.get("total", 0))
 
     @property
-    def is_measured(self) -> bool:
-        """Whether its end is known, so that a bar says something."""
-        return self.total > 0 and self.step.state == Step.State.RUNNING
+    def measure(self) -> str:
+        """How far it is: "812 of 3,612 files, 90 a second". "" unless it is running."""
+        if self.step.state != Step.State.RUNNING:
+            return ""
+        unit, text = (self.step.progress.get(name, "") for name in ("unit", "text"))
+        number = f"{self.done:,} of {self.total:,}" if self.total else f"{self.done:,}"
+        counted = f"{number} {unit}".strip() if self.total or self.done else ""
+        return ", ".join(filter(None, [counted, text]))
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """Return where it begins and how long it is, in percent of its operation."""
+        """Its start and its length, in percent of its operation's time."""
         ended_at = self.operation.ended_at
         if ended_at is None or self.step.ended_at is None or not self.step.attempt:
             return None
@@ -106,7 +127,7 @@ class OperationOverview:
 
     @property
     def crumbs(self) -> str:
-        """The template of the links that lead to its subject."""
+        """The template with the links to its subject."""
         return crumbs_of(self.operation)
 
     @property
@@ -125,12 +146,12 @@ class OperationOverview:
 
     @property
     def ran_count(self) -> int:
-        """How many steps were needed and began."""
+        """How many steps were started."""
         return sum(line.step.attempt > 0 for line in self.lines)
 
     @property
     def announcement(self) -> str:
-        """Say in a sentence where it is; changes only when that does."""
+        """A sentence about its current step. It changes only with the step."""
         if not self.is_running:
             return f"{self.operation.get_state_display()}."
         for number, line in enumerate(self.lines, start=1):
@@ -141,7 +162,7 @@ class OperationOverview:
                 return said
         for line in self.lines:
             if line.wait is not None:
-                # Not how many are before it: that would be read out again and again.
+                # Without its place: screen readers would repeat it at each change.
                 why = "is paused" if line.wait.is_paused else "is busy with others"
                 return f"Waiting: the Perforce server {line.wait.server} {why}."
         return "Waiting for a worker."

@@ -95,7 +95,7 @@ class ShareForm(AskingForm):
 class OpenForm(forms.Form):
     """Who may enter the directory of a workspace."""
 
-    to = forms.ChoiceField(choices=OpenTo.choices)
+    to = forms.ChoiceField(choices=OpenTo.choices, label="Open to")
 
 
 def _lease_end() -> forms.ChoiceField:

@@ -1,4 +1,4 @@
-"""Who else may look at a workspace, and what else was cloned from its snapshot."""
+"""Whom a workspace is shared with, and what else was cloned from its snapshot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.system import SYSTEM_USERNAME
-from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
@@ -22,41 +21,45 @@ NAMES_SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Company:
-    """What is around a workspace, for one who may see it.
+class Sibling:
+    """Another clone of the snapshot. `whose` is "yours" or "of bob"."""
 
-    `shares` are for who may revoke them, and empty for others; `share` is the one by
-    which the reader got here, None where they need none. `more` is how many further
-    siblings there are: others' are counted, not named.
+    workspace: Workspace
+    whose: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Company:
+    """The shares and the siblings of a workspace, as its reader may see them.
+
+    `shares` is empty unless the reader may revoke them. `share` is the reader's own,
+    None if they need none. `others` says how many further siblings there are: those of
+    other people are counted, not named.
     """
 
-    siblings: list[Workspace]
-    more: int
+    siblings: list[Sibling]
+    others: str
     may_share: bool
     shares: list[Share]
     share: Share | None
     reads_as: str
 
     @property
-    def may_open_to(self) -> list[tuple[str, str]]:
-        """To whom its directory can be opened, with what people read."""
-        return OpenTo.choices
-
-    @property
-    def is_alone(self) -> bool:
-        return not self.siblings and not self.more
+    def shows_shares(self) -> bool:
+        return self.may_share or bool(self.shares)
 
 
 def company_of(user: User, workspace: Workspace) -> Company:
-    """Return the siblings that a person may see, and whom it is shared with."""
+    """Return the shares and siblings of a workspace that a person may see."""
     may_change = can_change_workspace(user, workspace)
     visible = siblings_visible_to(user, workspace)
     shown = list(visible.order_by("name", "pk")[:SIBLINGS_SHOWN])
-    # Most are shared with nobody: the rest takes longer to plan than to ask that.
+    hidden = siblings_of(workspace).count() - len(shown)
+    # Most are not shared: this check is cheaper than planning the query.
     is_shared = may_change and workspace.shares.exists()
     return Company(
-        siblings=shown,
-        more=siblings_of(workspace).count() - len(shown),
+        siblings=[Sibling(workspace=each, whose=_whose(each, user)) for each in shown],
+        others=_others(hidden, is_rest=bool(shown)),
         may_share=may_change and workspace.state not in GONE,
         shares=shares_of(workspace) if is_shared else [],
         share=None if may_change else _share_for(user, workspace),
@@ -64,17 +67,31 @@ def company_of(user: User, workspace: Workspace) -> Company:
     )
 
 
+def _whose(workspace: Workspace, user: User) -> str:
+    is_own = workspace.owner_id == user.pk
+    return "yours" if is_own else f"of {workspace.owner.username}"
+
+
+def _others(number: int, *, is_rest: bool) -> str:
+    """Return how many siblings are not named, as a sentence, or ""."""
+    if not number:
+        return ""
+    if is_rest:
+        return f"And {number:,} more."
+    return f"{number:,} clone{'s' if number > 1 else ''} of other people."
+
+
 def shares_of(workspace: Workspace) -> list[Share]:
-    """Return whom a workspace is shared with, the first first."""
+    """Return the shares of a workspace, the oldest first."""
     return list(workspace.shares.select_related("person", "team", "created_by"))
 
 
 def names_to_share_with(
     workspace: Workspace, *, begins: str, of_teams: bool
 ) -> list[str]:
-    """Return the first names that begin so, of whom sharing would let in.
+    """Return the first names that begin with a text and could be shared with.
 
-    The owner and their team are in already. Nothing without a letter: names are
+    The owner and their team have access already. Empty without a letter: names are
     completed, not listed.
     """
     begins, owner = begins.replace("\0", ""), workspace.owner
@@ -95,17 +112,17 @@ def names_to_share_with(
 
 
 def shared_with(user: User) -> list[Workspace]:
-    """Return the last that others share with a person."""
+    """Return the workspaces that others shared with a person most recently."""
     if not Share.objects.reaching(user).exists():
-        return []  # as for most people: the rest takes longer to plan than this
+        return []  # as for most people; cheaper than planning the query
     return list(workspaces_shared_with(user)[:SHARED_SHOWN])
 
 
 def reads_as(user: User, workspace: Workspace) -> str:
-    """Say which of a file's permissions count for a person, as far as is known here.
+    """Return which permission bits of the files apply to a person.
 
-    "owner", "group" or "others"; "" for an account without a uid. Other groups that
-    somebody is in are known to the hosts alone.
+    "owner", "group" or "others"; "" for an account without a uid. Supplementary groups
+    are not considered: only the hosts know them.
     """
     if user.uid is None:
         return ""

@@ -34,7 +34,9 @@ def another(like: Snapshot, name: str) -> Template:
 
 
 def named(groups: list[Group]) -> list[tuple[str, list[str]]]:
-    return [(group.title, [one.name for one in group.templates]) for group in groups]
+    return [
+        (group.title, [one.template.name for one in group.offers]) for group in groups
+    ]
 
 
 def ordered(user: User) -> list[tuple[str, list[str]]]:

@@ -6,7 +6,6 @@ from django.db.models import TextChoices
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import StepLine
-from provisioner.engine.templatetags.operations import measure
 from provisioner.web.templatetags.cloneyard import STATE_ICONS, count
 from provisioner.workspaces.models import Workspace
 
@@ -24,8 +23,8 @@ from provisioner.workspaces.models import Workspace
     ],
 )
 def test_measure_says_what_is_known(progress: dict[str, object], text: str) -> None:
-    line = StepLine(step=Step(progress=progress), title="x", operation=Operation())
-    assert measure(line) == text
+    step = Step(state=Step.State.RUNNING, progress=progress)
+    assert StepLine(step=step, title="x", operation=Operation()).measure == text
 
 
 def test_count_knows_one() -> None:

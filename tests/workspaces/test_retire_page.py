@@ -92,11 +92,11 @@ def test_asking_twice_is_one_retirement(as_alice: Client, ready: Workspace) -> N
     as_alice.post(address_of(ready))
     assert as_alice.post(address_of(ready)).status_code == 302
     assert len(retirements(ready)) == 1
-    assert "being retired already" in as_alice.get(address_of(ready)).text
+    assert "already being retired" in as_alice.get(address_of(ready)).text
 
 
 def test_a_retired_one_is_said_to_be(as_alice: Client, retired: Workspace) -> None:
-    assert "It is retired already" in as_alice.get(address_of(retired)).text
+    assert "It is already retired" in as_alice.get(address_of(retired)).text
     answer = as_alice.post(address_of(retired))
     assert answer.status_code == 409
     assert "was retired" in answer.text

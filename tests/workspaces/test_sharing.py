@@ -138,16 +138,16 @@ def test_siblings_of_others_are_counted_not_named(
     seen = {who: company_of(people[who], shared_workspace) for who in ("alice", "dave")}
     seen["admin"] = company_of(people["admin"], shared_workspace)
 
-    names = {who: [s.name for s in one.siblings] for who, one in seen.items()}
+    names = {who: [s.workspace.name for s in one.siblings] for who, one in seen.items()}
     assert names == {
         "alice": ["of-alice"],
         "dave": [],
         "admin": ["of-alice", "of-carol", "of-ci"],
     }
-    assert {who: one.more for who, one in seen.items()} == {
-        "alice": 2,
-        "dave": 3,
-        "admin": 0,
+    assert {who: one.others for who, one in seen.items()} == {
+        "alice": "And 2 more.",
+        "dave": "3 clones of other people.",
+        "admin": "",
     }
 
 

@@ -9,21 +9,21 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect
 
 from provisioner.dashboard.setup import setup_for
-from provisioner.dashboard.setup_page import shown_milestones
+from provisioner.dashboard.setup_page import setup_page_of
 from provisioner.web.http import WebRequest, digest
 
 
 @require_safe
 @vary_on_headers("HX-Request")
 def setup_page(request: WebRequest) -> HttpResponse:
-    """Show what is still to do; once all is done there is nothing to show here."""
+    """Show what is left to set up. Once that is done, lead to the home page."""
     setup = setup_for(request.user)
     if setup is None:
         home = redirect("workspace-list")
         return HttpResponseClientRedirect(home.url) if request.htmx else home
     context: dict[str, object] = {
         "setup": setup,
-        "milestones": shown_milestones(setup, request.user),
+        "page": setup_page_of(setup, request.user),
     }
     if request.htmx:
         context["has_changed"] = request.GET.get("said") != digest(setup.announcement)

@@ -15,7 +15,7 @@ from django_htmx.http import retarget
 from provisioner.dashboard import overviews
 from provisioner.dashboard.lists import workspaces
 from provisioner.dashboard.offers import offers_to
-from provisioner.dashboard.setup_page import shown_milestones
+from provisioner.dashboard.setup_page import setup_page_of
 from provisioner.dashboard.workspace_page import WorkspacePage
 from provisioner.limits.admission import quota_limits
 from provisioner.web.http import WebRequest, digest
@@ -40,7 +40,7 @@ def workspace_list(request: WebRequest) -> HttpResponseBase:
     home = overviews.home_of(request.user, text=text)
     context: dict[str, object] = {"home": home, "offers": home.offers}
     if home.setup is not None:
-        context["milestones"] = shown_milestones(home.setup, request.user)
+        context["page"] = setup_page_of(home.setup, request.user)
     return list_answer(
         request, workspaces.OWN_WORKSPACES, "workspaces/list.html", context
     )

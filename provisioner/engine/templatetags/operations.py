@@ -1,28 +1,14 @@
-"""How steps look on pages."""
+"""Logs of steps on pages."""
 
 from __future__ import annotations
 
 from django import template
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from provisioner.engine.overviews import StepLine
 from provisioner.lib.terminal import Span, painted_lines
 
 register = template.Library()
-
-
-@register.simple_tag
-def measure(line: StepLine) -> str:
-    """Return how far a step is, in words: "812 of 3,612 files, 90 files a second"."""
-    unit, text = line.step.progress.get("unit", ""), line.step.progress.get("text", "")
-    parts = []
-    if line.total:
-        parts.append(f"{intcomma(line.done)} of {intcomma(line.total)} {unit}".strip())
-    elif line.done:
-        parts.append(f"{intcomma(line.done)} {unit}".strip())
-    return ", ".join([*parts, text] if text else parts)
 
 
 @register.simple_tag

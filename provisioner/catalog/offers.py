@@ -1,0 +1,64 @@
+"""A template on offer, as its reader sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from provisioner.accounts.models import User
+from provisioner.catalog.freshness import Freshness
+from provisioner.catalog.models import Template
+from provisioner.catalog.obstacles import Obstacle
+from provisioner.web.notices import Action
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A template with what people want to know before they request a workspace.
+
+    `template` is annotated by `templates_offered_to`.
+    """
+
+    template: Template
+    user: User
+    freshness: Freshness | None
+    usual_seconds: float | None
+    obstacle: Obstacle | None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.template.state == Template.State.READY
+
+    @property
+    def why_none(self) -> str:
+        """Why new workspaces have no snapshot by default, "" if they have one."""
+        template = vars(self.template)
+        if template["default_snapshot_id"]:
+            return ""
+        if template["has_snapshots"]:
+            return f"No snapshot is {self.template.wanted_quality}"
+        return "Nothing published yet"
+
+    @property
+    def is_requestable(self) -> bool:
+        """Whether one click requests a workspace, unless its obstacle refuses it."""
+        has_uid = self.user.uid is not None
+        return has_uid and not self.template.is_archived and not self.why_none
+
+    @property
+    def actions(self) -> list[Action]:
+        """The links beside the button that requests a workspace, or in its place."""
+        template = self.template
+        options = reverse("workspace-create", args=[template.pk])
+        if self.is_requestable:
+            about = f" for {template.name}"
+            return [Action(label="With options", url=options, look="link", about=about)]
+        can_choose = vars(template)["has_snapshots"] and self.user.uid is not None
+        if can_choose and not template.is_archived:
+            about = f" of {template.name}"
+            return [Action(label="Choose a snapshot", url=options, about=about)]
+        if template.is_archived or self.user.is_administrator:
+            page = reverse("template-detail", args=[template.pk])
+            return [Action(label="Show it", url=page, about=f" ({template.heading})")]
+        return []
