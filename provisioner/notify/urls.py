@@ -6,7 +6,7 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.notify import views
-from provisioner.notify.api import (
+from provisioner.notify.api.views import (
     DeliveryViewSet,
     NotificationChoiceViewSet,
     SubscriptionViewSet,

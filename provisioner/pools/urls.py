@@ -6,7 +6,7 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.pools import views
-from provisioner.pools.api import PoolViewSet
+from provisioner.pools.api.views import PoolViewSet
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(

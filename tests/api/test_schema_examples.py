@@ -10,7 +10,7 @@ import pytest
 from provisioner.api.schema import whole_schema
 from provisioner.lib.refusals import ActionRefused
 
-# What a script writer meets first: sign in, ask, poll, extend, retire, choose.
+# What a script writer meets first: sign in, request, poll, extend, retire, choose.
 SHOWN_FIRST = {
     "tokens_create": {"request", "201", "400", "401", "403", "429", "503"},
     "templates_list": {"200", "400", "401", "429", "503"},
@@ -29,6 +29,27 @@ SHOWN_FIRST = {
     "snapshots_list": {"200"},
     "templates_retrieve": {"200"},
     "templates_build": {"request", "202"},
+    "pools_list": {"200"},
+    "pools_create": {"request", "201", "409"},
+    "pools_retrieve": {"200"},
+    "pools_partial_update": {"request", "200"},
+    "webhooks_list": {"200"},
+    "webhooks_create": {"request", "201"},
+    "webhooks_retrieve": {"200"},
+    "webhooks_partial_update": {"request", "200"},
+    "webhooks_test": {"202"},
+    "webhooks_secret": {"200"},
+    "webhooks_deliveries_list": {"200"},
+    "webhooks_deliveries_retrieve": {"200"},
+    "webhooks_deliveries_again": {"202", "409"},
+    "bisections_list": {"200"},
+    "bisections_create": {"request", "202"},
+    "bisections_retrieve": {"200", "202"},
+    "bisections_verdict": {"request", "200", "409"},
+    "bisections_stop": {"200"},
+    "workspaces_transfer": {"request", "202", "409"},
+    "workspaces_transfer_get": {"200"},
+    "workspaces_transfer_abort": {"202", "409"},
 }
 
 

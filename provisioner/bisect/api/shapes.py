@@ -17,27 +17,26 @@ def _change(help_text: str) -> Number:
 
 
 class BisectionCreateSerializer(serializers.Serializer[Any]):
-    """Between which changes to search, and how."""
+    """The range of changes to search, and how to test them."""
 
     template = IdOrName(help_text="Its id or its name.")
-    site = Name(required=False, help_text="Where several have that template.")
-    good = _change("A change that is known to be good.")
-    bad = _change("A later one that is known to be bad.")
+    site = Name(required=False, help_text="Needed if several sites have that template.")
+    good = _change("A change known to be good.")
+    bad = _change("A later change known to be bad.")
     command = Text(
         default="",
         allow_blank=True,
         max_length=LONGEST_COMMAND,
-        help_text="Run by /bin/sh in each clone, as its owner. It ends with 0 if the "
-        "change is good, with 125 if that cannot be told, with another code up to 127 "
-        "if it is bad. Empty: a verdict is sent for each step.",
+        help_text="Run by /bin/sh in each clone, as its owner. Exit code 0: good, 125: "
+        "skip, any other up to 127: bad. Empty: you send a verdict for each step.",
     )
 
 
 class VerdictSerializer(serializers.Serializer[Any]):
-    change = _change("The one that is being tried: `current`.")
+    change = _change("The change being tested: `current`.")
     verdict = serializers.ChoiceField(
         choices=Verdict.choices,
-        help_text="`skip`: it cannot be told. `again`: try it in a new clone.",
+        help_text="`skip`: it cannot be tested. `again`: test it in a new clone.",
     )
 
 
@@ -48,7 +47,7 @@ class SuspectSerializer(serializers.Serializer[Any]):
 
 
 class BisectionStepSerializer(serializers.Serializer[Any]):
-    """One change in a clone of its own."""
+    """One change, tested in its own clone."""
 
     change = serializers.IntegerField(source="step.change")
     user = serializers.CharField(source="submitted.user", default="")
@@ -56,7 +55,7 @@ class BisectionStepSerializer(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(
         source="step.verdict",
         choices=[("", "Under way"), *Verdict.choices],
-        help_text="Empty while it is under way, or waits for one.",
+        help_text="Empty while it runs or waits for a verdict.",
     )
     decided_by = serializers.CharField(
         source="step.decided_by.username",
@@ -94,15 +93,15 @@ class BisectionSerializer(serializers.Serializer[Any]):
     )
     status_code = serializers.CharField(
         source="bisection.status_code",
-        help_text="`waits_for_verdict`: say what the current change is. "
-        "`too_many_commands`: it goes on when another of its owner's has ended.",
+        help_text="`waits_for_verdict`: send a verdict on `current`. "
+        "`too_many_commands`: continues when another of the owner's has ended.",
     )
     status_message = serializers.CharField(source="headline")
     changes_count = serializers.IntegerField(
         allow_null=True, help_text="null until Perforce has answered."
     )
     suspects_count = serializers.IntegerField(
-        allow_null=True, help_text="How many changes may still be the first bad one."
+        allow_null=True, help_text="Changes that may still be the first bad one."
     )
     steps_left = serializers.IntegerField(
         allow_null=True, help_text="At most, if none is skipped."
@@ -119,7 +118,7 @@ class BisectionWaitQuery(serializers.Serializer[Any]):
         min_value=0,
         max_value=LONGEST_WAIT_SECONDS,
         default=0,
-        help_text="Seconds to hold the answer until it has ended, or waits for a "
-        "verdict. Where too many answers are held already, yours comes at once: 202 "
+        help_text="Seconds to hold the answer until the search has ended or waits for "
+        "a verdict. If too many answers are held already, yours comes immediately: 202 "
         "with `Retry-After`.",
     )

@@ -1,4 +1,4 @@
-"""Searching for the first bad change of a template."""
+"""Searches for the first bad change of a template."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from provisioner.bisect.actions import (
     bisection_stop,
     bisection_verdict,
 )
+from provisioner.bisect.api import examples
 from provisioner.bisect.api.shapes import (
     BisectionCreateSerializer,
     BisectionSerializer,
@@ -40,7 +41,12 @@ class BisectionViewSet(ApiViewSet):
     def get_queryset(self) -> QuerySet[Bisection]:
         return bisections_visible_to(self.user)
 
-    @described("List bisections", ok=BisectionSerializer, refused=[400])
+    @described(
+        "List bisections",
+        ok=BisectionSerializer,
+        refused=[400],
+        examples=examples.LIST,
+    )
     def list(self, request: Request) -> Response:
         page = self.paginate_queryset(self.get_queryset())
         assert page is not None
@@ -48,13 +54,14 @@ class BisectionViewSet(ApiViewSet):
 
     @described(
         "Search for the first bad change",
-        "Each step is a clone of the nearest snapshot, brought to a change; no have "
-        "list is written. Asking for what is under way already answers with that.",
+        "Each step clones the nearest snapshot and syncs the clone to a change. No "
+        "have list is written. A repeated request returns the search under way.",
         body=BisectionCreateSerializer,
         ok=BisectionSerializer,
         status=202,
         refused=[403, 409],
         parameters=[BisectionWaitQuery],
+        examples=examples.CREATE,
     )
     def create(self, request: Request) -> Response:
         seconds = self.read_query(BisectionWaitQuery)["wait"]
@@ -86,6 +93,7 @@ class BisectionViewSet(ApiViewSet):
         also={202: BisectionSerializer},
         refused=[400, 404],
         parameters=[BisectionWaitQuery],
+        examples=examples.GET,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
         seconds = self.read_query(BisectionWaitQuery)["wait"]
@@ -95,8 +103,8 @@ class BisectionViewSet(ApiViewSet):
         return self._now(bisection.pk, seconds=seconds)
 
     @described(
-        "Say what a change is",
-        "On the change being tested. Its clone is deleted and the next step starts. "
+        "Send a verdict",
+        "On the change being tested. Its clone is deleted, and the next step starts. "
         "Repeating a verdict changes nothing.",
         body=VerdictSerializer,
         ok=BisectionSerializer,
@@ -104,6 +112,7 @@ class BisectionViewSet(ApiViewSet):
         refused=[403, 404, 409],
         parameters=[BisectionWaitQuery],
         operation_id="bisections_verdict",
+        examples=examples.VERDICT,
     )
     @action(methods=["post"], detail=True)
     def verdict(self, request: Request, pk: int) -> Response:
@@ -115,10 +124,11 @@ class BisectionViewSet(ApiViewSet):
 
     @described(
         "Stop a bisection",
-        "Its clone goes. One that has ended stays as it is.",
+        "Its clone is deleted. A search that has ended does not change.",
         ok=BisectionSerializer,
         refused=[403, 404],
         operation_id="bisections_stop",
+        examples=examples.STOP,
     )
     @action(methods=["post"], detail=True)
     def stop(self, request: Request, pk: int) -> Response:

@@ -14,16 +14,17 @@ class TransferRequestSerializer(serializers.Serializer[Any]):
 
     snapshot = IdOrName(
         required=False,
-        help_text="Its id or its name; what a new workspace would get if not given.",
+        help_text="Its id or name. Default: the snapshot that new workspaces get.",
     )
-    name = Name(required=False, help_text="Of the new one; made up if not given.")
+    name = Name(required=False, help_text="The new one's name. Default: generated.")
     changed = Flag(
-        default=True, help_text="Files changed without being opened come as edits."
+        default=True,
+        help_text="Transfer files changed without being opened, as edits.",
     )
-    untracked = Flag(default=False, help_text="Untracked files come along.")
+    untracked = Flag(default=False, help_text="Transfer untracked files, too.")
     retire = Flag(
         default=True,
-        help_text="The old one goes to the trash if nothing is left to be decided.",
+        help_text="Move the source to the trash if there are no conflicts.",
     )
 
 
@@ -33,7 +34,7 @@ class ConflictCommandSerializer(serializers.Serializer[Any]):
 
 
 class ConflictSerializer(serializers.Serializer[Any]):
-    """A file that is left for a person to decide."""
+    """A file that needs a person's decision."""
 
     kind = serializers.CharField()
     path = serializers.CharField(help_text="A depot path, or one from the root.")
@@ -45,16 +46,16 @@ class TransferSerializer(serializers.Serializer[Any]):
     """The transfer of work into a workspace."""
 
     source_id = serializers.IntegerField(
-        source="transfer.source_id", help_text="The workspace that it is from."
+        source="transfer.source_id", help_text="The source workspace."
     )
     is_done = serializers.BooleanField()
     counts = serializers.DictField(
         source="transfer.counts",
         child=serializers.JSONField(),
-        help_text="What arrived, by kind. `left` is what was not transferred, "
-        "`left_changes` the numbers of its shelved changes.",
+        help_text="Number of transferred items by kind. `left` counts what was not "
+        "transferred, `left_changes` lists the source's shelved changes.",
     )
     outcome = serializers.CharField(
-        source="transfer.outcome", help_text="What became of the old one."
+        source="transfer.outcome", help_text="What happened to the source workspace."
     )
     conflicts = ConflictSerializer(many=True)

@@ -12,6 +12,7 @@ from provisioner.api.schema import described
 from provisioner.api.viewsets import chosen
 from provisioner.api.waiting import WaitQuery, ask_again_unless
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
+from provisioner.transfer.api import examples
 from provisioner.transfer.api.shapes import (
     TransferRequestSerializer,
     TransferSerializer,
@@ -38,6 +39,7 @@ class WorkspaceTransferViewSet(OfWorkspace):
         refused=[403, 404, 409],
         parameters=[WaitQuery],
         operation_id="workspaces_transfer",
+        examples=examples.TRANSFER,
     )
     @action(methods=["post"], detail=True)
     def transfer(self, request: Request, pk: int) -> Response:
@@ -71,6 +73,7 @@ class WorkspaceTransferViewSet(OfWorkspace):
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
         operation_id="workspaces_transfer_abort",
+        examples=examples.ABORT,
     )
     @action(methods=["post"], detail=True, url_path="transfer/abort")
     def abort(self, request: Request, pk: int) -> Response:
@@ -86,6 +89,7 @@ class WorkspaceTransferViewSet(OfWorkspace):
         ok=TransferSerializer,
         refused=[404],
         operation_id="workspaces_transfer_get",
+        examples=examples.GET,
     )
     @transfer.mapping.get  # type: ignore[untyped-decorator]
     def transfer_outcome(self, request: Request, pk: int) -> Response:

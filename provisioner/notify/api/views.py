@@ -8,20 +8,16 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
-from provisioner.accounts.models import User
-from provisioner.api.fields import Flag, IdOrName, Text
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_visible_to
-from provisioner.gateways.webhooks.addresses import LONGEST_URL
 from provisioner.notify.actions.channels import choose_channels
 from provisioner.notify.actions.subscriptions import (
     template_subscribe,
@@ -35,6 +31,17 @@ from provisioner.notify.actions.webhooks import (
     webhook_test,
     webhook_update,
 )
+from provisioner.notify.api import examples
+from provisioner.notify.api.shapes import (
+    DeliverySerializer,
+    NotificationChangeSerializer,
+    NotificationChoiceSerializer,
+    SubscriptionSerializer,
+    WebhookChangeSerializer,
+    WebhookCreateSerializer,
+    WebhookSerializer,
+    WebhookWithSecretSerializer,
+)
 from provisioner.notify.channels import STAY, Channel, channels_by_topic
 from provisioner.notify.models import (
     NotificationChoice,
@@ -42,141 +49,8 @@ from provisioner.notify.models import (
     Topic,
     Webhook,
     WebhookDelivery,
-    WebhookEvent,
-    WebhookFormat,
 )
 from provisioner.notify.webhooks import webhooks_visible_to
-
-
-class SubscriptionSerializer(serializers.Serializer[Any]):
-    subscribed = serializers.BooleanField(
-        help_text="Whether you get a mail when it fails or recovers."
-    )
-    address = serializers.CharField(
-        help_text="Your mail address; empty: no mail can be sent."
-    )
-
-
-class WebhookSerializer(serializers.ModelSerializer[Webhook]):
-    owner = serializers.CharField(source="owner.username")
-    template = serializers.CharField(
-        source="template.name",
-        allow_null=True,
-        default=None,
-        help_text="null: all templates, and workspaces.",
-    )
-    for_all = serializers.BooleanField(
-        source="is_for_all", help_text="Also about everybody's workspaces."
-    )
-    enabled = serializers.BooleanField(source="is_enabled")
-    url = serializers.SerializerMethodField(
-        help_text="In full for its owner only: the address is a secret."
-    )
-
-    def get_url(self, webhook: Webhook) -> str:
-        user = self.context["request"].user
-        assert isinstance(user, User)
-        return webhook.address_for(user)
-
-    class Meta:
-        model = Webhook
-        fields: tuple[str, ...] = (
-            "id",
-            "owner",
-            "template",
-            "for_all",
-            "url",
-            "format",
-            "events",
-            "enabled",
-            "disabled_reason",
-            "failing_since",
-            "created_at",
-        )
-        read_only_fields = fields
-
-
-class WebhookWithSecretSerializer(WebhookSerializer):
-    secret = serializers.CharField(
-        help_text="The key that signs messages. Shown only once: store it. Empty "
-        "for slack and teams, whose messages are not signed."
-    )
-
-    class Meta(WebhookSerializer.Meta):
-        fields: tuple[str, ...] = ("secret", *WebhookSerializer.Meta.fields)
-        read_only_fields = fields
-
-
-class WebhookCreateSerializer(serializers.Serializer[Any]):
-    url = Text(max_length=LONGEST_URL)
-    format = serializers.ChoiceField(
-        choices=WebhookFormat.choices,
-        default=WebhookFormat.CLONEYARD,
-        help_text="`slack` for an incoming webhook of Slack, `teams` for a workflow of "
-        "Microsoft Teams that begins with a webhook request.",
-    )
-    events = serializers.ListField(
-        child=serializers.ChoiceField(choices=WebhookEvent.choices), allow_empty=False
-    )
-    template = IdOrName(
-        default=None, allow_null=True, help_text="Its id or name; null: all."
-    )
-    for_all = Flag(default=False, help_text="For administrators.")
-
-
-class WebhookChangeSerializer(serializers.Serializer[Any]):
-    """What is left out stays."""
-
-    url = Text(max_length=LONGEST_URL, required=False)
-    events = serializers.ListField(
-        child=serializers.ChoiceField(choices=WebhookEvent.choices),
-        allow_empty=False,
-        required=False,
-    )
-    enabled = Flag(required=False)
-
-
-class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
-    state = serializers.ChoiceField(choices=WebhookDelivery.State.choices)
-
-    class Meta:
-        model = WebhookDelivery
-        fields = (
-            "id",
-            "message_id",
-            "event",
-            "state",
-            "body",
-            "attempts",
-            "created_at",
-            "tried_at",
-            "next_try_at",
-            "ended_at",
-            "response_code",
-            "response_text",
-            "error",
-            "duration_ms",
-        )
-        read_only_fields = fields
-
-
-class NotificationChoiceSerializer(serializers.Serializer[Any]):
-    topic = serializers.ChoiceField(choices=Topic.choices)
-    mail = serializers.BooleanField()
-    webhook = serializers.BooleanField(
-        help_text="Your webhooks, each for its own events."
-    )
-    stays = serializers.ListField(
-        child=serializers.ChoiceField(choices=[str(channel) for channel in Channel]),
-        help_text="The channels that cannot be turned off.",
-    )
-
-
-class NotificationChangeSerializer(serializers.Serializer[Any]):
-    """What is left out stays."""
-
-    mail = Flag(required=False)
-    webhook = Flag(required=False)
 
 
 class SubscriptionViewSet(ApiViewSet):
@@ -278,11 +152,21 @@ class WebhookViewSet(ApiViewSet):
     def get_queryset(self) -> QuerySet[Webhook]:
         return webhooks_visible_to(self.user)
 
-    @described("List webhooks", ok=WebhookSerializer, refused=[400])
+    @described(
+        "List webhooks",
+        ok=WebhookSerializer,
+        refused=[400],
+        examples=examples.LIST,
+    )
     def list(self, request: Request) -> Response:
         return self.page_of(self.get_queryset())
 
-    @described("Get a webhook", ok=WebhookSerializer, refused=[404])
+    @described(
+        "Get a webhook",
+        ok=WebhookSerializer,
+        refused=[404],
+        examples=examples.GET,
+    )
     def retrieve(self, request: Request, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -298,6 +182,7 @@ class WebhookViewSet(ApiViewSet):
         ok=WebhookWithSecretSerializer,
         status=201,
         refused=[403, 409],
+        examples=examples.CREATE,
     )
     def create(self, request: Request) -> Response:
         asked = self.read_body(WebhookCreateSerializer)
@@ -323,6 +208,7 @@ class WebhookViewSet(ApiViewSet):
         body=WebhookChangeSerializer,
         ok=WebhookSerializer,
         refused=[403, 404, 409],
+        examples=examples.CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
         webhook = self.get_object()
@@ -348,6 +234,7 @@ class WebhookViewSet(ApiViewSet):
         status=202,
         refused=[403, 404, 409],
         operation_id="webhooks_test",
+        examples=examples.TEST,
     )
     @action(methods=["post"], detail=True)
     def test(self, request: Request, pk: int) -> Response:
@@ -360,6 +247,7 @@ class WebhookViewSet(ApiViewSet):
         ok=WebhookWithSecretSerializer,
         refused=[403, 404, 409],
         operation_id="webhooks_secret",
+        examples=examples.SECRET,
     )
     @action(methods=["post"], detail=True)
     def secret(self, request: Request, pk: int) -> Response:
@@ -383,11 +271,21 @@ class DeliveryViewSet(ApiViewSet):
         )
         return webhook.deliveries.order_by("-pk")
 
-    @described("List a webhook's deliveries", ok=DeliverySerializer, refused=[400, 404])
+    @described(
+        "List a webhook's deliveries",
+        ok=DeliverySerializer,
+        refused=[400, 404],
+        examples=examples.DELIVERIES,
+    )
     def list(self, request: Request, webhook_pk: int) -> Response:
         return self.page_of(self.get_queryset())
 
-    @described("Get a delivery", ok=DeliverySerializer, refused=[404])
+    @described(
+        "Get a delivery",
+        ok=DeliverySerializer,
+        refused=[404],
+        examples=examples.DELIVERIES,
+    )
     def retrieve(self, request: Request, webhook_pk: int, pk: int) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -398,6 +296,7 @@ class DeliveryViewSet(ApiViewSet):
         status=202,
         refused=[403, 404, 409],
         operation_id="webhooks_deliveries_again",
+        examples=examples.AGAIN,
     )
     @action(methods=["post"], detail=True)
     def again(self, request: Request, webhook_pk: int, pk: int) -> Response:
