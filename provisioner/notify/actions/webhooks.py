@@ -45,7 +45,7 @@ def webhook_create(
 ) -> Webhook:
     """Create a webhook. Show its `secret`, if any, now: it is not shown again.
 
-    Raises: NotAllowed (also `is_for_all`, unless administrator), InvalidRequest, TooMany.
+    Raises: NotAllowed (`is_for_all` needs an administrator), InvalidRequest, TooMany.
     """
     permissions.require(permissions.can_be_told(by))
     if is_for_all:
