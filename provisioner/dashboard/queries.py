@@ -36,7 +36,7 @@ from provisioner.limits.admission import team_limits
 from provisioner.limits.forecasts import WINDOW as SAMPLED
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
 from provisioner.limits.queries import limits_of_sites, nearest
-from provisioner.limits.samples import limit_samples
+from provisioner.limits.samples import limit_trends
 from provisioner.limits.tallies import Tallies, Tally
 from provisioner.sites.models import SiteCapacity
 from provisioner.web.charts import Chart
@@ -185,7 +185,7 @@ def installation(user: User, span: Span) -> Installation:
             failed_today=weeks.failed_today,
         ),
         forecasts=nearest_forecasts(
-            sites, measured, of_templates=limit_samples(), most=NEAREST_LIMITS
+            sites, measured, of_templates=limit_trends(), most=NEAREST_LIMITS
         ),
         nearest_quotas=_nearest_quotas(tallies),
         weeks=weeks,

@@ -6,19 +6,30 @@ import datetime as dt
 import math
 from collections.abc import Mapping
 from statistics import linear_regression
+from typing import NamedTuple
 
 FEWEST_DAYS = 7
 
 
-def daily_growth(samples: Mapping[dt.date, float]) -> float | None:
-    """Return how much a number grows each day, by linear regression.
+class Trend(NamedTuple):
+    """How much a number grows each day, by linear regression over so many days."""
 
-    None with fewer than seven days: too few to say anything.
-    """
+    days: int = 0
+    slope: float | None = None
+
+    @property
+    def growth(self) -> float | None:
+        """None with fewer than seven days: too few to say anything."""
+        return self.slope if self.days >= FEWEST_DAYS else None
+
+
+def trend_of(samples: Mapping[dt.date, float]) -> Trend:
+    """Return the line through daily samples."""
     if len(samples) < FEWEST_DAYS:
-        return None
+        return Trend(days=len(samples))
     days = [day.toordinal() for day in samples]
-    return linear_regression(days, list(samples.values())).slope
+    line = linear_regression(days, list(samples.values()))
+    return Trend(days=len(days), slope=line.slope)
 
 
 def days_until(used: float, allowed: float, *, growth: float) -> int | None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from provisioner.lib.limits import Limit, Overcommitted, SpaceLow, VolumeLimitReached
-from provisioner.lib.trends import FEWEST_DAYS, daily_growth, days_until
+from provisioner.lib.trends import FEWEST_DAYS, Trend, days_until, trend_of
 from provisioner.limits.queries import SiteLimits
-from provisioner.limits.samples import DAYS_KEPT, OF_TEMPLATES, Key, Samples
+from provisioner.limits.samples import DAYS_KEPT, OF_TEMPLATES, Key, Trends
 from provisioner.sites.models import CapacityDay
 
 WINDOW = dt.timedelta(days=DAYS_KEPT)
@@ -31,13 +31,15 @@ _SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
 class Forecast:
     """A limit, and in how many days it is reached; None where nobody can say.
 
-    `samples` is the number of days that were measured, None where the limit is not
-    measured day by day.
+    `trend` is None where the limit is not measured day by day.
     """
 
     limit: Limit
-    samples: int | None = None
-    growth: float | None = None
+    trend: Trend | None = None
+
+    @property
+    def growth(self) -> float | None:
+        return self.trend and self.trend.growth
 
     @property
     def days(self) -> int | None:
@@ -54,10 +56,10 @@ class Forecast:
     def sentence(self) -> str:
         if self.days == 0:
             return "Full now"
-        if self.samples is None:
+        if self.trend is None:
             return ""
         if self.growth is None:
-            return f"No forecast: {self.samples} of {FEWEST_DAYS} days measured"
+            return f"No forecast: {self.trend.days} of {FEWEST_DAYS} days measured"
         if self.days is None:
             return "Not growing"
         if self.days > LONGEST_DAYS:
@@ -70,16 +72,16 @@ def nearest_forecasts(
     sites: Iterable[SiteLimits],
     days: Mapping[int, list[CapacityDay]],
     *,
-    of_templates: Samples,
+    of_templates: Trends,
     most: int,
 ) -> list[Forecast]:
     """Return what sites run out of first: by the days left, then by the share used.
 
-    `days` are the newest days of each site, by its id; `of_templates` are the samples
-    of their templates' limits.
+    `days` are the newest days of each site, by its id; `of_templates` are the trends of
+    their templates' limits.
     """
     forecasts = (
-        _forecast(limit, _samples(limit, of_site.site.pk, days, of_templates))
+        Forecast(limit=limit, trend=_trend(limit, of_site.site.pk, days, of_templates))
         for of_site in sites
         for limit in of_site.limits
         if limit.percent
@@ -93,28 +95,22 @@ def _nearness(forecast: Forecast) -> tuple[float, int]:
     return math.inf if is_far else float(days or 0), -(forecast.limit.percent or 0)
 
 
-def _samples(
+def _trend(
     limit: Limit,
     site_id: int,
     days: Mapping[int, list[CapacityDay]],
-    of_templates: Samples,
-) -> Mapping[dt.date, float] | None:
-    """Return what was used of a limit by day; None where nobody writes it down."""
+    of_templates: Trends,
+) -> Trend | None:
+    """Return how a limit is being used up; None where nobody writes it down."""
     if limit.code in OF_TEMPLATES:
-        return of_templates.get(Key(site_id, limit.subject, limit.code), {})
+        return of_templates.get(Key(site_id, limit.subject, limit.code), Trend())
     sampled = _SAMPLED.get(limit.code)
     if sampled is None:
         return None
-    return {
+    found = {
         day.day: float(value)
         for day in days.get(site_id, [])
         if (value := sampled(day)) is not None
     }
-
-
-def _forecast(limit: Limit, found: Mapping[dt.date, float] | None) -> Forecast:
-    if found is None:
-        return Forecast(limit=limit)
     newest = max(found, default=dt.date.min)
-    recent = {day: value for day, value in found.items() if newest - day < WINDOW}
-    return Forecast(limit=limit, samples=len(recent), growth=daily_growth(recent))
+    return trend_of({day: n for day, n in found.items() if newest - day < WINDOW})

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from provisioner.lib.trends import daily_growth, days_until
+from provisioner.lib.trends import days_until, trend_of
 
 FIRST = dt.date(2026, 11, 1)
 
@@ -16,20 +16,20 @@ def samples(*values: float) -> dict[dt.date, float]:
 
 
 def test_growth_is_that_of_the_line_of_least_squares() -> None:
-    assert daily_growth(samples(10, 12, 14, 16, 18, 20, 22)) == pytest.approx(2)
-    assert daily_growth(samples(5, 5, 5, 5, 5, 5, 5)) == pytest.approx(0)
+    assert trend_of(samples(10, 12, 14, 16, 18, 20, 22)).growth == pytest.approx(2)
+    assert trend_of(samples(5, 5, 5, 5, 5, 5, 5)).growth == pytest.approx(0)
     # By hand: of 0..6 against 0, 0, 0, 7, 0, 0, 14 it is (21 + 84 - 7*3*3) / 28.
-    assert daily_growth(samples(0, 0, 0, 7, 0, 0, 14)) == pytest.approx(1.5)
+    assert trend_of(samples(0, 0, 0, 7, 0, 0, 14)).growth == pytest.approx(1.5)
 
 
 def test_days_that_were_not_measured_make_no_difference() -> None:
     there = {day: n for day, n in samples(*range(0, 40, 2)).items() if day.day % 3}
-    assert daily_growth(there) == pytest.approx(2)
+    assert trend_of(there).growth == pytest.approx(2)
 
 
 def test_fewer_than_seven_days_say_nothing() -> None:
-    assert daily_growth(samples(1, 2, 3, 4, 5, 6)) is None
-    assert daily_growth({}) is None
+    assert trend_of(samples(1, 2, 3, 4, 5, 6)).growth is None
+    assert trend_of({}).growth is None
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 
 from provisioner.catalog.models import Template
 from provisioner.lib.limits import Limit
+from provisioner.lib.trends import Trend
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
 from provisioner.limits.queries import SiteLimits
-from provisioner.limits.samples import Key, Samples, keep_limit_days, limit_samples
+from provisioner.limits.samples import Key, Trends, keep_limit_days, limit_trends
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -34,7 +35,7 @@ def measured(days: int, *, used: int = 90, growth: int = 1) -> list[CapacityDay]
 
 
 def forecasts(
-    *limits: Limit, days: list[CapacityDay], of_templates: Samples | None = None
+    *limits: Limit, days: list[CapacityDay], of_templates: Trends | None = None
 ) -> list[Forecast]:
     site = Site(pk=1, name="munich")
     of_site = SiteLimits(
@@ -58,14 +59,12 @@ def test_what_is_full_first_comes_first_whatever_its_share_is() -> None:
 
 
 def test_limits_of_templates_have_a_rate_of_their_own() -> None:
-    grows = {TODAY - dt.timedelta(days=ago): 1000.0 - ago for ago in range(7)}
-    of_templates = {
-        Key(1, "main", "snapshot_limit"): grows,
-        Key(2, "main", "snapshot_limit"): {},  # the same name at another site
-    }
+    key = Key(1, "main", "snapshot_limit")
+    elsewhere = Key(2, "main", "snapshot_limit")  # the same name at another site
+    of_templates = {key: Trend(days=7, slope=1.0), elsewhere: Trend()}
     [found] = forecasts(SNAPSHOTS, days=[], of_templates=of_templates)
     assert found.sentence == "Full in 23 days at this rate"
-    del grows[TODAY]
+    of_templates[key] = Trend(days=6, slope=1.0)
     [found] = forecasts(SNAPSHOTS, days=[], of_templates=of_templates)
     assert found.sentence == "No forecast: 6 of 7 days measured"
 
@@ -91,11 +90,11 @@ def test_each_day_has_one_row_for_each_limit_of_a_template(
     with django_assert_max_num_queries(9):
         keep_limit_days(today=TODAY)  # later on the same day
 
-    samples = limit_samples()
+    trends = limit_trends()
     key = Key(template.site_id, template.name, "inode_limit")
-    assert samples[key] == {TODAY - dt.timedelta(days=1): 70.0, TODAY: 90.0}
+    assert trends[key] == (2, pytest.approx(20))
     for code in ("clone_limit", "snapshot_limit"):
-        assert list(samples[key._replace(code=code)].values()) == [1.0, 1.0]
+        assert trends[key._replace(code=code)] == (2, 0)
 
 
 def test_six_days_give_no_forecast() -> None:
@@ -112,7 +111,8 @@ def test_what_was_before_twenty_eight_days_does_not_count() -> None:
 
     [found] = forecasts(SPACE, days=steep)
 
-    assert found.samples == 28
+    assert found.trend is not None
+    assert found.trend.days == 28
     assert found.days == 10
 
 
