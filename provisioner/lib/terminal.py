@@ -25,11 +25,8 @@ _CONTROLS |= dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xF
 _CONTROLS |= dict.fromkeys([0x2028, 0x2029, *range(0xD800, 0xE000)], 0xFFFD)
 
 
-# The same in UTF-8, but the end of a line: what a page shows may have it in forms.
-_HARMFUL_BYTES = re.compile(
-    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]"
-    rb"|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
-)
+# The same, but for the end of a line: what a page shows may have it in forms.
+_HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def harmless_page(page: bytes) -> bytes:
@@ -37,11 +34,11 @@ def harmless_page(page: bytes) -> bytes:
 
     People copy from pages, and names of files and descriptions are others'.
     """
-
-    def picture(found: re.Match[bytes]) -> bytes:
-        return found[0].decode().translate(_CONTROLS).encode()
-
-    return _HARMFUL_BYTES.sub(picture, page)
+    text = page.decode(errors="surrogateescape")
+    if _HARMFUL.search(text) is None:
+        return page  # as nearly all
+    harmless = _HARMFUL.sub(lambda found: found[0].translate(_CONTROLS), text)
+    return harmless.encode(errors="surrogateescape")
 
 
 def shown_text(printed: str) -> str:

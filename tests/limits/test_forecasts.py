@@ -92,9 +92,10 @@ def test_each_day_has_one_row_for_each_limit_of_a_template(
 
     trends = limit_trends()
     key = Key(template.site_id, template.name, "inode_limit")
-    assert trends[key] == (2, pytest.approx(20))
+    assert trends[key].days == 2
+    assert trends[key].slope == pytest.approx(20)
     for code in ("clone_limit", "snapshot_limit"):
-        assert trends[key._replace(code=code)] == (2, 0)
+        assert trends[key._replace(code=code)] == Trend(days=2, slope=0)
 
 
 def test_six_days_give_no_forecast() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from django import template
@@ -82,6 +83,7 @@ def version() -> str:
 
 
 @register.simple_tag
+@cache  # a page has a hundred of some ten
 def icon(name: str, label: str = "") -> SafeString:
     """Draw an icon of the sprite, hidden from screen readers unless it has a label."""
     picture = f"{static('img/icons.svg')}#{name}"
