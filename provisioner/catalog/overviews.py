@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.urls import reverse
 
@@ -93,23 +94,62 @@ def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateOverview:
-    """`last` is its newest build, `builds` the last twenty of them.
+    """A template as one person sees it; what a page does not show is not asked for.
 
-    `freshness` is None where it is not known; `pauses` and `server_pause` say what
-    stops its refresh besides its own policy, `watch_error` why its Perforce server
-    could not be asked.
+    `operations` are its newest ones, the newest first.
     """
 
     template: Template
-    snapshots: list[SnapshotLine]
-    last: OperationOverview | None
-    builds: list[Operation]
-    freshness: Freshness | None
-    policy: refresh_policy.Policy
-    pauses: list[str]
-    server_pause: str
-    watch_error: str
-    roll_back_to: Snapshot | None
+    user: User
+    operations: list[Operation]
+
+    @cached_property
+    def last(self) -> OperationOverview | None:
+        """Its newest operation; the steps of no other are shown."""
+        return operation_overview(self.operations[0]) if self.operations else None
+
+    @property
+    def builds(self) -> list[Operation]:
+        return [one for one in self.operations if one.kind == TemplateOperation.BUILD]
+
+    @cached_property
+    def snapshots(self) -> list[SnapshotLine]:
+        named = WORKSPACES_NAMED if self.user.is_administrator else 0
+        return snapshots_of(self.template, named=named)
+
+    @cached_property
+    def freshness(self) -> Freshness | None:
+        """None where it is not known."""
+        return freshness_of(self.template)
+
+    @property
+    def policy(self) -> refresh_policy.Policy:
+        return policy_in(getattr(self.template, "refresh_policy", None))
+
+    @cached_property
+    def pauses(self) -> list[str]:
+        """What stops its refresh besides its own policy."""
+        return pauses_of(self.template)
+
+    @property
+    def server_pause(self) -> str:
+        return server_pause_of(self.template)
+
+    @property
+    def watch_error(self) -> str:
+        """Why its Perforce server could not be asked, "" if it could."""
+        watch = getattr(self.template.site.perforce_server, "watch", None)
+        return "" if watch is None else watch.last_error
+
+    @cached_property
+    def roll_back_to(self) -> Snapshot | None:
+        """What can be held instead of what the newest build, which failed, was."""
+        newest = self.operations[0] if self.operations else None
+        is_build = newest is not None and newest.kind == TemplateOperation.BUILD
+        if newest is None or not is_build or newest.state != Operation.State.FAILED:
+            return None
+        before = snapshot_before(self.template, build=newest)
+        return None if before is None or before.is_held else before
 
     @property
     def default(self) -> Snapshot | None:
@@ -150,33 +190,9 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         operations_visible_to(user).filter(subject__template=pk).prefetch_related(None)
     )
     newest = of_it.select_related(None).select_related("requested_by")
-    builds = list(newest[:BUILDS_SHOWN])  # the steps of the first alone are shown
+    operations = list(newest[:BUILDS_SHOWN])
     visible = templates_ever(user).select_related(*_REFRESHED_BY)
     template = visible.filter(pk=pk).first()
     if template is None:
         return None
-    watch = getattr(template.site.perforce_server, "watch", None)
-    return TemplateOverview(
-        template=template,
-        snapshots=snapshots_of(
-            template, named=WORKSPACES_NAMED if user.is_administrator else 0
-        ),
-        last=operation_overview(builds[0]) if builds else None,
-        builds=[each for each in builds if each.kind == TemplateOperation.BUILD],
-        freshness=freshness_of(template),
-        policy=policy_in(getattr(template, "refresh_policy", None)),
-        pauses=pauses_of(template),
-        server_pause=server_pause_of(template),
-        roll_back_to=_roll_back_to(template, builds),
-        watch_error="" if watch is None else watch.last_error,
-    )
-
-
-def _roll_back_to(template: Template, builds: list[Operation]) -> Snapshot | None:
-    """Return what can be held instead of what the newest build, which failed, was."""
-    newest = builds[0] if builds else None
-    is_build = newest is not None and newest.kind == TemplateOperation.BUILD
-    if newest is None or not is_build or newest.state != Operation.State.FAILED:
-        return None
-    before = snapshot_before(template, build=newest)
-    return None if before is None or before.is_held else before
+    return TemplateOverview(template=template, user=user, operations=operations)

@@ -146,6 +146,17 @@ def test_htmx_gets_the_progress_then_all_of_it(
     assert not is_polling(settled.text)
 
 
+def test_a_poll_asks_for_what_it_shows_alone(
+    as_alice: Client,
+    template: Template,
+    build: Operation,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    # the session, its user, operations, the template, steps of the newest
+    with django_assert_num_queries(5):
+        as_alice.get(address_of(template), headers=HTMX)
+
+
 def test_a_build_is_stopped_once_that_is_confirmed(
     as_admin: Client, as_alice: Client, template: Template, build: Operation
 ) -> None:
