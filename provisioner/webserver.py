@@ -4,30 +4,63 @@ Its command line may say otherwise of each setting. Probes have an address of th
 own where HEALTH_BIND says so: what comes there waits for no other request, since it
 has threads that serve nothing else.
 
+No thread waits for a request that comes slowly, and none for ever for a client that
+does not read its answer: otherwise whoever opens as many connections as there are
+threads would stop the server.
+
 Source: https://docs.gunicorn.org/en/stable/settings.html
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import socket
+import struct
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.http.unreader import SocketUnreader
+from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
 
 # /readyz asks far sides for seconds: /healthz must not wait for it.
 HEALTH_THREADS = 2
+# So much of a request has to be there before a thread takes it; the rest of a larger
+# one has to come within so many seconds.
+COMES_FIRST_BYTES = 64 * 1024
+READ_WITHIN_SECONDS = 30.0
+# As long may a client read nothing of its answer.
+UNREAD_SECONDS = 60
+CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
+EXPECTS_ANSWER = re.compile(rb"\r\nexpect:[ \t]*100-continue", re.IGNORECASE)
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """One with threads of its own for the address of probes."""
+    """One whose threads wait for no client, and with others for probes."""
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
         return Threads(requests=self.cfg.threads)
+
+    def handle(self, conn: Any) -> Any:
+        """Answer a request if it has come; else let the poller wait for it."""
+        if self.cfg.is_ssl or conn.sock.family == socket.AF_UNIX:
+            return super().handle(conn)  # there is a proxy, or it cannot be seen
+        was_read = conn.initialized and conn.parser.unreader.buf.getvalue()
+        if not was_read and not has_come(conn.sock):
+            return _DEFER
+        if not conn.initialized:
+            unread = struct.pack("ll", UNREAD_SECONDS, 0)
+            conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, unread)
+            conn.init()
+            conn.parser.unreader = Unreader(conn.sock)
+        conn.parser.unreader.begin()
+        return super().handle(conn)
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -42,6 +75,53 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                 "others answer everything that does not wait."
             )
         super().check_config(cfg, log)
+
+
+def has_come(sock: socket.socket) -> bool:
+    """Return whether a request lies in a socket, with the beginning of its body.
+
+    If not, the socket will not count as readable before more of it is there.
+    """
+    try:
+        there = sock.recv(COMES_FIRST_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        there, needs = b"", 1
+    else:
+        needs = _needed(there)
+    is_there = len(there) >= needs
+    lowest = 1 if is_there else needs
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowest)
+    return is_there
+
+
+def _needed(there: bytes) -> int:
+    """Return how many bytes a request needs that begins like this."""
+    head, end, _ = there.partition(b"\r\n\r\n")
+    if not end:
+        # Nothing: the client has closed it.
+        return min(len(there) + 1, COMES_FIRST_BYTES) if there else 0
+    size = len(head) + len(end)
+    length = CONTENT_LENGTH.search(head)
+    if length is not None and not EXPECTS_ANSWER.search(head):
+        size += int(length[1])
+    return min(size, COMES_FIRST_BYTES)
+
+
+class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
+    """Reads a request as long as it comes within READ_WITHIN_SECONDS."""
+
+    def begin(self) -> None:
+        self._ends_at = time.monotonic() + READ_WITHIN_SECONDS
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        self.sock.settimeout(max(self._ends_at - time.monotonic(), 0.001))
+        try:
+            read: bytes = super().chunk(size_hint)
+        except TimeoutError as late:
+            raise ConnectionResetError(errno.ECONNRESET, "It came too slowly") from late
+        finally:
+            self.sock.settimeout(None)
+        return read
 
 
 class Threads(ThreadPoolExecutor):
@@ -69,5 +149,7 @@ worker_class = Worker
 workers = 2
 threads = 16
 preload_app = True
+# So long may a connection say nothing, and a request stop in its middle.
+keepalive = 5
 # It would lie in a home directory, which a service does not have.
 control_socket_disable = True

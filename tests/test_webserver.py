@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import select
 import socket
 import sys
@@ -37,6 +38,16 @@ class Web:
     health_port: int
     home: Path
     log: Path
+    process_id: int
+
+    def processor_seconds(self) -> float:
+        """Return what its worker processes have used of a processor."""
+        task = Path(f"/proc/{self.process_id}/task/{self.process_id}")
+        ticks = 0
+        for child in (task / "children").read_text().split():
+            stat = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(stat[11]) + int(stat[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def free_ports(number: int) -> list[int]:
@@ -84,7 +95,7 @@ def web(transactional_db: None, tmp_path: Path) -> Iterator[Web]:
     )
     try:
         _wait_for(health_port)
-        yield Web(port, health_port, home, child.log_path)
+        yield Web(port, health_port, home, child.log_path, child.process.pid)
     finally:
         child.stop()
 
@@ -140,15 +151,73 @@ def answered(
     return found
 
 
-def test_probes_are_answered_while_all_threads_are_taken(web: Web) -> None:
-    with ExitStack() as stack:
-        for _ in range(3 * THREADS):
-            slow = stack.enter_context(
-                socket.create_connection(("127.0.0.1", web.port))
-            )
-            slow.send(b"GET /healthz HTTP/1.1\r\nHost: ")
+HALF_A_REQUEST = {
+    "nothing": b"",
+    "header": b"GET /healthz HTTP/1.1\r\nHost: ",
+    "body": b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\na",
+}
 
+
+@pytest.mark.parametrize("half", HALF_A_REQUEST.values(), ids=HALF_A_REQUEST)
+def test_requests_that_come_slowly_take_no_thread(web: Web, half: bytes) -> None:
+    with ExitStack() as stack:
+        slow = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", web.port)))
+            for _ in range(3 * THREADS)
+        ]
+        for each in slow:
+            each.sendall(half)
+        used_before = web.processor_seconds()
+
+        assert seconds_to_answer(web.port, "/healthz") < 3
         assert seconds_to_answer(web.health_port, "/healthz") < 1
+        time.sleep(1)
+        assert web.processor_seconds() - used_before < 0.5, "it waits without looking"
+
+
+def test_a_request_in_pieces_is_answered(web: Web) -> None:
+    whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", web.port), timeout=10) as slow:
+        for _ in range(2):  # the connection is kept for a second one
+            for byte in range(0, len(whole), 7):
+                slow.sendall(whole[byte : byte + 7])
+                time.sleep(0.05)
+            answer = http.client.HTTPResponse(slow)
+            answer.begin()
+            assert answer.status == 200
+            answer.read()
+
+
+def test_requests_that_come_together_are_answered(web: Web) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", web.port), timeout=10) as asking:
+        asking.sendall(3 * request)
+        said = asking.makefile("rb")
+        status_lines = (line for line in said if line.startswith(b"HTTP/1.1"))
+        assert [next(status_lines) for _ in range(3)] == 3 * [b"HTTP/1.1 200 OK\r\n"]
+
+
+@pytest.mark.parametrize("way", ["at once", "in chunks", "when asked to"])
+def test_a_large_body_is_read(web: Web, way: str) -> None:
+    body = b"x" * 300_000
+    asking = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    headers = {"Content-Type": "application/json"}
+    with closing(asking):
+        if way == "when asked to":
+            asking.putrequest("POST", "/api/v1/tokens")
+            asking.putheader("Expect", "100-continue")
+            asking.putheader("Content-Length", str(len(body)))
+            asking.endheaders()
+            assert asking.sock.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            asking.send(body)
+        else:
+            asking.request(
+                *("POST", "/api/v1/tokens"),
+                body=iter([body]) if way == "in chunks" else body,
+                headers=headers,
+                encode_chunked=way == "in chunks",
+            )
+        assert asking.getresponse().status == 401
 
 
 def test_there_are_probes_alone_at_their_address(web: Web) -> None:
