@@ -19,13 +19,11 @@ class TransferOperation(models.TextChoices):
 class Transfer(models.Model):
     """A transfer of work into a workspace, and its outcome.
 
-    `plan` is what was found in the source: {"opened": [OpenedFile], "changed":
-    [OpenedFile], "descriptions": {change: text}, "untracked": [path], "missing": count,
-    "not_asked": {kind: count}}, paths from the root; None before the check. `shelves`
-    are copies in shelved changes of the stand-in, [{"change", "was", "user", "files"}];
-    None until all are made. `changes` maps pending changes of the source to those that
-    stand for them. `conflicts` are [{"kind", "path", "sentence", "commands"}], by step;
-    see steps.
+    `plan` is a `steps.plan.Plan`, None before the check. `shelves` are the shelved
+    changes of the temporary client, [{"change", "was", "user", "files"}]; None until
+    all are made. `changes` maps pending changes of the source to their replacements.
+    `conflicts` are [{"kind", "path", "sentence", "commands"}], by step; see
+    `steps/conflicts.py`.
     """
 
     workspace = models.OneToOneField(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import asdict
 
 from provisioner.demo.company.events import Log
 from provisioner.demo.company.operations import Ran
 from provisioner.demo.company.studio import Studio
 from provisioner.transfer.models import Transfer
+from provisioner.transfer.steps.plan import Plan
 from provisioner.workspaces.models import Workspace
 
 IS_TRANSFERRED = 0.9
@@ -62,7 +64,18 @@ class Transfers:
             Transfer(
                 workspace=workspace,
                 source=source,
-                plan={"opened": [], "changed": [], "untracked": [], "missing": 0},
+                plan=asdict(
+                    Plan(
+                        client=source.client_name,
+                        root=str(source.path),
+                        opened=[],
+                        changed=[],
+                        pending=[],
+                        untracked=[],
+                        left={},
+                        left_changes=[],
+                    )
+                ),
                 shelves=[],
                 changes={},
                 conflicts={"3 merge": conflicts} if conflicts else {},

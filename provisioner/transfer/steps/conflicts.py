@@ -1,4 +1,4 @@
-"""What a person has to decide after work was transferred, with the commands.
+"""Conflicts of a transfer that a person decides, with the commands for it.
 
 Each is {"kind", "path", "sentence", "commands": [{"run", "does"}]}; commands are to be
 run in the new workspace, from its root. `path` is a depot path, or one from the root.
@@ -106,7 +106,7 @@ def not_taken(file: OpenedFile, *, reason: str) -> Conflict:
 
 
 def with_copy(conflict: Conflict, file: OpenedFile, *, place: str, copy: str) -> None:
-    """Say where the copy of a file that could not be opened lies, and what to do."""
+    """Add to a conflict where the copy of its file is, and what to do."""
     path, name, kept = (shlex.quote(p) for p in (file.depot_file, place, copy))
     conflict["sentence"] += f" Your content is in {copy}."
     opening = {"edit": "edit", "integrate": "edit"}.get(file.action, "add")

@@ -21,13 +21,9 @@ from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps import conflicts
 from provisioner.transfer.steps.plan import (
-    descriptions_of,
-    opened_in,
-    place_of,
     plan_of,
     require_ready,
     transfer_of,
-    users_in,
 )
 from provisioner.workspaces.steps.room import room_of
 from provisioner.workspaces.steps.run import WorkspaceRun
@@ -47,15 +43,15 @@ def ensure_shelved(run: WorkspaceRun) -> None:
         plan = plan_of(transfer)
         stand_in = _make_stand_in(run, transfer)
         shelves, refused = [], []
-        planned = {file.depot_file: file for file in opened_in(plan)}
+        planned = {file.depot_file: file for file in plan.files}
         for user in sorted({file.user for file in planned.values()}):
             run.progress(f"shelving copies of what {user} has opened")
             report = client_copies.shelve_copies_as(
                 _account_of(run, user),
                 client=stand_in,
-                source=plan["client"],
+                source=plan.client,
                 files=list(planned.values()),
-                descriptions=descriptions_of(plan, user),
+                descriptions=plan.descriptions_of(user),
                 uid=transfer.source.uid,
                 gid=transfer.source.gid,
             )
@@ -117,7 +113,7 @@ def _make_stand_in(run: WorkspaceRun, transfer: Transfer) -> str:
         name,
         [
             (file.depot_file, file.revision)
-            for file in opened_in(plan_of(transfer))
+            for file in plan_of(transfer).files
             if file.revision and file.client_file
         ],
     )
@@ -136,17 +132,17 @@ def ensure_opened(run: WorkspaceRun) -> None:
     if transfer.transferred_at is not None:
         return
     plan, workspace = plan_of(transfer), transfer.workspace
-    planned = {file.depot_file: file for file in opened_in(plan)}
+    planned = {file.depot_file: file for file in plan.files}
     found: list[conflicts.Conflict] = []
     root = str(workspace.path)
-    for user in users_in(plan):
+    for user in plan.users:
         run.progress(f"opening what {user} had opened")
         with room_of(run).told_if_lacking():
             report = client_copies.open_copies_as(
                 _account_of(run, user),
                 client=workspace.client_name,
                 shelves=_shelves_of(transfer, user),
-                descriptions=descriptions_of(plan, user),
+                descriptions=plan.descriptions_of(user),
                 label=f"of-{workspace.snapshot.name}",
                 uid=workspace.uid,
                 gid=workspace.gid,
@@ -208,10 +204,10 @@ def ensure_merged(run: WorkspaceRun) -> Merged:
     if transfer.transferred_at is not None:
         return Merged([])
     workspace, snapshot = transfer.workspace, transfer.workspace.snapshot
-    planned = {file.depot_file: file for file in opened_in(plan_of(transfer))}
+    planned = {file.depot_file: file for file in plan_of(transfer).files}
     merged: list[str] = []
     found: list[conflicts.Conflict] = []
-    for user in users_in(plan_of(transfer)):
+    for user in plan_of(transfer).users:
         run.progress(f"merging what {user} had opened")
         with room_of(run).told_if_lacking():
             report = client_copies.merge_opened_as(
@@ -250,7 +246,7 @@ def ensure_files_copied(run: WorkspaceRun) -> None:
     require_ready(transfer.source)
     plan, label = plan_of(transfer), f"from-{transfer.source.name}"
     _copy_what_was_not_opened(run, transfer, label=label)
-    outcome = _copy(run, transfer, plan["untracked"], label=label, always_aside=False)
+    outcome = _copy(run, transfer, plan.untracked, label=label, always_aside=False)
     transfer.conflicts["4 untracked"] = [
         *(conflicts.kept_aside(path, name) for path, name in outcome.kept_aside),
         *(conflicts.not_copied(path, reason=why) for path, why in outcome.failed),
@@ -263,7 +259,7 @@ def _copy_what_was_not_opened(
     run: WorkspaceRun, transfer: Transfer, *, label: str
 ) -> None:
     plan = plan_of(transfer)
-    planned = {file.depot_file: file for file in opened_in(plan)}
+    planned = {file.depot_file: file for file in plan.files}
     refused = {
         place: (conflict, planned[conflict["path"]])
         for name in ("1 shelve", "2 open")
@@ -272,7 +268,7 @@ def _copy_what_was_not_opened(
         and "commands" in conflict
         and not conflict["commands"]
         and planned[conflict["path"]].action not in _GONE
-        and (place := place_of(planned[conflict["path"]], plan))
+        and (place := plan.place_of(planned[conflict["path"]]))
     }
     outcome = _copy(run, transfer, list(refused), label=label, always_aside=True)
     for place, name in outcome.kept_aside:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from provisioner.engine import states as engine_states
 from provisioner.gateways.hosts.inventory import KINDS
@@ -21,6 +22,64 @@ from provisioner.workspaces.steps.unsubmitted import CheckResult, check_everythi
 
 UNTRACKED_AT_MOST = 100_000
 NAMED_AT_MOST = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedChange:
+    """A pending change of the source whose files are transferred."""
+
+    change: str
+    user: str
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is transferred, as found in the source; `Transfer.plan` keeps it as JSON.
+
+    `changed` are files changed without being opened. `untracked` are paths from
+    `root`, which is that of the source's `client`. `left` counts by kind what is not
+    transferred, `left_changes` are shelved changes that stay. `stamp` is a fingerprint
+    of all planned files.
+    """
+
+    client: str
+    root: str
+    opened: list[OpenedFile]
+    changed: list[OpenedFile]
+    pending: list[PlannedChange]
+    untracked: list[str]
+    left: dict[str, int]
+    left_changes: list[int]
+    stamp: str = ""
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Self:
+        nested = {
+            "opened": [OpenedFile(**file) for file in found["opened"]],
+            "changed": [OpenedFile(**file) for file in found["changed"]],
+            "pending": [PlannedChange(**change) for change in found["pending"]],
+        }
+        return cls(**{**found, **nested})
+
+    @property
+    def files(self) -> list[OpenedFile]:
+        """All files to open: the opened ones, and those changed without that."""
+        return [*self.opened, *self.changed]
+
+    @property
+    def users(self) -> list[str]:
+        """Whose work it is, sorted."""
+        users = {file.user for file in self.files}
+        return sorted(users | {change.user for change in self.pending})
+
+    def descriptions_of(self, user: str) -> dict[str, str]:
+        """Return the descriptions of a user's pending changes by number."""
+        return {p.change: p.description for p in self.pending if p.user == user}
+
+    def place_of(self, file: OpenedFile) -> str:
+        """Return a file's path from the root; "" if the client does not map it."""
+        return local_place(file, client=self.client, root=self.root)
 
 
 def transfer_of(run: WorkspaceRun) -> Transfer:
@@ -63,7 +122,7 @@ def ensure_planned(run: WorkspaceRun) -> None:
         blockers = list(_blockers(at_source, check))
         if blockers:
             raise StepRefused(" ".join(blockers), code="cannot_transfer")
-        transfer.plan = _plan(at_source, check, transfer)
+        transfer.plan = dataclasses.asdict(_plan(at_source, check, transfer))
         with run.writing():
             transfer.save(update_fields=["plan"])
 
@@ -109,7 +168,7 @@ def _blockers(run: WorkspaceRun, check: CheckResult) -> Iterator[str]:
             )
 
 
-def _plan(run: WorkspaceRun, check: CheckResult, transfer: Transfer) -> dict[str, Any]:
+def _plan(run: WorkspaceRun, check: CheckResult, transfer: Transfer) -> Plan:
     assert check.files is not None
     assert check.seen_at is not None
     client = run.perforce.clients.find(run.workspace.client_name)
@@ -140,26 +199,25 @@ def _plan(run: WorkspaceRun, check: CheckResult, transfer: Transfer) -> dict[str
     left["unnamed"] = len(untracked) - len(named)
     shelved = sorted(change.change for change in files.pending if change.is_shelved)
     left["shelved"] = len(shelved)
-    plan = {
-        "client": client.name,
-        "root": client.root,
-        "opened": [dataclasses.asdict(file) for file in files.opened],
-        "changed": [dataclasses.asdict(file) for file in changed],
-        "pending": [
-            {
-                "change": str(change.change),
-                "user": change.user,
-                "description": change.description,
-            }
+    plan = Plan(
+        client=client.name,
+        root=client.root,
+        opened=list(files.opened),
+        changed=changed,
+        pending=[
+            PlannedChange(
+                change=str(change.change),
+                user=change.user,
+                description=change.description,
+            )
             for change in files.pending
             if change.files or not change.is_shelved
         ],
-        "untracked": named,
-        "left": {kind: count for kind, count in left.items() if count},
-        "left_changes": shelved,
-    }
-    plan["stamp"] = stamp_now(check.seen_at, plan)
-    return plan
+        untracked=named,
+        left={kind: count for kind, count in left.items() if count},
+        left_changes=shelved,
+    )
+    return dataclasses.replace(plan, stamp=stamp_now(check.seen_at, plan))
 
 
 def _as_edits(
@@ -181,34 +239,13 @@ def _as_edits(
     return run.perforce_as(account).changes.as_edits(client.name, paths)
 
 
-def plan_of(transfer: Transfer) -> dict[str, Any]:
-    """Return what was found in the source; see Transfer.plan."""
+def plan_of(transfer: Transfer) -> Plan:
+    """Return what was found in the source."""
     assert transfer.plan is not None
-    return dict(transfer.plan)
+    return Plan.from_json(transfer.plan)
 
 
-def opened_in(plan: dict[str, Any]) -> list[OpenedFile]:
-    """Return what is to be opened: what was, and what was changed without that."""
-    return [OpenedFile(**file) for file in (*plan["opened"], *plan["changed"])]
-
-
-def descriptions_of(plan: dict[str, Any], user: str) -> dict[str, str]:
-    """Return the descriptions of a user's pending changes by number."""
-    return {p["change"]: p["description"] for p in plan["pending"] if p["user"] == user}
-
-
-def users_in(plan: dict[str, Any]) -> list[str]:
-    """Return whose work it is."""
-    users = {file.user for file in opened_in(plan)}
-    return sorted(users | {pending["user"] for pending in plan["pending"]})
-
-
-def place_of(file: OpenedFile, plan: dict[str, Any]) -> str:
-    """Return where a planned file is from the root; "" where nothing is mapped."""
-    return local_place(file, client=plan["client"], root=plan["root"])
-
-
-def stamp_now(root: Path, plan: dict[str, Any]) -> str:
+def stamp_now(root: Path, plan: Plan) -> str:
     """Return a fingerprint of all planned files below a root."""
-    opened = {place_of(file, plan) for file in opened_in(plan)} - {""}
-    return stamp_of(root, [*opened, *plan["untracked"]], read=opened)
+    opened = {plan.place_of(file) for file in plan.files} - {""}
+    return stamp_of(root, [*opened, *plan.untracked], read=opened)

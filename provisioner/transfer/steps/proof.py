@@ -1,4 +1,4 @@
-"""The proof that work arrived as it was, before anything else becomes of its source."""
+"""Prove that the work arrived unchanged, before the source is retired."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from provisioner.transfer.models import Transfer
 from provisioner.transfer.steps import conflicts
 from provisioner.transfer.steps.contents import Merged
 from provisioner.transfer.steps.plan import (
-    opened_in,
-    place_of,
     plan_of,
     require_ready,
     stamp_now,
@@ -50,10 +48,10 @@ def ensure_proven(run: WorkspaceRun) -> None:
     transfer.counts = {
         "opened": len(shelved),
         "merged": len(run.result_of(Merged).merged),
-        "untracked": sum(path not in refused for path in plan["untracked"]),
+        "untracked": sum(path not in refused for path in plan.untracked),
         "changes": sum(was != "default" for was in transfer.changes),
-        "left": plan["left"],
-        "left_changes": plan["left_changes"],
+        "left": plan.left,
+        "left_changes": plan.left_changes,
     }
     with run.writing():
         transfer.save(update_fields=["conflicts", "counts"])
@@ -65,7 +63,7 @@ def _opened_otherwise(
     """Yield files opened differently without an explanation so far."""
     opened = _opened_now(run, transfer)
     explained = {conflict["path"] for conflict in transfer.all_conflicts}
-    for file in opened_in(plan_of(transfer)):
+    for file in plan_of(transfer).files:
         if file.depot_file in explained:
             continue
         now = opened.get(file.depot_file)
@@ -100,11 +98,11 @@ def _different_content(
     explained = {conflict["path"] for conflict in transfer.all_conflicts} | merged
     opened = _opened_now(run, transfer)
     at: dict[str, str] = {}
-    for file in opened_in(plan):
+    for file in plan.files:
         now = opened.get(file.depot_file)
         if now is None or file.depot_file in explained or not _is_comparable(file):
             continue
-        place = place_of(file, plan)
+        place = plan.place_of(file)
         root = str(workspace.path)
         if place and place == local_place(now, client=workspace.client_name, root=root):
             at[place] = file.depot_file
@@ -134,7 +132,6 @@ def _has_changed_since(run: WorkspaceRun, transfer: Transfer) -> bool:
         (file.depot_file, file.action, file.change, file.type)
         for file in run.perforce.changes.list_opened(source.client_name)
     }
-    planned = {(f["depot_file"], f["action"], f["change"], f["type"])
-               for f in plan["opened"]}  # fmt: skip
+    planned = {(f.depot_file, f.action, f.change, f.type) for f in plan.opened}
     root = run.visible_root(source.junction_path)
-    return opened != planned or stamp_now(root, plan) != plan["stamp"]
+    return opened != planned or stamp_now(root, plan) != plan.stamp
