@@ -161,7 +161,7 @@ def _fast_passwords() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _trash_goes_at_the_first_check() -> None:
-    """Time stands still in most tests; those about the second check ask for it."""
+    """Purge at the first check, except in tests of the second one."""
     settings.PURGE_CONFIRM_SECONDS = 0.0
 
 

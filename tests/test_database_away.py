@@ -43,7 +43,7 @@ def test_a_person_reads_a_page(as_alice: Client, away: None) -> None:
 
     assert answer.status_code == 503
     assert int(answer["Retry-After"]) > 0
-    assert "does not answer just now" in answer.content.decode()
+    assert "The database is not answering" in answer.content.decode()
 
 
 def test_a_bug_of_ours_is_still_one(as_alice: Client) -> None:

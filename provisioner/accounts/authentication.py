@@ -23,7 +23,7 @@ from provisioner.accounts.tokens import forget_expired, has_expired
 
 
 class Throttled(APIException):
-    """The answer says in Retry-After when to come back."""
+    """Too many attempts. Retry-After says when to try again."""
 
     status_code = status.HTTP_429_TOO_MANY_REQUESTS
     default_code = "throttled"

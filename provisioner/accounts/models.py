@@ -18,7 +18,7 @@ from provisioner.lib.rows import few
 
 
 class Quota(models.Model):
-    """What a person may have at a time; empty: no limit."""
+    """A person's limits at a time; empty: no limit."""
 
     max_workspaces = models.PositiveIntegerField(null=True, blank=True)
     max_unique_bytes = models.BigIntegerField(
@@ -110,7 +110,7 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
 
     @property
     def scope(self) -> ApiToken | None:
-        """What the request at hand is bounded by; None: by nothing but its person."""
+        """The scope of the current request's token; None: only the person's rights."""
         return self.token if self.token is not None and self.token.is_scoped else None
 
 

@@ -47,7 +47,7 @@ def current() -> Origin:
 
 @contextmanager
 def coming_from(origin: Origin) -> Iterator[None]:
-    """Let everything inside come from there."""
+    """Record everything in the block as coming from an address."""
     token = _origin.set(origin)
     try:
         yield

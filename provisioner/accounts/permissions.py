@@ -55,7 +55,7 @@ class Role(StrEnum):
 
 
 class Verb(StrEnum):
-    """What can be done; workspaces are always particular ones."""
+    """An action that needs permission. Those on workspaces are about one workspace."""
 
     VISIT = "see templates, their builds, and what is one's own"
     SEE_WORKSPACE = "see a workspace: where it is, what it contains, what happened"

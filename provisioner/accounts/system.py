@@ -10,9 +10,9 @@ SYSTEM_USERNAME = "cloneyard.system"
 
 
 def system_user() -> User:
-    """Return the account that stands for Cloneyard in events; nobody can sign in.
+    """Return Cloneyard's own account in events. Nobody can sign in with it.
 
-    What nobody asked for must not look as if its owner did.
+    What happens by itself must not look like an act of the owner.
     """
     user, _ = User.objects.get_or_create(
         username=SYSTEM_USERNAME,

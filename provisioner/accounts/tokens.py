@@ -58,7 +58,7 @@ def token_create(
     max_lease_seconds: int | None = None,
     max_workspaces: int | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token and return its secret, too. It `lives` so long, or so many days;
+    """Create a token and return its secret, too. It `lives` so long, or so many days;
     else API_TOKEN_DAYS.
 
     The secret is kept as a hash alone, so this is the one time it can be shown. A

@@ -49,7 +49,7 @@ NOT_SIGNED_IN = (
     "POST /api/v1/tokens gives a token for your username and password."
 )
 DATABASE_AWAY = (
-    "The database does not answer just now. Nothing is lost; ask again in a few "
+    "The database is not answering. Nothing is lost; ask again in a few "
     "seconds. What was asked for may have been done: with the same Idempotency-Key "
     "it is not done twice."
 )

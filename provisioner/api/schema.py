@@ -35,7 +35,7 @@ REFUSALS = {
     415: "The body is not application/json.",
     429: "Too many requests with this token, or attempts to sign in that failed; "
     "Retry-After says how long to wait.",
-    503: "The database does not answer just now; Retry-After says when to ask again.",
+    503: "The database is not answering; Retry-After says when to ask again.",
 }
 WITH_BODY = (400, 413, 415)
 

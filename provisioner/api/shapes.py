@@ -11,7 +11,7 @@ from provisioner.api.errors import CODES
 
 class LimitSerializer(serializers.Serializer[Any]):
     code = serializers.CharField(help_text="That of its refusal.")
-    title = serializers.CharField(help_text="What is limited, for people.")
+    title = serializers.CharField(help_text="The title of the limit.")
     subject = serializers.CharField(help_text="Whose limit it is.")
     used = serializers.IntegerField(
         allow_null=True, help_text="null: not measured lately; it refuses nobody."
@@ -20,7 +20,7 @@ class LimitSerializer(serializers.Serializer[Any]):
     percent = serializers.IntegerField(allow_null=True)
     unit = serializers.ChoiceField(choices=["things", "bytes"])
     as_of = serializers.DateTimeField(
-        allow_null=True, help_text="When what ONTAP says of it was measured."
+        allow_null=True, help_text="When ONTAP's figures were measured."
     )
 
 

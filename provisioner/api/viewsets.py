@@ -25,7 +25,7 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 class ApiViewSet(GenericViewSet[Any]):
-    """What all have in common: JSON only, numbers as ids, pages, strict input."""
+    """The base of all viewsets: JSON only, numeric ids, pages, strict input."""
 
     content_negotiation_class = AlwaysJson
     pagination_class: type[BasePagination] | None = Pages

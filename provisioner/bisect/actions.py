@@ -101,7 +101,7 @@ def bisection_start(
 def bisection_verdict(
     *, by: User, bisection: Bisection, change: int, verdict: str
 ) -> Bisection:
-    """Say what a change is that is being tried, or have it tried again in a new clone.
+    """Give a verdict on the current change, or test it again in a new clone.
 
     Saying the same of the same change once more changes nothing.
 
@@ -236,7 +236,7 @@ def _decide(
 def _put_away(step: BisectionStep) -> None:
     """Retire and purge the clone of a step, now or when its lease is checked.
 
-    It holds no work, since nothing can be submitted from it.
+    The clone holds no work, since nothing can be submitted from it.
     """
     workspace, owner = step.workspace, step.bisection.owner
     if workspace.state in GONE:

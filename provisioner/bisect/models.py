@@ -20,7 +20,7 @@ class BisectionOperation(models.TextChoices):
 
 
 class Verdict(models.TextChoices):
-    """What was found of a change. AGAIN: nothing, so another clone is made of it."""
+    """The verdict on a change. AGAIN: none, so it is tested in another clone."""
 
     GOOD = "good", "Good"
     BAD = "bad", "Bad"

@@ -79,7 +79,7 @@ class BisectionOverview:
 
     @property
     def steps_left(self) -> int | None:
-        """How many more there are at most, if none is skipped; with the one at hand."""
+        """Most steps still needed, with the current one, if none is skipped."""
         return self._search.steps_left if self._search else None
 
     @property
@@ -120,7 +120,7 @@ class BisectionOverview:
 
     @property
     def headline(self) -> str:
-        """Say in a sentence how far it is."""
+        """Its progress, as a sentence."""
         bisection, current = self.bisection, self.current
         if not bisection.is_running or bisection.status_message:
             return bisection.status_message

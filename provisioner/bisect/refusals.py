@@ -18,7 +18,7 @@ class BisectionOver(ActionRefused):
 
 
 class TooManyCommands(ActionRefused):
-    """{running} commands of bisections of {owner} are under way, and no person may have
-    more than {allowed} at a time. It goes on by itself when one has ended."""
+    """{owner} has {running} bisection commands running, and a person may have {allowed}
+    at a time. This one continues by itself when another has ended."""
 
     code = "too_many_commands"

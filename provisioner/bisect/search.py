@@ -73,7 +73,7 @@ def _nearest_to_middle(suspects: Sequence[int], skipped: Collection[int]) -> int
 
 
 class Snapshot(Protocol):
-    """What a published snapshot has to say."""
+    """What the search needs to know of a published snapshot."""
 
     @property
     def change(self) -> int: ...

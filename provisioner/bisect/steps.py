@@ -114,7 +114,7 @@ def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran(StepResult):
-    """What the command says of the change: "" where it has no verdict."""
+    """The command's verdict on the change, "" if it has none."""
 
     step = "run"
     verdict: str
@@ -165,7 +165,7 @@ def _mark_started(
 
 
 def _lack_told_by(run: WorkspaceRun) -> str:
-    """Say what the clone lacked, which says nothing of the change; "" for nothing."""
+    """Return which resource the clone lacked, which is no verdict; "" if none."""
     room = room_of(run)
     lack = room.lack() if says_no_space(run.step.log_path) else None
     return "" if lack is None else room.sentence(lack)

@@ -1,4 +1,4 @@
-"""Bisections go on: when a step has ended, and when nobody saw that it did."""
+"""Continue bisections whose step has ended, even if its end was missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bisections: beginning one, following it, deciding a step, stopping it."""
+"""Pages of bisections: start one, follow it, give verdicts, stop it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def bisection_detail(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def bisection_verdict(request: WebRequest, pk: int) -> HttpResponse:
-    """Say what the change is that is being tried."""
+    """Give a verdict on the current change."""
     bisection = _to_change(request, pk)
     change = request.POST.get("change", "")
     try:

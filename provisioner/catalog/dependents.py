@@ -1,4 +1,4 @@
-"""What else there is of a template: what needs it, and what goes when it is deleted."""
+"""Rows that depend on a template: some block its deletion, others go with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What features above the catalog are told, and asked."""
+"""Signals of the catalog to the features above it."""
 
 from __future__ import annotations
 

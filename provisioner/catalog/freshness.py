@@ -254,7 +254,7 @@ def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:
 
 
 def change_of(build: Operation) -> int:
-    """Return the change that a build is for, 0 where it ended before it knew."""
+    """Return the change of a build, 0 if it ended before that was known."""
     if asked := BuildParameters.of(build).change:
         return asked
     pin = find_result(build, Pin)

@@ -1,4 +1,4 @@
-"""What a build is of, and pins as the Perforce gateway takes them."""
+"""Pins: what a build contains, as the Perforce gateway takes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from provisioner.gateways.perforce.types import HaveList, Part, TreeSize
 
 @dataclass(frozen=True, kw_only=True)
 class Pin(StepResult):
-    """What a build is of: a change, with parts at others, as a client maps it.
+    """What a build contains: a change, with parts at others, and the client spec.
 
     `tree` is what the view holds, None where an earlier build had all of it. Given by
     `ensure_client` in steps/volume.py.
@@ -32,7 +32,7 @@ class Pin(StepResult):
 
 
 def parts_of(snapshot: Snapshot) -> list[Part]:
-    """Return what lies at other changes than the rest of a snapshot."""
+    """Return the parts of a snapshot that are at another change than the rest."""
     return [Part(**part) for part in snapshot.parts]
 
 

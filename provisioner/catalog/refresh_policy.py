@@ -47,7 +47,7 @@ class Policy:
 
     @property
     def sentence(self) -> str:
-        """Say when it is built, for people."""
+        """When it is refreshed, as a sentence."""
         if self.mode == Mode.MANUAL:
             if not self.clean_cron:
                 return "Built when somebody asks for it."
@@ -70,7 +70,7 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What is known of a template; times are by our clock.
+    """What a refresh decision depends on. Times are by our clock.
 
     `newest` is the newest relevant change after the default snapshot (None: it is not
     behind), `behind_since` when the first of these was seen, `newest_at` the last.

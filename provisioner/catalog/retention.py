@@ -16,7 +16,7 @@ from provisioner.lib import clocks
 
 @dataclass(kw_only=True)
 class Pins:
-    """What a snapshot is needed for; nothing of it: it goes.
+    """What keeps a snapshot. It is deleted when nothing does.
 
     `is_recent`: one of the last so many. `is_default`: what a new workspace gets.
     `is_last_tested`: no later one was tested. `workspaces_number` is how many cloned
@@ -47,7 +47,7 @@ class Pins:
 
     @property
     def reasons(self) -> list[str]:
-        """Say for people what keeps it, but for workspaces."""
+        """What keeps it besides workspaces, as phrases."""
         kept = self.snapshot.template.snapshots_to_keep
         said = []
         if self.snapshot.is_held:
@@ -128,7 +128,7 @@ def superfluous(template: Template) -> list[Snapshot]:
 
 
 def mark_deleted(snapshot: Snapshot) -> bool:
-    """Take a snapshot off the offer for good; False where it is needed by now."""
+    """Mark a snapshot as deleted; return False if something needs it now."""
     with transaction.atomic():
         # Whoever asks for a workspace of it holds this lock until its row is there.
         row = Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)

@@ -1,4 +1,4 @@
-"""What the comment of a published snapshot says: enough to have its row again.
+"""The comment of a published snapshot, from which its row can be restored.
 
 `cloneyard:v1:template=TAG change=N have=COUNT:DIGEST asked=TIME parts=N`. The time is
 when the build was asked for, which tells two builds apart that have one number: those

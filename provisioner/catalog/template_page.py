@@ -163,7 +163,7 @@ class TemplatePage:
 
     @property
     def life(self) -> list[Action]:
-        """What becomes of it, for who looks after it."""
+        """What administrators and its owner should know of its life."""
         if not self.may_change or self._is_going:
             return []
         links = [

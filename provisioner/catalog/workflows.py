@@ -1,4 +1,4 @@
-"""A build of a template, as a list of steps, and what becomes of the template."""
+"""The workflows of templates: their steps, and what follows for the template."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _fail(template: Template, failure: Failure) -> None:
 
 
 def _fail_lost() -> None:
-    """Say of each template that no operation builds or deletes that this was lost."""
+    """Fail each building or deleting template whose operation was lost."""
     for template in Template.objects.filter(state__in=_MOVING).exclude(
         subject__operations__state=Operation.State.RUNNING
     ):

@@ -203,7 +203,7 @@ def shell_lines(workspace: Json) -> str:
 
 
 def tell(sentence: str) -> None:
-    """Say something to the person; standard output is for results."""
+    """Print a message on standard error; standard output is for results."""
     print(f"cloneyard: {plain(sentence)}", file=sys.stderr, flush=True)
 
 
@@ -664,7 +664,7 @@ def print_table(rows: list[list[Any]]) -> None:
 
 
 def print_findings(findings: Json) -> None:
-    """Say what a refused retirement found, on standard error."""
+    """Print what a refused retirement found, on standard error."""
     counts = findings.get("counts", {})
     for kind, title in FINDINGS.items():
         found = findings.get(kind, [])
@@ -1200,7 +1200,7 @@ def show_template(args: argparse.Namespace, template: Json) -> None:
 
 
 def said_by(thing: Json, verb: str, reason: str) -> str:
-    """Return when, by whom and why something was done, "" where it was not."""
+    """Return when, by whom and why something was done, or ""."""
     if not thing[f"{verb}_at"]:
         return ""
     said = f"{local_time(thing[f'{verb}_at'])} by {thing[f'{verb}_by']}"
@@ -1208,7 +1208,7 @@ def said_by(thing: Json, verb: str, reason: str) -> str:
 
 
 def print_needs(args: argparse.Namespace, needs: Json) -> None:
-    """Say what needs a template; refuse with it where something does."""
+    """Print what needs a template, and refuse if something does."""
     if args.json:
         print_json(needs)
         return
@@ -1323,7 +1323,7 @@ def show_snapshot(args: argparse.Namespace, snapshot: Json) -> None:
 
 
 def run_sites(args: argparse.Namespace) -> None:
-    """List sites; to who is no administrator, those of the templates they may use."""
+    """List sites. Others than administrators see those of their templates."""
     server = server_of(args)
     try:
         found = server.ask("GET", "sites")["results"]

@@ -59,7 +59,7 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
     """Read-only: changes have their own pages."""
 
     def get_exclude(self, request: HttpRequest, obj: Any | None = None) -> list[str]:
-        """Leave out what is worked with alone: no page takes names of any bytes."""
+        """Leave out fields of code: pages cannot edit names of any bytes."""
         columns = self.opts.get_fields()
         return [field.name for field in columns if isinstance(field, NamesField)]
 

@@ -1,4 +1,4 @@
-"""What can be done by words: a verb, and the name of what it is done to."""
+"""Actions of the command palette: a verb and the name of a workspace."""
 
 from __future__ import annotations
 
@@ -86,9 +86,10 @@ class Deed:
 
 
 def deeds(user: User, words: list[str]) -> Iterator[Deed]:
-    """Yield the actions that a verb and the words after it can mean, none without a
-    verb. Without further words, and for everybody but administrators, only a person's
-    own workspaces are found. One query.
+    """Yield the actions that a verb and the words after it match.
+
+    Without a verb there are none. Without further words, and for everybody but
+    administrators, only the person's own workspaces match. One query.
     """
     verbs = verbs_meant(words[0]) if words else []
     if not verbs:

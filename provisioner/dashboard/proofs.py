@@ -1,4 +1,4 @@
-"""What is known of the contents of a workspace, and how far that was verified."""
+"""The contents of a workspace, and how they were verified."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def activity_of(overview: WorkspaceOverview) -> SafeString | str:
 
 
 def space_of(workspace: Workspace) -> SafeString:
-    """Say where a workspace is, and what it takes as far as that was measured."""
+    """Return a sentence about a workspace's volume and its measured space."""
     said: list[str] = [
         format_html(
             "Volume <code>{}</code>, {}.", workspace.volume_name, workspace.site

@@ -69,7 +69,7 @@ class Saved:
 
 @dataclass(frozen=True, kw_only=True)
 class Lately:
-    """What was saved in thirty days, and the space that is not used now."""
+    """The savings of the last thirty days, and the space saved now."""
 
     workspaces: int
     seconds: float

@@ -1,4 +1,4 @@
-"""What is left to do before people can get workspaces.
+"""The setup steps that are left before people can get workspaces.
 
 No remote call. Later milestones imply earlier ones: a snapshot proves a working site.
 """
@@ -39,8 +39,8 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Milestone:
-    """One thing to do. `about` is what is there of it so far, None for nothing yet;
-    `reason` says what went wrong with it, "" for who cannot mend it.
+    """One step of setup. `about` is its row so far, None if there is none; `reason`
+    says what went wrong, "" for readers who cannot fix it.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Milestone:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is the one to look at now."""
+        """Whether it is the next thing to do."""
         return self.progress in (Progress.TODO, Progress.MOVING, Progress.FAILED)
 
     @property
     def may_change(self) -> bool:
-        """Whether it goes on without anybody at this page."""
+        """Whether it can change without anybody acting on this page."""
         is_tested = self.connection is not None and self.connection.is_waiting
         return self.progress == Progress.MOVING or (self.is_open and is_tested)
 
@@ -138,7 +138,7 @@ def _connected(
     *,
     workers: list[AliveWorker],
 ) -> Milestone:
-    """One that is well is enough; else the last one that somebody made."""
+    """Return the milestone of a working system, else of the latest one."""
     health = {
         Health.WELL: Progress.DONE,
         Health.FAILED: Progress.FAILED,

@@ -94,12 +94,12 @@ def _lead(administrators: list[str]) -> SafeString:
     ready = "You get a workspace with one click once the first three are done. "
     if not administrators:
         return SafeString(
-            f"{ready}That is for administrators, and there is none yet: whoever runs "
-            "this server makes one with <code>python manage.py createsuperuser</code>."
+            f"{ready}Administrators do that, and there is none yet: the server's owner "
+            "creates one with <code>python manage.py createsuperuser</code>."
         )
     who = "the administrator" if len(administrators) == 1 else "administrators"
     names = ", ".join(administrators)
-    return format_html("{}That is for {}: {}.", ready, who, names)
+    return format_html("{}Ask {}: {}.", ready, who, names)
 
 
 def _shown(milestone: Milestone, user: User) -> ShownMilestone:

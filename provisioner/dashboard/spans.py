@@ -49,7 +49,7 @@ class Span:
 
     @property
     def days_before(self) -> dt.timedelta:
-        """How far back the day lies that a day is compared with."""
+        """How many days before the compared day is."""
         return max(self.length, DAY)
 
     @property

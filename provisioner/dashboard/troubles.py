@@ -1,4 +1,4 @@
-"""What is wrong now, in the order in which it stops people."""
+"""Current problems, the most severe first."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ class WorkspacePage:
         return reverse(name, args=[self.workspace.pk])
 
     def _allowed(self, *actions: Action | None) -> tuple[Action, ...]:
-        """Return the actions that exist, if the reader may change the workspace."""
+        """Return the given actions, or none if its reader may not change it."""
         if not self.overview.may_change:
             return ()
         return tuple(action for action in actions if action is not None)

@@ -1,4 +1,4 @@
-"""What must be true of a workspace that was just made, and of one that is gone."""
+"""Checks of a new workspace, and of a purged one."""
 
 from __future__ import annotations
 

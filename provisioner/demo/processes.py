@@ -40,7 +40,7 @@ class Output(Protocol):
 
 
 class Process(Protocol):
-    """What is asked of a process that was started, with `Popen`'s meanings."""
+    """The part of `Popen` that is used of a started process."""
 
     @property
     def pid(self) -> int: ...
@@ -173,7 +173,7 @@ class Child:
         return f"exit code {code}"
 
     def started_again(self) -> Child:
-        """Start the same command anew."""
+        """Start the same command again."""
         return self._again(starts=self.starts + 1)
 
     def stop(self, *, within_seconds: float = STOP_WITHIN_SECONDS) -> None:

@@ -44,7 +44,7 @@ def drift_check_start(*, by: User) -> int:
         record_event(
             None,
             kind="drift_check_requested",
-            message="Asked for a drift check.",
+            message="Requested a drift check.",
             actor=by,
         )
         queue_drift_checks(sites)

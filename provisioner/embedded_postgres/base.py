@@ -43,7 +43,7 @@ def _is_alive(pid: int | str) -> bool:
 
 
 class EmbeddedServer(PostgresServer):
-    """A server whose lock lies beside its data, and that outlives nobody.
+    """A server with its lock beside its data, which ends with its last user.
 
     The wheel's own lock is one file in /tmp for the whole machine, which belongs to
     the first user who came; and its list of users keeps those that were killed, so the

@@ -1,4 +1,4 @@
-"""Giving steps to workers: in which queue, before whom, and whose slot is free."""
+"""Dispatch of steps to workers: queue, order and slots."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ class LastingJobManager(JobManager):
         return worker_id
 
     async def update_heartbeat(self, worker_id: int) -> None:
-        """Say that we live; who was taken for dead is registered again."""
+        """Send a heartbeat; register again if we were taken for dead."""
 
         async def beat() -> None:
             ask = self.connector.execute_query_all_async

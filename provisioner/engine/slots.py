@@ -169,7 +169,7 @@ def servers_waited_for() -> list[int]:
 
 
 def next_in_line(server_id: int) -> list[Step]:
-    """Return the waiting steps that there are free slots for, in their order.
+    """Return the waiting steps that get a free slot now, in order.
 
     None while the server is paused. The caller queues a job for each in the same
     transaction: the server's row is locked until its end, so that no slot is given

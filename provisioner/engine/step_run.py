@@ -1,4 +1,4 @@
-"""What a step is given: its rows, its gateways, and a way to say how far it is."""
+"""The context of a step: its rows, its gateways, and its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations are about: any row that says its site.
+"""Subjects of operations: any row with a site.
 
 A feature registers its rows here; the engine asks what they are, and no more.
 """

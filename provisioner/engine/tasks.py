@@ -102,10 +102,10 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
 
 
 def _step_of(job: Job, *, step_id: int) -> Step | None:
-    """Return the step that this job is at: the first it was queued for, or a later.
+    """Return the step that this job runs: the one it was queued for, or a later one.
 
-    What it is about comes by a query of its own: the database would plan one join with
-    every kind of subject for longer than it takes to answer both.
+    The subject is read by a second query: planning one join over all kinds of subjects
+    takes longer than both queries.
     """
     steps = Step.objects.select_related("operation__requested_by", "operation__subject")
     at = steps.filter(job_id=job.id, state__in=states.IN_FLIGHT).first()
@@ -155,7 +155,7 @@ def _start(job: Job, step: Step) -> bool:
 
 
 def _attempt(context: JobContext, step: Step) -> Step | None:
-    """Run one attempt; return the step with which the job goes on, if any."""
+    """Run one attempt; return the next step for this job, if any."""
 
     def fail(why: Exception, *, code: str, message: str) -> None:
         settle = partial(_settle_failure, step, code=code, message=message, why=why)
@@ -252,7 +252,7 @@ def _settle_success(
 
 
 def _settle_cut_short(step: Step) -> None:
-    """Skip a step of an ended operation; where a job was lost, another goes on."""
+    """Skip a step of an ended operation. If a job was lost, another one continues."""
     with contextlib.suppress(StateChanged), transaction.atomic():
         if states.lock_operation(step.operation).state != Operation.State.RUNNING:
             states.skip_step(step)

@@ -1,4 +1,4 @@
-"""What is said of work that was lost."""
+"""The texts about work that was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker says of itself, and what is known of those that run."""
+"""What workers report about themselves, and the workers alive now."""
 
 from __future__ import annotations
 

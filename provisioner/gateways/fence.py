@@ -36,7 +36,7 @@ def asking(leave: Leave) -> Iterator[None]:
 
 
 def silent_seconds() -> float:
-    """Return how long a helper goes on without hearing that there is still leave."""
+    """Return how long a helper continues without a renewed permission."""
     return float(getattr(_leave.get(), "silent_seconds", SILENT_SECONDS))
 
 

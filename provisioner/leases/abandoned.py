@@ -54,7 +54,7 @@ class AbandonedWorkspace:
 
 @dataclass(frozen=True, kw_only=True)
 class Reclaimable:
-    """What all that looks abandoned comes to. `unseen` were not looked at."""
+    """Totals of the abandoned workspaces. `unseen` were not checked yet."""
 
     number: int
     frees_bytes: int
@@ -197,7 +197,7 @@ class RetirementLine:
 
     @property
     def sentence(self) -> str:
-        """Say where it is, and what stopped it."""
+        """Where it is, and what stopped it."""
         if self.is_moving or self.is_put_away:
             return f"{self.workspace.get_state_display()}."
         reason = self.operation.status_message if self.operation else ""

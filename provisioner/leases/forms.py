@@ -55,7 +55,7 @@ class LeaseExtendForm(AskingForm):
         return extension_to(self.cleaned_data["span"])
 
     def refuse(self, refusal: ActionRefused) -> None:
-        """Say at the field why not."""
+        """Show a refusal at its field."""
         self.is_refused = True
         self.add_error("span", refusal.sentence)
 

@@ -44,6 +44,6 @@ def is_right(ahead_seconds: float) -> bool:
 
 
 def off_text(ahead_seconds: float) -> str:
-    """Say how far a clock is off: "90 seconds ahead of the database's"."""
+    """Return how far a clock is off: "90 seconds ahead of the database's"."""
     side = "ahead of" if ahead_seconds > 0 else "behind"
     return f"{abs(ahead_seconds):,.0f} seconds {side} the database's"

@@ -1,4 +1,4 @@
-"""What a database raises that is not there, and how to go on."""
+"""The errors of an unreachable database, and how to continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATABASE_WENT_AWAY = (OperationalError, InterfaceError)
 
 @contextlib.contextmanager
 def unless_database_is_away() -> Iterator[None]:
-    """Go on where the database went away. What comes next connects anew."""
+    """Ignore in the block that the database went away; reconnect afterwards."""
     try:
         yield
     except DATABASE_WENT_AWAY:

@@ -204,7 +204,7 @@ REFUSALS: dict[str, type[LimitReached]] = {
 
 
 def refuse_what_is_reached(limits: Sequence[Limit]) -> None:
-    """Refuse by the first limit that has no room for one more.
+    """Refuse if a limit has no room for one more, naming the first.
 
     Raises: LimitReached.
     """

@@ -22,7 +22,7 @@ class Pace:
         self._seen: deque[tuple[float, float]] = deque()
 
     def see(self, amount: float, *, now: float) -> None:
-        """Take note of how much is done by now."""
+        """Record how much is done now."""
         self._seen.append((now, amount))
         # The first check outside the window stays: the window is never half empty.
         while len(self._seen) > 2 and now - self._seen[1][0] >= self._window_seconds:

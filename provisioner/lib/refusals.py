@@ -25,7 +25,7 @@ class ActionRefused(Exception):
 
 
 class InvalidRequest(ActionRefused):
-    """What was asked for is not complete or not well formed."""
+    """The request is incomplete or malformed."""
 
     code = "invalid"
     http_status = 400
@@ -57,11 +57,11 @@ class StateChanged(ActionRefused):
 
 
 class StepCutShort(Exception):
-    """The operation of this step was ended, or another goes on with it: it stops."""
+    """The step stops, since its operation ended or another attempt continues it."""
 
 
 class StepRefused(Exception):
-    """A step found a reason to stop that no second attempt will change.
+    """A step found a reason to stop that a retry cannot change.
 
     `code` is stable, `sentence` is for people. With `findings` it is no failure: what
     was asked for is refused because of them.

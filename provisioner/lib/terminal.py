@@ -71,7 +71,7 @@ _STEEPEST = 255
 
 @dataclass(frozen=True, kw_only=True)
 class _Looks:
-    """What is in force. Backgrounds are left out: few pairs could be read."""
+    """The current colours. Backgrounds are ignored, as few pairs are readable."""
 
     colour: str = ""
     is_bold: bool = False

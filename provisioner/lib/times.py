@@ -1,4 +1,4 @@
-"""Spans of time as people say them."""
+"""Durations and moments as text for people."""
 
 from __future__ import annotations
 

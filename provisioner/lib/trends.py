@@ -1,4 +1,4 @@
-"""Where a number goes if it goes on as it did: a line through daily samples."""
+"""Linear trends of daily samples."""
 
 from __future__ import annotations
 

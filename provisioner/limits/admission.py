@@ -179,7 +179,7 @@ class Bounds(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What somebody has: workspaces out of the trash, and bytes of all of them."""
+    """Usage of a person or team: workspaces outside the trash, and bytes of all."""
 
     number: int
     taken: int

@@ -29,7 +29,7 @@ _SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """A limit, and in how many days it is reached; None where nobody can say.
+    """A limit, and in how many days it is reached; None if unknown.
 
     `trend` is None where the limit is not measured day by day.
     """

@@ -1,4 +1,4 @@
-"""What limits have to say before other things are done."""
+"""Checks of limits before other features act."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sites have left and what workspaces take, measured every two minutes.
+"""Measure the space of sites and workspaces every two minutes.
 
 The sweep runs anywhere; measuring runs in the queue of workers that reach ONTAP, with
 a few requests for a site, however many volumes it has.

@@ -1,4 +1,4 @@
-"""What workspaces there are, counted once for everything that a page adds up.
+"""Counts of workspaces, read once for all totals of a page.
 
 No index has what is summed: what a workspace takes is measured every two minutes, and
 while no index has it that costs none of them anything. So all of them are read, once.
@@ -37,7 +37,7 @@ _OR_OWNER = ", w.owner_id"
 
 
 class Tally(NamedTuple):
-    """What some workspaces are, without those that were purged.
+    """The totals of some workspaces, without those that were purged.
 
     `held` and `held_bytes` are what quotas count: nothing of a warm pool.
     """
@@ -69,7 +69,7 @@ class CountedTemplate(NamedTuple):
 
 
 class CountedTeam(NamedTuple):
-    """A team, and what it may have."""
+    """A team with its quotas."""
 
     pk: int
     name: str
@@ -89,12 +89,12 @@ class Tallies:
 
     @property
     def by_template(self) -> dict[int | None, Tally]:
-        """What there is of each template that has a workspace, by its id."""
+        """Totals by template id, for templates with workspaces."""
         return self._found["template"]
 
     @property
     def by_owner(self) -> dict[int | None, Tally]:
-        """What each person has, by id; people with nothing are left out."""
+        """Totals by person's id, without people who have none."""
         assert self._with_people
         return self._found["owner"]
 

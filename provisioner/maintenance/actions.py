@@ -41,7 +41,7 @@ def maintenance_announce(
 
 @transaction.atomic
 def maintenance_withdraw(*, by: User, maintenance: Maintenance) -> None:
-    """Say it no longer: it is over, or does not take place.
+    """Withdraw an announcement, as it is over or cancelled.
 
     Raises: NotAllowed.
     """

@@ -9,5 +9,5 @@ from provisioner.maintenance.models import Maintenance
 
 
 def announced() -> QuerySet[Maintenance]:
-    """Return what goes on or is still to come, the next first."""
+    """Return current and future maintenance, the next first."""
     return Maintenance.objects.filter(ends_at__gt=Now())

@@ -34,7 +34,7 @@ def maintenance_list(request: WebRequest) -> HttpResponse:
 @require_POST
 @administrators_only
 def maintenance_withdraw(request: WebRequest, pk: int) -> HttpResponse:
-    """Say it no longer."""
+    """Withdraw an announcement."""
     maintenance = get_object_or_404(announced(), pk=pk)
     actions.maintenance_withdraw(by=request.user, maintenance=maintenance)
     messages.success(request, "Withdrawn.")

@@ -213,7 +213,7 @@ class TokenViewSet(ApiViewSet):
         return self.page_of(self.get_queryset())
 
     @described(
-        "Make a token",
+        "Create a token",
         "Send your username and password with HTTP basic, or use a session. Only "
         "this answer has the token.",
         body=TokenCreateSerializer,
@@ -239,7 +239,7 @@ class TokenViewSet(ApiViewSet):
         return Response(body, status=201, headers={"Location": where})
 
     @described(
-        "Make a token with a Perforce ticket",
+        "Create a token with a Perforce ticket",
         "For programs such as the filter of “p4 flex”. The Perforce server is asked "
         "whether the ticket is good; it has to be one for all hosts, and the server's "
         "row has to allow that. The token lives for minutes.",

@@ -59,7 +59,7 @@ def standing_of(user: User) -> Standing:
 
 
 class Issue(TextChoices):
-    """What administrators may have to do about an account."""
+    """Something about an account that administrators may have to fix."""
 
     OVER_QUOTA = "over_quota", "More than its quota"
     NO_MAIL = "no_mail", "No mail address"

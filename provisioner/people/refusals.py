@@ -41,7 +41,7 @@ class NotYourself(ActionRefused):
 
 
 class AccountExists(ActionRefused):
-    """There is an account “{name}” already."""
+    """There already is an account “{name}”."""
 
     code = "account_exists"
 

@@ -1,4 +1,4 @@
-"""Warm pools: how many members, for whom, and when."""
+"""Create, change and delete warm pools."""
 
 from __future__ import annotations
 

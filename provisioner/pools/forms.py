@@ -71,11 +71,13 @@ class PoolCreateForm(PoolChangeForm):
         label="Account",
         help_text="Its requests are answered from the pool, and members have its uid.",
         widget=forms.TextInput(attrs={"list": "accounts", "autocomplete": "off"}),
-        error_messages={"invalid_choice": "There is no such account with a uid."},
+        error_messages={
+            "invalid_choice": "There is no account with this name and a uid."
+        },
     )
 
     def machines(self) -> Iterable[str]:
-        """Return some accounts that pools are usually for, by name."""
+        """Return some machine accounts by name: pools are usually for these."""
         machines = User.objects.filter(
             is_active=True, is_service=True, uid__isnull=False
         )

@@ -1,4 +1,4 @@
-"""What a warm pool should have, what it has, and what it has been good for."""
+"""Warm pools with their wanted and actual members, and what they saved."""
 
 from __future__ import annotations
 

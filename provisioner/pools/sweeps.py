@@ -198,7 +198,7 @@ def _fill(
     if pool.retry_at is not None and pool.retry_at > now:
         return "Members could not be made; it is tried again after a pause."
     if _others_wait(pool.template.site):
-        return "Others wait for a worker: filling it waits for them."
+        return "Requests are waiting for a worker, so the pool is filled after them."
     with transaction.atomic():
         # Two sweeps at a time would both make what is missing.
         tended = Pool.objects.select_for_update(no_key=True, skip_locked=True)

@@ -81,7 +81,7 @@ class EntrySerializer(serializers.Serializer[Entry]):
 class ContentsSerializer(serializers.Serializer[Contents]):
     entries = EntrySerializer(many=True)
     next_start = serializers.IntegerField(
-        allow_null=True, help_text="The `start` of what follows; null: that was all."
+        allow_null=True, help_text="The `start` of the next page; null: there is none."
     )
 
 

@@ -1,4 +1,4 @@
-"""What of a rescue is under way from a host to somebody who reads it."""
+"""Parts of a rescue that are on their way from a host to a reader."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ LONGEST_PAUSE_SECONDS = 0.2
 
 
 class DownloadBroken(Exception):
-    """What was begun cannot be sent to its end; the client has to see that."""
+    """A download broke off, which the client must notice."""
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""Why what was rescued cannot be had."""
+"""Refusals about rescues."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def read_rescue(read_id: str, start: int, length: int) -> None:
 
 
 def _keep_size(read: RescueRead, size: int) -> None:
-    """Raises: _NobodyReads; Refused, of a file that is longer or shorter by now."""
+    """Raises: _NobodyReads; Refused if the file's size has changed."""
     if read.size_bytes is not None and read.size_bytes != size:
         raise Refused(
             f"{read.file} had {read.size_bytes:,} bytes when the download began and "

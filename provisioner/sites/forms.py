@@ -1,4 +1,4 @@
-"""What people type about sites and Perforce servers; their rows know what is valid."""
+"""Forms for sites and Perforce servers. Their models validate the values."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def connection_of(
 
 
 def secret_source(variable: str, *, key: str) -> SecretSource:
-    """Say where a secret would come from, and whether it is set for this process."""
+    """Return where a secret comes from, and whether it is set for this process."""
     own, shared = settings.SITE_SECRET_NAMES(variable, key=key)
     try:
         source = settings.SITE_SECRET_SOURCE(variable, key=key)

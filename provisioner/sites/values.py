@@ -72,10 +72,10 @@ def check_file_path(path: str) -> None:
 
 
 def check_directory(path: str) -> None:
-    """Refuse what is not the full path of a directory that may hold people's files.
+    """Refuse anything but a full path that can hold people's files.
 
-    Clients of Perforce have their root in it, so its name has nothing that views and
-    revisions are written with.
+    Perforce clients have their roots below it, so it must not contain the special
+    characters of views and revisions.
 
     Raises: ValidationError.
     """

@@ -20,7 +20,7 @@ from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPreview:
-    """What of a workspace could be transferred, as the last check has found it.
+    """What a transfer would take, as the last check found it.
 
     `check` is None before the first check, `under_way` the workspace that takes over.
     """
@@ -45,7 +45,7 @@ class TransferPreview:
 
     @property
     def notices(self) -> list[Notice]:
-        """What stands in the way, or has to be known first."""
+        """What prevents the transfer, or should be known first."""
         if self.under_way is not None:
             return [self._under_way(self.under_way)]
         if self.workspace.state != Workspace.State.READY:

@@ -1,4 +1,4 @@
-"""What pages and API say of work that was brought into a workspace."""
+"""Transfers as pages and the API show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transfer has to say before other things are done to its workspaces."""
+"""Checks of transfers before other features act on their workspaces."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refuse_while_work_leaves(
 
 @receiver(asks_how_to_make)
 def make_by_transfer(workspace: Workspace, **kwargs: Any) -> str | None:
-    """Return the kind for what work is transferred to, checked anew until copied."""
+    """Return the operation kind of a transfer, to plan again unless shelved."""
     if workspace.ready_at is not None:
         return None
     transfers = Transfer.objects.filter(workspace=workspace)

@@ -12,8 +12,8 @@ class NothingNewer(ActionRefused):
 
 
 class NothingGoodNewer(ActionRefused):
-    """No snapshot newer than that of “{name}” is one that new workspaces get. Choose
-    one of those that there are, or wait for the next build."""
+    """New workspaces get no snapshot newer than that of “{name}”. Choose a snapshot, or
+    wait for the next build."""
 
     code = "nothing_good_newer"
 
@@ -33,6 +33,6 @@ class OwnerChanged(ActionRefused):
 
 
 class NothingToAbort(ActionRefused):
-    """No work is being brought into “{name}”, so there is nothing to abort."""
+    """No work is being transferred into “{name}”, so there is nothing to abort."""
 
     code = "nothing_to_abort"

@@ -51,7 +51,7 @@ def posted(request: HttpRequest) -> QueryDict | None:
 
 
 def came_from(request: HttpRequest) -> str:
-    """Return the page of ours that a form says it was sent from, else the first."""
+    """Return the page that a form was sent from, if it is ours, else the home page."""
     back = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(
         back, request.get_host(), require_https=request.is_secure()

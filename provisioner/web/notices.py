@@ -48,7 +48,7 @@ _ICONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """What a page says before anything else, and what can be done about it.
+    """A message at the top of a page, with actions.
 
     Texts may be HTML that is marked safe. An urgent one is read out at once.
     """

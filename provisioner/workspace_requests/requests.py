@@ -68,7 +68,7 @@ class WorkspaceRequest:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what is asked for: equal for requests that say the same."""
+        """A digest of a request: equal requests have equal digests."""
         return fingerprint_of(
             template=self.template.pk,
             name=self.name,

@@ -1,4 +1,4 @@
-"""What people type about a workspace that they have."""
+"""Forms for existing workspaces."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ShareForm(AskingForm):
         return {self.cleaned_data["kind"]: self.cleaned_data["name"]}
 
     def refuse(self, refusal: ActionRefused) -> None:
-        """Say at the name why not."""
+        """Show a refusal at the name."""
         self.is_refused = True
         self.add_error("name", refusal.sentence)
 

@@ -1,4 +1,4 @@
-"""What a workspace is for decides what client it has.
+"""The purposes of workspaces, and the client of each.
 
 Perforce lets no client change its type, so it is chosen when a workspace is asked for.
 

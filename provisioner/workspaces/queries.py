@@ -1,4 +1,4 @@
-"""What may be read, by whom, in as few queries as its page needs."""
+"""Queries of workspaces by who may see them."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class UnsubmittedWork:
 
     @property
     def _seen(self) -> Operation | None:
-        """What has found out last what is not submitted, None before anything has.
+        """The latest operation that found unsubmitted work, or None.
 
         While a check goes on it is None too: what there is to choose does not change
         under who chooses.

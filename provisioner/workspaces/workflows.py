@@ -1,4 +1,4 @@
-"""The life of a workspace as lists of steps, and what becomes of it."""
+"""The workflows of a workspace: their steps, and what follows for it."""
 
 from __future__ import annotations
 
@@ -278,12 +278,12 @@ def _put_into_trash(operation: Operation) -> None:
 
 
 def has_failed(operation: Operation, failure: Failure) -> None:
-    """Say on the workspace why the operation that moved it failed."""
+    """Record on the workspace why its operation failed."""
     _fail(_subject(operation), failure)
 
 
 def _not_retired(operation: Operation, failure: Failure) -> None:
-    """One that was refused, or changed nothing yet, leaves a usable workspace so."""
+    """Keep the workspace ready if its retirement was refused or changed nothing."""
     workspace = _subject(operation)
     has_begun = operation.steps.filter(name="freeze", attempt__gt=0).exists()
     if workspace.was_ready and (failure.is_refused or not has_begun):
@@ -313,7 +313,7 @@ def _subject(operation: Operation) -> Workspace:
 
 
 def _fail_lost() -> None:
-    """Say of each moving workspace that no operation moves that its work was lost."""
+    """Fail each moving workspace whose operation was lost."""
     for workspace in Workspace.objects.filter(state__in=MOVING).exclude(
         subject__operations__state=Operation.State.RUNNING
     ):

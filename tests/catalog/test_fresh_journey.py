@@ -52,7 +52,7 @@ def people(db: None) -> dict[str, User]:
 def template(
     project: Project, make_template: Callable[..., Template], people: dict[str, User]
 ) -> Template:
-    """One that follows what is submitted, and asks for tested snapshots."""
+    """A template that refreshes after submits and wants tested snapshots."""
     project.submit_paths({f"{name}.txt": "ok\n" for name in ("alice", "bob")})
     template = make_template(
         project,

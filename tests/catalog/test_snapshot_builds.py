@@ -1,4 +1,4 @@
-"""Snapshots on the lab: clean and partial builds, and ones that leave a mess."""
+"""Builds on the lab: clean, partial, and those that leave stray files."""
 
 from __future__ import annotations
 

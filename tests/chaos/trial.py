@@ -395,5 +395,5 @@ class Trial:
 
 
 def _without_snapshot(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a request for what is newest: the older one has gone meanwhile."""
+    """Request the newest snapshot, since the older one has been deleted."""
     return {key: value for key, value in body.items() if key != "snapshot"}

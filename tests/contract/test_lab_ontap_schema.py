@@ -59,7 +59,7 @@ def aim(case: schemathesis.Case[Any], rest: Rest) -> None:
 
 
 def is_aimed(case: schemathesis.Case[Any]) -> bool:
-    """Say whether this one of the generated cases is aimed: every second, or so."""
+    """Return whether this one of the generated cases is aimed: every second, or so."""
     return len(repr((case.query, case.body))) % 2 == 0
 
 

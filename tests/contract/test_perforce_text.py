@@ -1,4 +1,4 @@
-"""No text ends the process: every verb of the gateway is given every kind of text."""
+"""No text crashes the process: each gateway method gets every kind of text."""
 
 from __future__ import annotations
 

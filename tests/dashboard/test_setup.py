@@ -54,7 +54,7 @@ def test_others_see_who_can_do_what(
     for address in ("/", "/setup/"):
         page = as_alice.get(address).text
         assert "Cloneyard is being set up" in page
-        assert "That is for the administrator: admin." in page
+        assert "Ask the administrator: admin." in page
         assert "/perforce/" not in page
         assert "not valid" not in page
     assert "has no uid and gid yet" in as_newcomer.get("/setup/").text

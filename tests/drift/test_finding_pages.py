@@ -36,7 +36,7 @@ def test_the_page_shows_what_could_not_be_checked(
         site=finding.site, system="perforce", status_message="No answer."
     )
     page = as_admin.get(ADDRESS).text
-    assert "not looked at yet" in page
+    assert "not checked yet" in page
     assert "No answer." in page
 
 

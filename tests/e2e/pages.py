@@ -123,6 +123,6 @@ def addresses_of(rows: Furnished) -> Iterator[str]:
 
 
 def is_page(browser: Client, address: str) -> bool:
-    """Say whether it can be checked, without doing so."""
+    """Return whether it can be checked, without doing so."""
     answer = browser.options(address)
     return answer.status_code != 405 or "GET" in answer["Allow"]

@@ -64,7 +64,7 @@ def test_the_docs_page_lets_people_try_it_with_their_session(
     page = sign_in(alice)
     page.goto("/api/docs/")
 
-    page.get_by_text("Make a token", exact=True).click()
+    page.get_by_text("Create a token", exact=True).click()
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()
 

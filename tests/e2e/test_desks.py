@@ -154,7 +154,7 @@ def make_a_token(page: Page) -> None:
     page.get_by_label("For how many days").fill("7")
     page.get_by_label("engine-main").check()
     page.get_by_label("CI (read-only client)").check()
-    press(page, "Make a token")
+    press(page, "Create a token")
 
     shown = page.get_by_role("status").locator("code")
     expect(shown).to_be_visible()

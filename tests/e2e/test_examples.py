@@ -59,11 +59,11 @@ class Runner:
 
     @property
     def made_in(self) -> Path:
-        """Each line is where `make` was called, with its arguments, and the client."""
+        """Return the calls of `make`: directory, arguments and client, a line each."""
         return self.home / "made-in"
 
     def run(self, *shell: str, **variables: str) -> bool:
-        """Say whether a shell ended well."""
+        """Return whether a shell ended well."""
         ran = subprocess.run(
             shell,
             cwd=self.home,

@@ -200,7 +200,7 @@ def test_a_search_without_a_result_says_so_and_one_too_long_is_refused(
     assert "at most 200 characters" in page
     assert "one\ntwo" in printed(page)
     log.unlink()
-    assert "printed nothing" in as_alice.get(f"{address_of(build)}?q=one").text
+    assert "No output" in as_alice.get(f"{address_of(build)}?q=one").text
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_before_anything_is_printed_it_waits(
     assert "restarted" not in first
     end(build, Operation.State.FAILED, code="x", message="x")
     page = as_alice.get(address_of(build)).text
-    assert "The step printed nothing" in page
+    assert "No output: the step did not start" in page
     assert not is_polling(page)
 
 

@@ -165,7 +165,7 @@ def test_a_worker_may_run_no_commands_or_nothing_else() -> None:
 def test_however_many_bisections_wait_a_build_finds_a_slot(
     jobs_emptied: None,
 ) -> None:
-    """Each pool of a worker that serves all queues is given jobs of its own."""
+    """A worker that serves all queues gives each of its pools its own jobs."""
     queues = ("bisections.munich", "bisections.munich", "commands.munich", "storage")
     for queue in queues:
         defer(app.configure_task("anything", queue=queue, allow_unknown=True))

@@ -25,7 +25,7 @@ def test_a_refusal_is_shown_with_all_limits(
 
     assert answer.status_code == 409
     assert "You have 0 of the 0 workspaces that you may have." in answer.text
-    assert "How near the other limits are" in answer.text
+    assert "The other limits" in answer.text
     assert "Clones of the volume of main" in answer.text
     assert not Workspace.objects.exists()
 

@@ -63,7 +63,7 @@ def test_an_account_is_made_in_one_form(as_admin: Client, admin: User) -> None:
         ({"uid": "0"}, 422, "greater than or equal to 1"),
         ({"gid": "0"}, 422, "greater than or equal to 1"),
         ({"gid": ""}, 409, "Give both uid and gid, or neither."),
-        ({"username": "Alice"}, 409, "There is an account “Alice” already."),
+        ({"username": "Alice"}, 409, "There already is an account “Alice”."),
         ({"username": "a b"}, 409, "username: Enter a valid username"),
         ({"password": "12345"}, 409, "This password is too short"),
         ({"p4_user": "-a"}, 409, "p4_user: Give a name without spaces"),

@@ -74,7 +74,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Broker:
-    """Where the script lies, with its configuration beside it."""
+    """The script and its configuration, in one directory."""
 
     directory: Path
 

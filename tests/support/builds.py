@@ -1,4 +1,4 @@
-"""Builds of templates, as rows alone: asked for, and ended as workers would."""
+"""Rows of template builds, requested and ended as workers do it."""
 
 from __future__ import annotations
 

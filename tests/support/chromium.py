@@ -1,4 +1,4 @@
-"""How long pages in a real browser may take, and how people sign in there."""
+"""Time limits and sign-in for tests in a real browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for work that was put off: bounded, and by running it."""
+"""Run queued jobs in tests, for a limited time."""
 
 from __future__ import annotations
 

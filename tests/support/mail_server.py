@@ -15,7 +15,7 @@ BACKEND = "tests.support.mail_server.Mailbox"
 
 
 class Killed(BaseException):
-    """The process that was sending is gone."""
+    """The sending process was killed."""
 
 
 class Mailbox(BaseEmailBackend):

@@ -10,7 +10,7 @@ GONE_WITHIN_SECONDS = 10.0
 
 
 def is_alive(pid: int) -> bool:
-    """Say whether a process has not ended; one that nobody has reaped yet has."""
+    """Return whether a process has not ended; one that nobody has reaped yet has."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A web server of somebody else, as tests want it: it notes what came, or fails."""
+"""A web server that receives webhooks: it records requests, or fails on demand."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_form_without_its_token_is_a_designed_page(as_alice: Client) -> None:
     browser = Client(enforce_csrf_checks=True)
     answer = browser.post("/login/", {"username": "alice"})
     assert answer.status_code == 403
-    assert "This form is too old" in answer.text
+    assert "This form has expired" in answer.text
 
 
 def test_our_mistake_is_a_designed_page(rf: object) -> None:

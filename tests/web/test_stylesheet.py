@@ -1,4 +1,4 @@
-"""One stylesheet for every page, made of a file for each component."""
+"""One stylesheet for all pages, built from a file per component."""
 
 from __future__ import annotations
 

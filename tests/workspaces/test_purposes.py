@@ -36,7 +36,7 @@ def p4(lab: Lab) -> Iterator[Any]:
 
 @pytest.fixture
 def no_partitions(p4: Any) -> Iterator[None]:
-    """The server is as it is installed: nobody has set client.readonly.dir."""
+    """Run the server with its defaults, without client.readonly.dir."""
     p4.run("configure", "set", "client.readonly.dir=")
     yield
     p4.run("configure", "unset", "client.readonly.dir")

@@ -1,4 +1,4 @@
-"""Looking at a template's definition: before it is saved, and whenever asked."""
+"""Check a template's definition, before it is saved and on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.sites.models import Site
 def template_preview(
     *, by: User, site: Site, name: str = "preview", **fields: Any
 ) -> checks.Check:
-    """Say what is to be remarked on a definition. Nothing is saved.
+    """Return the remarks on a definition. Nothing is saved.
 
     Raises: NotAllowed, InvalidRequest, TemplateInvalid.
     """

@@ -37,7 +37,7 @@ def refresh_policy_save(
     unused_days: int | None = None,
     is_paused: bool = False,
 ) -> RefreshPolicy:
-    """Say when a template is built without being asked for.
+    """Save when a template is refreshed by itself.
 
     Raises: NotAllowed, InvalidRequest.
     """

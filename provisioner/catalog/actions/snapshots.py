@@ -1,4 +1,4 @@
-"""Which snapshots people get: holding one, withdrawing one, and what is said of it."""
+"""Decide which snapshots people get: hold, withdraw, and describe snapshots."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def is_settling(template: Template) -> bool:
 
 
 def _told(asked: BuildParameters) -> str:
-    """Say for the audit log what was asked for."""
+    """Return the audit log message about a request."""
     what = " clean" if asked.clean else ""
     at = f"change {asked.change}" if asked.change else "the newest change"
     only = f", of {', '.join(asked.paths)} alone" if asked.paths else ""

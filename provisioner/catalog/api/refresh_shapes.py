@@ -20,7 +20,7 @@ class FreshnessSerializer(serializers.Serializer[Any]):
 
     changes = serializers.IntegerField(help_text="How many changes it is behind.")
     newest = serializers.IntegerField(
-        allow_null=True, help_text="The newest of them; null where there is none."
+        allow_null=True, help_text="The newest of them; null if there are none."
     )
     since = serializers.DateTimeField(
         allow_null=True, help_text="When the first of them was submitted."

@@ -55,7 +55,7 @@ from provisioner.sites.models import Site
 
 
 class TemplateViewSet(ApiViewSet):
-    """What workspaces are cloned from."""
+    """Templates."""
 
     queryset = Template.objects.none()
     serializer_class = TemplateSerializer

@@ -30,10 +30,10 @@ class EnvironmentField(LinesField):
 
 
 class TemplateDefinitionForm(AskingForm):
-    """What a template is made from, without what cannot change later."""
+    """The changeable part of a template's definition."""
 
     description = forms.CharField(
-        required=False, max_length=500, help_text="One line for those who choose."
+        required=False, max_length=500, help_text="One line that helps people choose."
     )
     view = LinesField(
         rows=5,

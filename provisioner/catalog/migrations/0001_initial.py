@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
                 ('build_timeout_seconds', models.PositiveIntegerField(default=14400, validators=[django.core.validators.MinValueValidator(1)])),
                 ('test_command', models.TextField(blank=True, help_text="Run by /bin/sh in the template's root after the build. Empty: no test.")),
                 ('test_timeout_seconds', models.PositiveIntegerField(default=3600, validators=[django.core.validators.MinValueValidator(1)])),
-                ('wanted_quality', models.CharField(choices=[('built', 'Built, no failed tests'), ('tested', 'Tested')], default='built', help_text='What a new workspace gets is the newest with this quality.', max_length=6)),
+                ('wanted_quality', models.CharField(choices=[('built', 'Built, no failed tests'), ('tested', 'Tested')], default='built', help_text='New workspaces get the newest snapshot with this quality.', max_length=6)),
                 ('ignore_patterns', models.TextField(blank=True, help_text='What the build makes, as in P4IGNORE, one a line.')),
                 ('error_patterns', models.TextField(blank=True, db_default='', default='', help_text='Regular expressions (RE2), one a line, of any case: the first line of a log that matches one is its first error. The usual compilers and build tools need none.', validators=[provisioner.catalog.models.templates.check_error_patterns])),
                 ('volume_size_bytes', models.BigIntegerField(default=107374182400, validators=[django.core.validators.MinValueValidator(20971520)])),

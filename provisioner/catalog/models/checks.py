@@ -9,7 +9,7 @@ from provisioner.lib.fields import EvidenceField
 
 
 class TemplateCheck(models.Model):
-    """What was found about a template's definition when it was last looked at.
+    """The latest checks of a template's definition.
 
     `remarks` are {"kind", "sentence"}. None of the numbers is known where the view
     could not be counted; `error` then says why.

@@ -1,4 +1,4 @@
-"""What workspaces are cloned from, and the pins of what was published."""
+"""Templates, and the pins of their published snapshots."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Template(HasOperations):
         max_length=6,
         choices=WantedQuality,
         default=WantedQuality.BUILT,
-        help_text="What a new workspace gets is the newest with this quality.",
+        help_text="New workspaces get the newest snapshot with this quality.",
     )
     ignore_patterns = models.TextField(
         blank=True, help_text="What the build makes, as in P4IGNORE, one a line."
@@ -263,7 +263,7 @@ class Template(HasOperations):
 
     @property
     def clone_size_bytes(self) -> int:
-        """What a clone can grow to: a new size counts from the next build on."""
+        """The maximum size of clones. A new size applies from the next build on."""
         return self.actual_size_bytes or self.volume_size_bytes
 
     @property

@@ -31,7 +31,7 @@ from provisioner.lib.refusals import StepRefused
 
 @dataclass(frozen=True, kw_only=True)
 class Verified(StepResult):
-    """What the template has of its pin, and what a reader should know of its files."""
+    """How the tree was verified against its pin, with remarks on its files."""
 
     step = "verify"
     have_count: int

@@ -38,7 +38,7 @@ _OF_TEMPLATES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """What is left in a volume, and what to do when that is nothing.
+    """Free space and inodes of a volume, and refusals when there are none.
 
     `root` is asked only once something failed.
     """
@@ -60,7 +60,7 @@ class Room:
             raise
 
     def require(self, *, after: str) -> None:
-        """Say what the volume lacks if what failed says that there was no space.
+        """Refuse with the missing resource if a failure was for lack of space.
 
         Raises: StepRefused.
         """

@@ -1,4 +1,4 @@
-"""What steps about templates, and about what is cloned from them, are given."""
+"""The context of steps about templates and their clones."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def bounds_of(run: TemplateRun, *, junction_path: str, root: Path) -> Bounds:
 
 
 def excess_of(result: BuildResult) -> str:
-    """Say what a command took too much of, so that it was stopped; "" if nothing."""
+    """Return which limit stopped a command, as a sentence, or ""."""
     if result.log_is_full:
         limit = size_text(settings.STEP_LOG_MB * MIB)
         return f"It printed more than {limit} and was stopped."

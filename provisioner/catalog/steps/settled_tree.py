@@ -46,7 +46,7 @@ def require_no_writers(root: Path) -> None:
 
 @contextmanager
 def changes_named(root: Path) -> Iterator[None]:
-    """Say which file vanished under our eyes, and who writes, instead of a bug.
+    """Turn a file that vanishes meanwhile into a refusal that names the writers.
 
     Raises: StepRefused.
     """

@@ -48,7 +48,7 @@ class SyncMeter:
         self._progress: SyncProgress | None = None
 
     def see(self, progress: SyncProgress, *, now: float) -> None:
-        """Take what has arrived by now, in seconds of a clock that does not go back."""
+        """Record what has arrived until a time of a monotonic clock."""
         self._progress = progress
         if progress.phase == SyncPhase.PLANNING:
             return

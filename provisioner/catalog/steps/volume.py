@@ -1,4 +1,4 @@
-"""What a template is built in: its volume where we see it, and its client."""
+"""The volume and the client that a template is built in."""
 
 from __future__ import annotations
 

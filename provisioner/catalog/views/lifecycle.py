@@ -83,7 +83,7 @@ def template_owner(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_archive(request: WebRequest, pk: int) -> HttpResponse:
-    """Say what archiving means; archive it when confirmed."""
+    """Explain archiving; archive the template when confirmed."""
     return _changed(
         request,
         _template_to_change(request, pk),
@@ -110,7 +110,7 @@ def template_unarchive(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def template_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Say what needs a template, and what goes with it; delete it when confirmed."""
+    """Show what needs a template, and what goes with it; delete it when confirmed."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     return _changed(
         request,

@@ -32,7 +32,7 @@ def refresh_list(request: WebRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
-    """Say when a template is built without being asked for."""
+    """Save when a template is refreshed by itself."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     form = RefreshPolicyForm(
         posted(request),

@@ -71,7 +71,7 @@ def snapshot_release(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshot_withdraw(request: WebRequest, pk: int) -> HttpResponse:
-    """Say whom withdrawing a snapshot concerns; withdraw it when confirmed."""
+    """Show who is affected by withdrawing a snapshot; withdraw it when confirmed."""
     snapshot = _snapshot_to_change(request, pk)
     form = ReasonForm(posted(request))
     withdrawn = form.tried(

@@ -150,7 +150,7 @@ def template_build(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def template_build_stop(request: WebRequest, pk: int) -> HttpResponse:
-    """Say what stopping the build under way means; stop it when confirmed."""
+    """Explain what stopping the build does; stop it when confirmed."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     refusal, status = "", 200
     if request.method == "POST":

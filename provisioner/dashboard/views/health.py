@@ -24,7 +24,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Say part by part what works; 503 where something does not, or is not known."""
+    """Report each part's health; 503 if one is unhealthy or unknown."""
     found = shared_readiness()
     if found is None:
         return JsonResponse(

@@ -58,7 +58,7 @@ ADMINISTRATORS_PAGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Somewhere to go; `kind` is said beside its name."""
+    """A link of the command palette; `kind` is shown beside its name."""
 
     title: str
     kind: str

@@ -1,4 +1,4 @@
-"""What else happens in an office: people come by, and administrators change things."""
+"""Everyday events: sign-ins, and what administrators change."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def _token(studio: Studio, user: User, *, name: str) -> ApiToken:
 
 
 def address_of(user: User) -> str:
-    """Return the address that somebody's requests come from."""
+    """Return the IP address of a person's requests."""
     return f"10.20.{(user.pk or 0) // 250 % 250}.{(user.pk or 0) % 250 + 2}"
 
 

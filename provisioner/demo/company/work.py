@@ -33,7 +33,7 @@ UNTRACKED = ("notes.txt", "Saved/Profiling/run-3.utrace", "todo.md", "crash.dmp"
 
 
 class Work:
-    """Makes what happens between the first and the last day of a workspace."""
+    """Adds the events between the first and the last day of a workspace."""
 
     def __init__(self, studio: Studio, *, people: People, log: Log) -> None:
         self._studio, self._people, self._log = studio, people, log

@@ -1,4 +1,4 @@
-"""What is compared: our rows, what a far side has, and a difference."""
+"""What a drift check compares: our rows, and what ONTAP and Perforce have."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class KnownJob:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What the rows of one site say. `elsewhere` are tags of other sites' rows."""
+    """The rows of one site. `elsewhere` are tags of other sites' rows."""
 
     trees: tuple[KnownTree, ...]
     snapshots: tuple[KnownSnapshot, ...] = ()

@@ -128,7 +128,7 @@ def _snapshot_taken(snapshot: Snapshot) -> CannotRepair:
 
 
 def _pin(snapshot: Snapshot, *, client: str) -> None:
-    """Say what a snapshot to be holds: its mark did, else who is made of it does.
+    """Fill the pin of an adopted snapshot, from its comment or from its clones.
 
     The client of a clone says it only while its owner synced nothing else.
     """

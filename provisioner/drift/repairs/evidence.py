@@ -1,4 +1,4 @@
-"""What a repair may rely on: the row and the far side, as they are now."""
+"""What a repair is based on: the row and the far side as they are now."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GONE = "The difference was gone."
 
 
 class CannotRepair(Exception):
-    """What is there now is not what the finding was about; its text says why."""
+    """The situation is no longer that of the finding. The text says why."""
 
 
 def resting_row(finding: Finding) -> Workspace | Template | None:

@@ -275,7 +275,7 @@ def _row_of(difference: Difference) -> Workspace | Template | None:
 
 
 def _see_again(finding: Finding, *, difference: Difference, now: dt.datetime) -> None:
-    """What was seen differently is a difference seen for the first time."""
+    """Update a finding; one that looks different counts as seen for the first time."""
     is_same = (finding.external_id, finding.action, finding.is_automatic) == (
         difference.external_id,
         difference.action,

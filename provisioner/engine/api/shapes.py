@@ -84,7 +84,7 @@ class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):
 
 
 class KindField(serializers.ChoiceField):
-    """What an operation does; features say which kinds there are."""
+    """The kind of an operation. Features register the kinds."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(choices=kinds.choices(), read_only=True, **options)

@@ -45,7 +45,7 @@ class StepLog:
 
     @property
     def size_bytes(self) -> int | None:
-        """How long its log is by now, None where there is none."""
+        """The current size of its log, None if there is none."""
         try:
             return self.step.log_path.stat().st_size
         except FileNotFoundError:
@@ -53,7 +53,7 @@ class StepLog:
 
     @property
     def file_name(self) -> str:
-        """What a download of it is called."""
+        """The file name of its download."""
         return f"{self.operation.subject}-{self.step.name}-{self.operation.pk}.log.txt"
 
 

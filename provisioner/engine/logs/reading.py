@@ -22,7 +22,7 @@ FOLLOWED_BYTES = 16 * PIECE_BYTES
 
 @dataclass(frozen=True, kw_only=True)
 class LogPiece:
-    """Bytes `start` to `end` of a log that has `size` bytes by now, as text.
+    """Bytes `start` to `end` of a log of currently `size` bytes, as text.
 
     `rest` is the line that the step has not ended yet; it comes after `end`, and is
     read again with what will follow it. `skipped` bytes before `start` were left out.

@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
                 ('progress', models.JSONField(default=dict)),
                 ('ontap_job_uuid', models.CharField(blank=True, max_length=36)),
                 ('result', models.JSONField(blank=True, null=True)),
-                ('has_rejected', models.BooleanField(default=False, help_text='It did its work, and rejected what it looked at.')),
+                ('has_rejected', models.BooleanField(default=False, help_text='It ran, and rejected what it checked.')),
                 ('exit_code', models.IntegerField(help_text='Exit code of its command; negative: ended by that signal.', null=True)),
                 ('error_code', models.CharField(blank=True, max_length=60)),
                 ('error_message', models.TextField(blank=True)),

@@ -75,7 +75,7 @@ class Operation(models.Model):
 
     @property
     def kind_title(self) -> str:
-        """What people read for its kind."""
+        """The title of its kind."""
         return kinds.title_of(self.kind)
 
     @property
@@ -174,7 +174,7 @@ class Step(models.Model):
     ontap_job_uuid = models.CharField(max_length=36, blank=True)
     result = NamesField(null=True, blank=True)
     has_rejected = models.BooleanField(
-        default=False, help_text="It did its work, and rejected what it looked at."
+        default=False, help_text="It ran, and rejected what it checked."
     )
     exit_code = models.IntegerField(
         null=True,

@@ -1,4 +1,4 @@
-"""What operations are about."""
+"""Subjects of operations."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ async def _give_to_another(job: Job) -> None:
 @app.periodic(cron="* * * * * */30")
 @app.task(name="sweep_steps", queue="sweeps", queueing_lock="sweep_steps")
 def sweep_steps(timestamp: int) -> None:
-    """Queue again each unsettled step whose job is gone: nothing waits for ever.
+    """Queue each unsettled step again whose job is lost, so that none waits forever.
 
     One of an ended operation is settled: a retirement waits for it.
     """

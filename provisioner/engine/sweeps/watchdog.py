@@ -1,4 +1,4 @@
-"""Nothing waits for ever: what a crash left half done is finished or said to be lost.
+"""Finish what a crash left half done, or mark it as lost: nothing waits forever.
 
 Jobs of silent workers and steps without a job are given to others in jobs.py. This is
 about what is left then: operations that nobody goes on with, and rows that say they
@@ -78,7 +78,7 @@ def _go_on(operation_id: int) -> None:
 
 
 def end_steps_of_ended_operations() -> None:
-    """Skip steps that would wait for ever; one at work is its job's to end."""
+    """Skip steps that would wait forever; a running step ends by its job."""
     waiting = Step.objects.filter(state=Step.State.WAITING).exclude(
         operation__state=Operation.State.RUNNING
     )

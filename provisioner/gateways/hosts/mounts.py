@@ -58,7 +58,7 @@ def _mount_id(opened: int) -> bytes:
 def _mountinfo() -> list[bytes]:
     """Return a line per mount that this process sees.
 
-    A host may have a thousand, one per workspace: read in full only what is wanted.
+    A host may have a thousand mounts, one per workspace: read only the needed ones.
 
     Source: proc_pid_mountinfo(5).
     """

@@ -1,4 +1,4 @@
-"""Starting our own modules as processes that end when we do."""
+"""Run our own modules as processes that end when we do."""
 
 from __future__ import annotations
 

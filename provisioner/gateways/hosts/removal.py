@@ -25,7 +25,7 @@ class RemovalProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalReport:
-    """What became of the entries below the root; the root itself is kept.
+    """The outcome for the entries below the root, which itself is kept.
 
     Directories that could not be emptied are not counted. What remains in them is in
     `failures` or in `skipped`, which are mount points and subvolumes. Beyond a thousand

@@ -1,6 +1,6 @@
 """The one way to Perforce's own library: text on our side, bytes on the other.
 
-To a server that is not in Unicode mode a name is bytes, in the encoding of whichever
+For a server that is not in Unicode mode, a name is bytes, in the encoding of whichever
 host created it. Here it is text as os.fsdecode makes it, so that bytes which are not
 UTF-8 survive the round trip. Given such text, the library ends the whole process: in
 commands, setters and maps alike. In its answers it replaces such bytes with U+FFFD,

@@ -20,7 +20,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 
 
 class Purpose(StrEnum):
-    """What a stand-in is for."""
+    """The purpose of a temporary client."""
 
     COMPARE = "compare"
     TRANSFER = "transfer"

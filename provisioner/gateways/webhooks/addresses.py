@@ -125,7 +125,7 @@ def check_address(
 
 
 def literal_address(target: Target) -> IPAddress | None:
-    """Return the address where a host is given as one, None for a name."""
+    """Return the address if the host is an IP literal, None for a name."""
     try:
         return ipaddress.ip_address(target.host.partition("%")[0])
     except ValueError:

@@ -208,7 +208,7 @@ def _cut_off(connection: HTTPConnection, *, ends_at: float) -> Iterator[None]:
 
 
 def _said(failure: Exception) -> str:
-    """Say in a sentence what went wrong, without objects of the library."""
+    """Return what went wrong as a sentence, without the library's objects."""
     cause: BaseException | None = failure
     while cause is not None and not isinstance(cause, OSError):
         cause = cause.__cause__ or cause.__context__

@@ -78,7 +78,7 @@ def _marked(text: str) -> dict[str, Any]:
 
 
 def _fact(name: str, value: str) -> dict[str, Any]:
-    """Say a fact; as code, the _ and * of a path stay what they are."""
+    """Return a fact as text; code formatting keeps the _ and * of a path."""
     name = shortened(name, LONGEST_NAME, escaped=escaped)
     value = value.replace("`", "'").strip() or " "
     value = shortened(value, LONGEST_FIELD - LONGEST_NAME - 5, escaped=escaped)

@@ -32,7 +32,7 @@ REFUSALS = {
     401: Refusal(sentence="The signature in the address is not right. Copy it again."),
     403: Refusal(sentence="Whoever owns the workflow lets nobody call it."),
     404: Refusal(
-        sentence="The workflow is gone in Teams. Make another one there and enter its "
+        sentence="The workflow is gone in Teams. Create a new one there and enter its "
         "address.",
         turns_off=True,
     ),

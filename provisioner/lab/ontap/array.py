@@ -149,7 +149,7 @@ class Array:
         return int(time.monotonic() - self._started_at)
 
     def identity(self, name: str) -> str:
-        """Return the uuid of something that there is one of, such as the cluster."""
+        """Return the uuid of a unique object, such as the cluster."""
         known = self._identities.get(name)
         if known is None:
             with self.store.transaction():
@@ -200,7 +200,7 @@ class Array:
         self.housekeeping.start()
 
     def halt(self) -> None:
-        """End the jobs; what is unfinished goes on at the next start."""
+        """End the jobs; unfinished ones continue at the next start."""
         self.stopping.set()
         self.faults.release()
         self.housekeeping.join()
@@ -247,7 +247,7 @@ class Array:
             self.store.save(root_volume)
 
     def _drop_strays(self) -> None:
-        """Remove trees that no row speaks of: their job never got to its end."""
+        """Remove trees without a row: their jobs never finished."""
         known = {row.uuid for row in self.store.select(Volume)}
         known |= {row.uuid for row in self.store.select(Snapshot)}
         for directory in ("volumes", "snapshots"):

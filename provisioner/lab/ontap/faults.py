@@ -68,11 +68,11 @@ class Fault:
 
     @property
     def concerns_job(self) -> bool:
-        """Say whether the rule is about the job and not about the answer."""
+        """Return whether the rule is about the job and not about the answer."""
         return self.job_code is not None or self.job_hang_seconds > 0
 
     def matches(self, *, method: str, path: str) -> bool:
-        """Say whether the rule is about such a request."""
+        """Return whether the rule is about such a request."""
         return fnmatch.fnmatchcase(method, self.method) and fnmatch.fnmatchcase(
             path, self.path
         )
@@ -133,7 +133,7 @@ class Faults:
         )
 
     def has_expired_certificate(self) -> bool:
-        """Say whether a connection is to see an expired certificate, and count it."""
+        """Return whether a connection sees an expired certificate, and count it."""
         return self._draw(lambda rule: rule.expired_certificate) is not None
 
     def _draw(self, matches: Callable[[Fault], bool]) -> Fault | None:
@@ -149,7 +149,7 @@ class Faults:
         return None
 
     def attach(self, fault: Fault, job: Job) -> None:
-        """Let `fault` decide what becomes of the job."""
+        """Let `fault` decide the outcome of the job."""
         with self._lock:
             self._for_jobs[job.uuid] = fault
 
@@ -179,7 +179,7 @@ class Faults:
             raise error
 
     def hangs(self, job_uuid: str) -> bool:
-        """Say whether a rule keeps the job from beginning."""
+        """Return whether a rule keeps the job from beginning."""
         return job_uuid in self._hanging
 
     def release(self) -> None:

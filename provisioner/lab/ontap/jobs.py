@@ -34,7 +34,7 @@ class Verb:
 
 
 class Postponed(Exception):
-    """The job goes on at the next start of the lab."""
+    """The job continues at the next start of the lab."""
 
 
 FINISHED = ("success", "failure", "cancelled")

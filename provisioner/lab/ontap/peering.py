@@ -50,7 +50,7 @@ def cluster_named(array: Array, name: str) -> Array:
 
 
 def peers(array: Array) -> list[Peer]:
-    """Return who is peered with whom, or about to be, seen from this cluster.
+    """Return the peers of this cluster, with pending ones.
 
     An account of an SVM sees the peers of that SVM.
     """
@@ -108,7 +108,7 @@ def endpoint(
 
 
 def are_peered(array: Array, *, svm_uuid: str, peer_svm_uuid: str) -> bool:
-    """Say whether SnapMirror may go between a local SVM and another one."""
+    """Return whether SnapMirror may go between a local SVM and another one."""
     if svm_uuid == peer_svm_uuid:
         return True
     return any(

@@ -63,7 +63,7 @@ class Store:
         self._db.execute("CREATE TABLE IF NOT EXISTS setting (name PRIMARY KEY, value)")
 
     def _create_table(self, kind: type[Row]) -> None:
-        """Make the table; one with other columns, of an earlier lab, is made anew."""
+        """Create the table, replacing one of an earlier lab with other columns."""
         columns = ["key", *kind.SEARCHED, "document"]
         found = self._db.execute(f"PRAGMA table_info({kind.TABLE})").fetchall()
         outdated: list[Row] = []

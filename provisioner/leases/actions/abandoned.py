@@ -156,7 +156,7 @@ def abandoned_retire(
 def _each(
     by: User, pks: Sequence[int], act: Callable[[Workspace], Outcome]
 ) -> list[Outcome]:
-    """Act on each, in a transaction of its own; a refusal is an outcome, too."""
+    """Act on each workspace in its own transaction. A refusal is an outcome, too."""
     permissions.require(by.is_administrator)
     if not pks:
         raise InvalidRequest("Choose at least one workspace.")

@@ -31,7 +31,7 @@ def check_heartbeat(seconds: int | None) -> None:
 
 
 def workspace_heartbeat(*, by: User, workspace: Workspace) -> Workspace:
-    """Say that the job which works in it lives.
+    """Record a heartbeat of the job that uses it.
 
     One that is being retired, or was, is refused, so that the job learns of it. The
     audit log does not get a line for each: the workspace has the last.

@@ -210,7 +210,7 @@ def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> 
     record_event(
         workspace,
         kind="heartbeat_missed",
-        message=f"Its job said nothing for {silent_for} seconds: its lease ends now.",
+        message=f"Its job sent no heartbeat for {silent_for} seconds: the lease ends.",
         actor=by,
         data=end_moved(before, now),
     )

@@ -1,4 +1,4 @@
-"""Changing how long workspaces live: first whom it affects, then the change."""
+"""Change lease policies, after a preview of the affected workspaces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Affected:
 
     @property
     def sentence(self) -> str:
-        """Say what changes for it."""
+        """What changes for it, as a sentence."""
         said = []
         if self.moves and self.before.ends_at is None:
             assert self.after.ends_at is not None
@@ -102,7 +102,7 @@ def lease_policy_preview(
     trash_seconds: int,
     warn_seconds: Sequence[int],
 ) -> PolicyPreview:
-    """Return whom a policy would affect and how; nothing is changed.
+    """Return which workspaces a policy would affect, and how. Changes nothing.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -170,7 +170,7 @@ def lease_policy_save(
 
 
 def lease_policy_remove_preview(*, by: User, row: LeasePolicy) -> PolicyPreview:
-    """Return whom it would affect to have the next wider policy count instead.
+    """Return which workspaces are affected if the next wider policy applies instead.
 
     Raises: NotAllowed.
     """

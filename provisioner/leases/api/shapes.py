@@ -160,7 +160,7 @@ class RetirementLineSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(
         source="workspace.state", choices=Workspace.State.choices
     )
-    sentence = serializers.CharField(help_text="How far it is, or what stopped it.")
+    sentence = serializers.CharField(help_text="Its progress, or what stopped it.")
     purge_at = serializers.DateTimeField(
         source="workspace.purge_at",
         allow_null=True,

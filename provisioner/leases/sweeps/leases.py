@@ -1,4 +1,4 @@
-"""What time does to workspaces: a lease that ended, a trash whose time is over.
+"""Retire workspaces whose lease has ended, and purge those due in the trash.
 
 Each workspace is locked and looked at again before anything is asked for, so an
 extension in the last second wins; and each is a transaction of its own.

@@ -14,7 +14,7 @@ register = template.Library()
 
 @register.simple_tag
 def lease_end(lease: lease_queries.LeaseEnd) -> SafeString:
-    """Say in a row when a lease ends: "in 3 days", "kept", or that it does not."""
+    """Show when a lease ends: "in 3 days", "kept", or never."""
     if lease.kept_because:
         return format_html('<span title="{}">kept</span>', lease.kept_because)
     if lease.ends_at is None:

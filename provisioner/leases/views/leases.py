@@ -115,7 +115,7 @@ def lease_policy_list(request: WebRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def lease_policy_edit(request: WebRequest) -> HttpResponse:
-    """Change a policy: the first time sent, show whom it affects; the second, save."""
+    """Change a policy: show the preview first, save when it is sent again."""
     form = LeasePolicyForm(posted(request), initial=_present_policy(request))
     preview = None
     if form.is_valid():

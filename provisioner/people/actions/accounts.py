@@ -63,7 +63,7 @@ def account_update(*, by: User, account: User, **changes: Any) -> User:
 
 
 def account_create(*, by: User, username: str, password: str, **given: Any) -> User:
-    """Make an account, with what `account_update` changes.
+    """Create an account, with what `account_update` changes.
 
     Without a password nobody can sign in with one until it is set.
 
@@ -196,7 +196,7 @@ def _give_standing(row: User, standing: Standing, *, by: User) -> None:
 
 
 def _require_reach(row: User, *, by: User) -> None:
-    """Refuse who could get at more than they may themselves.
+    """Refuse to hand out more access than the person has.
 
     Raises: NotAllowed.
     """

@@ -41,7 +41,7 @@ TICKET = re.compile(r"[0-9A-Fa-f]{32,128}")
 def token_for_ticket(
     *, p4_user: str, ticket: str, server: str = ""
 ) -> tuple[ApiToken, str]:
-    """Return a token of whom the ticket is, with its secret; it lives TOKEN_LIVES.
+    """Return a token for the ticket's user, with its secret, valid for TOKEN_LIVES.
 
     `server` is the name of the Perforce server; not needed where there is one.
 

@@ -31,7 +31,7 @@ def api_token_create(
     max_lease_seconds: int | None = None,
     max_workspaces: int | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token and return it with its secret, which is shown this once.
+    """Create a token and return it with its secret, which is shown this once.
 
     With any of the last four it is scoped: see ApiToken. A bound that is None or empty
     is none. Whoever asks with a token cannot make another.
@@ -65,7 +65,7 @@ def api_token_create(
 
 
 def api_token_revoke(*, by: User, token: ApiToken) -> None:
-    """Make a token worthless from the next request on: one's own, or any as an
+    """Create a token worthless from the next request on: one's own, or any as an
     administrator. What was made with it stays.
 
     Raises: NotAllowed.

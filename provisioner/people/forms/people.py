@@ -64,7 +64,7 @@ class OptionalSizeField(SizeField):
 
 
 class Bound(TextChoices):
-    """What becomes of one bound of a quota."""
+    """A change of one limit of a quota."""
 
     SAME = "same", "Leave as it is"
     LIMIT = "limit", "Limit to"

@@ -37,7 +37,7 @@ class ShownToken:
 
     @property
     def bounds(self) -> str:
-        """Say in a line what it is for."""
+        """What it is for, in a line."""
         token = self.token
         if not token.is_scoped:
             return "everything its owner may do"

@@ -185,7 +185,7 @@ def team_list(request: WebRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def team_create(request: WebRequest) -> HttpResponse:
-    """Make a team."""
+    """Create a team."""
     form = TeamForm(posted(request))
     if form.is_valid():
         try:

@@ -57,7 +57,7 @@ def token_everybody_list(request: WebRequest) -> HttpResponseBase:
 
 @require_POST
 def token_revoke(request: WebRequest, prefix: str) -> HttpResponse:
-    """Make a token worthless at once."""
+    """Create a token worthless at once."""
     tokens = tokens_visible_to(request.user)
     token = get_object_or_404(tokens, token_key=prefix)
     api_token_revoke(by=request.user, token=token)

@@ -117,7 +117,7 @@ def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:
 
 
 def secret_of(variable: str, *, key: str, host: str, system: str) -> str:
-    """Say which variable a secret comes from; its value is shown nowhere.
+    """Return which variable a secret comes from, never its value.
 
     Raises: Unset, Wrong.
     """

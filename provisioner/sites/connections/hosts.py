@@ -1,4 +1,4 @@
-"""What a host of a site has to have: the namespace, rights, room for rescued work."""
+"""Checks of a site's host: the namespace, rights, and room for rescues."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _check_svm(checklist: Checklist, looks: _Checks, site: Site) -> None:
 
 
 class _Checks:
-    """The looks at one site; `gateway` is there once the way to it is."""
+    """The checks of one site. `gateway` is set once ONTAP is reachable."""
 
     gateway: OntapGateway
 

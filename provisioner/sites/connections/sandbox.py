@@ -65,7 +65,7 @@ def check_sandbox(site: Site) -> str:
 
 
 def _bounds_said(result: BuildResult) -> str:
-    """Say what one command may take here, by what, and what has no bound."""
+    """Return the limits of one command here, how they are set, and what has none."""
     bounds = bounds_of_host()
     held = frozenset(result.in_force)
     group = "by cgroup"

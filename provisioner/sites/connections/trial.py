@@ -153,7 +153,7 @@ class _Trial:
 
     @property
     def _comment(self) -> str:
-        """Say whose trial it is: other sites and installations may use the same SVM."""
+        """Return the trial's tag: other installations may use the same SVM."""
         mark = salted_hmac(COMMENT, str(self.site.pk), algorithm="sha256").hexdigest()
         return f"{COMMENT}:{mark[:16]}"
 

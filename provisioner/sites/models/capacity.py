@@ -1,4 +1,4 @@
-"""What a site has left, as a worker last measured it."""
+"""The capacity of sites, as last measured by a worker."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class CapacityDay(models.Model):
     """What a site had at the end of a day in UTC, as last measured on it.
 
     One row for a site and day, for as long as limits/sweeps.py keeps them. Sizes in
-    bytes; None where ONTAP did not say.
+    bytes; None if ONTAP did not report it.
     """
 
     site = models.ForeignKey(

@@ -127,7 +127,7 @@ class PerforceServer(models.Model):
 
 
 class ServerAbilities(models.Model):
-    """What a Perforce server can, as it last said itself."""
+    """The abilities of a Perforce server, as it last reported them."""
 
     server = models.OneToOneField(
         PerforceServer, on_delete=models.CASCADE, related_name="abilities"
@@ -256,7 +256,7 @@ class Site(models.Model):
         choices=OpenTo,
         default=OpenTo.OWNER,
         db_default=OpenTo.OWNER,
-        help_text="Who may enter a new clone, unless its owner says otherwise. What "
+        help_text="Who may enter a new clone, unless its owner changes that. What "
         "is in it has modes of its own. Templates are for their owner alone.",
     )
     shows_snapshots = models.BooleanField(

@@ -284,7 +284,7 @@ class Look(Generic[Row]):
 
     @property
     def remarks(self) -> list[str]:
-        """What of a saved view, or of an address, there is no more."""
+        """What a saved view or an address names that no longer exists."""
         names = {column.name for column in self.listing.columns}
         gone = sorted(self.views.hidden - names)
         said = [f"The column “{name}” of this view is gone." for name in gone]

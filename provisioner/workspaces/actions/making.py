@@ -1,4 +1,4 @@
-"""What a new workspace is called, what it is cloned from, and its row."""
+"""Create the row of a workspace: its name and its snapshot."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def workspace_unshare(*, by: User, share: Share) -> None:
 
 
 def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
-    """Say who may enter the root directory of a workspace. Safe to repeat.
+    """Set who may enter the root directory of a workspace. Safe to repeat.
 
     ONTAP sets its mode; what lies below keeps the modes that it has. Whom Perforce
     refuses these files is not asked for: whoever is in the owner's group gets in.
@@ -131,7 +131,7 @@ def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
 
 
 def _person(name: str, workspace: Workspace) -> User:
-    """Return who has the username, where it helps to share with them.
+    """Return the person with a username, unless they have access already.
 
     Raises: NobodyOfThatName, AlreadyTheirs.
     """

@@ -1,4 +1,4 @@
-"""Whom a workspace is shared with: they may look."""
+"""Shares: people and teams that may see a workspace."""
 
 from __future__ import annotations
 

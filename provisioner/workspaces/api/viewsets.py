@@ -1,4 +1,4 @@
-"""What the viewsets of a workspace's actions have in common."""
+"""The base of the viewsets of a workspace's actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workspaces: finding them, and what becomes of one."""
+"""Workspaces: find, retire, restore, retry and purge them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from provisioner.workspaces.models import Workspace
 
 
 class WorkspaceLifeViewSet(OfWorkspace):
-    """What is known of workspaces, and what can be done to one."""
+    """Workspaces, and actions on one."""
 
     @described(
         "List workspaces",

@@ -1,4 +1,4 @@
-"""What retirements and restores have settled of a workspace's Perforce client."""
+"""The state of a workspace's Perforce client during retire and restore."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Rescue(models.Model):
     shelves = NamesField(default=list)
     reverted = NamesField(default=list)
     descriptions = EvidenceField(
-        default=dict, help_text="What the pending changes said, by number."
+        default=dict, help_text="Descriptions of the pending changes, by number."
     )
     have_differences = NamesField(default=list)
     inventory = EvidenceField(default=dict, help_text="Counts and bytes by kind.")

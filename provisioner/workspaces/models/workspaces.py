@@ -1,4 +1,4 @@
-"""What people have."""
+"""Workspaces."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Workspace(HasOperations):
         default="",
         db_default="",
         editable=False,
-        help_text="The end of its client's name, where a stranger had taken that.",
+        help_text="A suffix of its client's name, if the name was taken.",
     )
     was_ready = models.BooleanField(
         default=False,
@@ -354,7 +354,7 @@ class Workspace(HasOperations):
 
     @property
     def made_as(self) -> str:
-        """What is remote of it is named after."""
+        """The name stem of its volume and client."""
         return self.remote_name or self.name
 
     @property
@@ -463,7 +463,7 @@ WHY_COLD: dict[str, str] = {
 
 
 class Unsubmitted(models.TextChoices):
-    """What a retirement does with work that is not submitted."""
+    """What a retirement does with unsubmitted work."""
 
     REFUSE = "refuse", "Stop and show it"
     RESCUE = "rescue", "Rescue it: shelve what is opened, archive the rest"
@@ -475,4 +475,4 @@ LEASED = (
     Workspace.State.READY,
     Workspace.State.FAILED,
 )
-"""Where a lease counts: the other states have another end, or none."""
+"""The states in which a lease applies. Other states end otherwise, or never."""

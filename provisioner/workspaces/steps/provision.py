@@ -275,7 +275,7 @@ def _same_client(found: ClientSpec, wanted: ClientSpec) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Flushed(StepResult):
-    """What the server believes a workspace has."""
+    """The have list after a flush."""
 
     step = "flush"
     have_count: int

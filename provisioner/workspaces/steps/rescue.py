@@ -102,7 +102,7 @@ def keep_have_list(run: WorkspaceRun, check: CheckResult) -> None:
 
 
 def _row_of(run: WorkspaceRun) -> Rescue:
-    """Return the row of this retirement; one that goes on with another adds to that."""
+    """Return the rescue's row; a retirement that continues another one adds to it."""
     rescue = Rescue.objects.filter(operation=run.operation).first()
     if rescue is not None:
         return rescue

@@ -1,4 +1,4 @@
-"""What steps about workspaces are given."""
+"""The context of steps about workspaces."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def workspace_share_names(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @for_changing
 def workspace_open(request: WebRequest, pk: int) -> HttpResponse:
-    """Say who may enter the directory of a workspace."""
+    """Set who may enter the directory of a workspace."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = OpenForm(request.POST)
     if not form.is_valid():

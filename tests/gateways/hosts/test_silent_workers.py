@@ -140,7 +140,7 @@ def test_a_helper_takes_nothing_said_before_it_was_ready_for_leave(
 
 
 def leave_that_ends() -> Callable[[], None]:
-    """Return leave that is given once: the worker was frozen after it had asked."""
+    """Return permission that is given once: the worker froze after it had asked."""
     answers = iter([None])
 
     def leave() -> None:

@@ -1,4 +1,4 @@
-"""Whether everything a view maps may be read; Perforce's own P4.Map is the judge."""
+"""Whether an account may read everything in a view, compared with P4.Map."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class Command(BaseCommand):
         return arguments
 
     def _say(self, name: str, wanted: int, *, got: dict[str, Any]) -> None:
-        """Say where a server listens, if it is not where it was wanted."""
+        """Tell where a server listens, if not at the wanted port."""
         if wanted and got["port"] != wanted:
             self.stderr.write(
                 f"{name}: port {wanted} is taken, using {got['port']}.", style_func=str

@@ -193,7 +193,7 @@ async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
 
 
 async def in_its_name(call_next: Any, context: JobContext, worker: object) -> Any:
-    """Say for the audit log which worker's job acts, and let it act while it has it."""
+    """Run a job in its worker's name, with fencing and the audit log's origin set."""
     job = context.job
     via = f"worker {socket.gethostname()}, job {job.id} ({job.task_name})"
     with origin.coming_from(origin.Origin(via=via)), fence.asking(JobLeave(job)):

@@ -36,7 +36,7 @@ class Bounds:
 class Order:
     """A command with everything it gets. Without `uid` it runs as its starter.
 
-    It never begins where its worker does not say so within `begins_within_seconds`.
+    It does not start unless its worker allows it within `begins_within_seconds`.
     """
 
     command: str

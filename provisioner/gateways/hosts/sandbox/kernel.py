@@ -74,7 +74,7 @@ def forgo_bounding_set() -> None:
 
 
 def forgo_privileges() -> None:
-    """Drop all capabilities for good; set-uid programs have no effect from now on.
+    """Drop all capabilities permanently, and disable set-uid programs.
 
     Source: prctl(2) PR_SET_NO_NEW_PRIVS, capset(2).
     """

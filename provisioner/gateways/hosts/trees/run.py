@@ -69,7 +69,7 @@ class EntryFailed:
 
 @dataclass(kw_only=True)
 class Told:
-    """What a walk has reported so far: counts, failures, and what it did not enter."""
+    """A walk's report so far: counts, failures, and directories not entered."""
 
     walker: Walker
     counts: Counter[str] = field(default_factory=Counter)

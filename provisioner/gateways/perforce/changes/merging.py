@@ -19,7 +19,7 @@ from provisioner.gateways.perforce.types import (
 
 
 class Merging(Facet):
-    """What our user has opened, against what others have submitted since."""
+    """Merge the user's opened files with what others have submitted since."""
 
     def as_edits(self, client: str, paths: Sequence[str]) -> list[OpenedFile]:
         """Return files of the have list as if our user had opened them for edit.
@@ -147,7 +147,7 @@ def _merged(connection: Connection, *, client: str) -> set[str]:
 def _pinned(
     connection: Connection, paths: Sequence[str], *, change: int, parts: Sequence[Part]
 ) -> dict[str, int]:
-    """Return the change for each path: that of the last part that it lies in."""
+    """Return the change for each path: that of the last part containing it."""
     is_exact = connection.is_case_sensitive
     views = {
         part: DepotView([f'"{part.path}" "{part.path}"'], is_case_sensitive=is_exact)

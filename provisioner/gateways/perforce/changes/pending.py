@@ -20,7 +20,7 @@ DEFAULT_CHANGE = "default"
 
 
 class PendingChanges(Facet):
-    """What is pending, and what is opened."""
+    """Pending changes and opened files."""
 
     def list_opened(self, client: str) -> list[OpenedFile]:
         """Return the files opened on the client, by any user.

@@ -32,7 +32,7 @@ class FieldSet:
     trees: tuple[str, ...] = ()
 
     def knows(self, name: str) -> bool:
-        """Say whether `name` is a field, a parent of fields or inside one."""
+        """Return whether `name` is a field, a parent of fields or inside one."""
         known = (*self.keys, *self.standard, *self.expensive)
         return any(
             name == field
@@ -79,7 +79,7 @@ class Wanted:
         return cls(fields, (*names, *extra))
 
     def has(self, field: str) -> bool:
-        """Say whether the answer carries `field` if it is set."""
+        """Return whether the answer carries `field` if it is set."""
         known = self._decided.get(field)
         if known is None:
             known = self._decided[field] = self._decide(field)

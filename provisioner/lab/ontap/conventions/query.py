@@ -51,7 +51,7 @@ def parse_filter(value: str) -> Predicate:
 
 
 def is_plain(value: str) -> bool:
-    """Say whether the filter is equality with the text as it stands."""
+    """Return whether the filter is equality with the text as it stands."""
     return not (
         any(mark in value for mark in '*|!<>"')
         or ".." in value

@@ -57,7 +57,7 @@ def destroy_subvolume(path: Path) -> None:
 
 
 def is_subvolume(path: Path) -> bool:
-    """Say whether the directory is the root of a subvolume (inode 256)."""
+    """Return whether the directory is the root of a subvolume (inode 256)."""
     return os.lstat(path).st_ino == 256
 
 

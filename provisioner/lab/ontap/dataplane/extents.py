@@ -1,4 +1,4 @@
-"""Where files lie on the disk, and how much of a tree lies where another one does.
+"""Extents of files on the disk, and how much two trees share.
 
 This tells what a clone shares on filesystems that share blocks and do not count them.
 Source: linux/fiemap.h; Documentation/filesystems/fiemap.rst.
@@ -62,7 +62,7 @@ def ranges_of(root: Path, *, stopped: threading.Event) -> Ranges:
 
 
 def shared_bytes(root: Path, base: Ranges, *, stopped: threading.Event) -> int:
-    """Return how much of a tree lies where `base` does."""
+    """Return how many bytes a tree shares with `base`."""
     _write_out(root)
     return sum(base.overlap(*place) for place in _places(root, stopped=stopped))
 

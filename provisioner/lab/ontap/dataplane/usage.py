@@ -34,7 +34,7 @@ _FRESH_TIMES = 10
 
 @dataclass(frozen=True)
 class _Measured:
-    """What files occupy; `shared` is what of it lies where the base snapshot does."""
+    """Bytes that files occupy; `shared` are those shared with the base snapshot."""
 
     used: int
     shared: int = 0
@@ -93,7 +93,7 @@ class Usage:
         return self._measured(volume).files
 
     def most_files_seen(self, volume: Volume) -> int:
-        """Return how many inodes the volume has room for by now; it never shrinks."""
+        """Return the volume's current inode limit, which never shrinks."""
         return max(self.used_files(volume), self._most_files.get(volume.uuid, 0))
 
     def _measured(self, volume: Volume) -> _Measured:
@@ -120,7 +120,7 @@ class Usage:
             return _Measured(inherited, shared, volume.inherited_files)
 
     def _is_fresh(self, known: _Known, volume: Volume) -> bool:
-        """Say whether what was measured still holds, as far as that can be seen.
+        """Return whether what was measured still holds, as far as that can be seen.
 
         A large tree is not measured again and again, and one without a commit since
         not at all.
@@ -183,10 +183,10 @@ class Usage:
         return self._bases[snapshot.uuid]
 
     def own_bytes(self, volume: Volume) -> int:
-        """Return what the volume takes that no other volume brought.
+        """Return the bytes of a volume that it does not share with a parent.
 
-        For a clone that is what it has written; a volume that is no clone answers for
-        all its files, those that were its parent's before a split included.
+        For a clone, these are its own writes. A volume without a parent owns all its
+        files, including those that it had from its parent before a split.
         """
         return self._measured_own_bytes(volume) + volume.said_own_bytes
 

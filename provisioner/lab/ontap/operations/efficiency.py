@@ -43,7 +43,7 @@ def check(array: Array, volume: Volume, fields: Fields) -> None:
 
 
 def is_enabled(efficiency: Mapping[str, object]) -> bool:
-    """Say whether anything is saved at all with these settings."""
+    """Return whether anything is saved at all with these settings."""
     return any(
         efficiency.get(name, "none") != "none" for name in ("dedupe", "compression")
     )

@@ -85,7 +85,7 @@ def _values(rule: RuleFields) -> RuleFields:
 
 
 def lets_in(rules: Sequence[RuleFields], address: str) -> bool:
-    """Say whether a host may read with NFS: the first rule that matches decides."""
+    """Return whether a host may read with NFS: the first rule that matches decides."""
     for rule in rules:
         if _matches(rule, address) and _speaks_nfs(rule):
             return "never" not in rule["ro_rule"]  # type: ignore[operator]  # a list

@@ -91,7 +91,7 @@ def _check_parent_directory(
 
 
 def has_nested(array: Array, volume: Volume) -> bool:
-    """Say whether other volumes are mounted inside this one."""
+    """Return whether other volumes are mounted inside this one."""
     return array.store.count(Volume, junction_parent_uuid=volume.uuid) > 0
 
 

@@ -26,7 +26,7 @@ ACCESS = "snapshot_directory_access_enabled"
 
 
 def refresh(array: Array, volume_uuid: str) -> None:
-    """Show the snapshots that there are by now, or nothing; safe to repeat."""
+    """Show the current snapshots, or nothing; safe to repeat."""
     if array.namespace.method != "bind":
         return
     with array.showing:

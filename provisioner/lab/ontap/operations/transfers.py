@@ -108,7 +108,7 @@ def abort(array: Array, transfer: Transfer, *, state: str) -> None:
 
 
 def running(array: Array, relationship_uuid: str) -> bool:
-    """Say whether a transfer of the relationship runs or waits."""
+    """Return whether a transfer of the relationship runs or waits."""
     return any(
         array.store.count(Transfer, relationship_uuid=relationship_uuid, state=state)
         for state in RUNNING

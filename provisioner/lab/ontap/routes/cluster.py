@@ -173,7 +173,7 @@ LICENSES: Resource[str] = Resource(
 
 
 def get_cluster(call: Call) -> Reply:
-    """Say what this is and which version it speaks."""
+    """Return the cluster's name and version."""
     return instance(call, CLUSTER, None)
 
 

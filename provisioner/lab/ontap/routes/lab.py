@@ -76,7 +76,7 @@ def _fits(value: object, default: object) -> bool:
 
 
 def check_mount(call: Call) -> Reply:
-    """Say whether a host may mount a junction: ``?client=ADDRESS&path=/junction``.
+    """Return whether a host may mount a junction: ``?client=ADDRESS&path=/junction``.
 
     Every volume on the way down, the SVM root included, must let the host in.
     """
@@ -101,7 +101,7 @@ def check_mount(call: Call) -> Reply:
 
 
 def get_status(call: Call) -> Reply:
-    """Say what the lab runs on."""
+    """Return what the lab runs on."""
     array = call.array
     return Reply(
         {

@@ -239,7 +239,7 @@ _ALSO = ("force", "failover")
 
 
 def _of_source(call: Call) -> bool:
-    """Say whether the source's view is asked for; the parameter is no filter."""
+    """Return whether the source's view is asked for; the parameter is no filter."""
     asked = call.flag("list_destinations_only", default=False)
     call.filters.pop("list_destinations_only", None)
     return asked

@@ -160,7 +160,7 @@ def _pending(takes: list[Resolve]) -> dict[str, Value]:
 
 
 def _check_letters(request: Request, option: str, *, known: str) -> None:
-    """Refuse letters of an option that would do nothing here.
+    """Refuse option letters that the lab does not implement.
 
     Raises: NotInLab.
     """

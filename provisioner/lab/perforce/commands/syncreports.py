@@ -36,7 +36,7 @@ class Reports:
 
     @property
     def is_underway(self) -> bool:
-        """Tell if the record of a step is all that is to be said of it, or nothing."""
+        """Return whether a step is reported by its record alone, or not at all."""
         is_record = self._request.is_tagged and self._is_fast and not self._is_first
         return self.is_quiet or is_record
 
