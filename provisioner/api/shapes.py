@@ -39,7 +39,7 @@ class ErrorSerializer(serializers.Serializer[Any]):
     limits = LimitSerializer(
         many=True,
         required=False,
-        help_text="Where a limit is reached: how near it and the others are.",
+        help_text="If a limit is reached: the usage of this and the other limits.",
     )
 
     def get_fields(self) -> dict[str, Any]:

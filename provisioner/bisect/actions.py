@@ -55,10 +55,10 @@ READ_CHANGES = "read_changes_to_bisect"
 def bisection_start(
     *, by: User, template: Template, good: int, bad: int, command: str = ""
 ) -> Bisection:
-    """Ask which change after `good` and up to `bad` is the first bad one.
+    """Search for the first bad change after `good` and up to `bad`.
 
     The command is run in a clone for each step, as `by`; without one people decide.
-    Asking for what is under way already answers with that.
+    A repeated call returns the search under way.
 
     Raises: InvalidRequest, OutOfScope, AccountIncomplete, TemplateArchived, NoSnapshot.
     """
@@ -103,7 +103,7 @@ def bisection_verdict(
 ) -> Bisection:
     """Give a verdict on the current change, or test it again in a new clone.
 
-    Saying the same of the same change once more changes nothing.
+    Repeating a verdict changes nothing.
 
     Raises: NotAllowed, InvalidRequest, BisectionOver, NotBeingTried.
     """
@@ -125,7 +125,7 @@ def bisection_verdict(
 
 
 def bisection_stop(*, by: User, bisection: Bisection) -> Bisection:
-    """Ask to try nothing more; the clone goes. What has ended stays as it is.
+    """Stop a bisection and delete its clone. One that has ended does not change.
 
     Raises: NotAllowed.
     """

@@ -1,4 +1,4 @@
-"""What people say to begin a bisection."""
+"""Forms for bisections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _change_field(label: str, help_text: str) -> forms.IntegerField:
 
 
 class BisectionCreateForm(AskingForm):
-    """Between which changes to search, and how."""
+    """The range of changes to search, and how to test them."""
 
     good = _change_field("Good change", "It still worked there.")
     bad = _change_field("Bad change", "A later one, at which it does not work.")

@@ -1,4 +1,4 @@
-"""What somebody may do with a bisection."""
+"""Permissions on a bisection."""
 
 from __future__ import annotations
 

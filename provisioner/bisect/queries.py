@@ -1,4 +1,4 @@
-"""What pages and API show of a bisection: its progress and each step."""
+"""Bisections as pages and the API show them: progress and steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from provisioner.engine.models import Operation
 
 @dataclass(frozen=True, kw_only=True)
 class BisectionStepLine:
-    """One step, with what was submitted in its change."""
+    """One step, with the submitted change that it tests."""
 
     step: BisectionStep
     submitted: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What bisections do when something happens to their workspaces."""
+"""Reactions of bisections to events of their workspaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDS_OF_STEPS = ("workspace_ready", "workspace_failed", "workspace_trashed")
 
 @receiver(asks_how_to_make)
 def make_for_bisection(workspace: Workspace, **kwargs: Any) -> str | None:
-    """Return the kind for a workspace in which a change is tried."""
+    """Return the operation kind for a workspace that tests a change."""
     return BisectionOperation.STEP if hasattr(workspace, "bisection_step") else None
 
 

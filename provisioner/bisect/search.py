@@ -1,4 +1,4 @@
-"""Which change is tried next: a pure function of the verdicts so far.
+"""Choose the next change to test, from the verdicts so far.
 
 Without skipped changes a search among n takes no more than ⌈log2 n⌉ steps.
 """
@@ -20,10 +20,10 @@ LAST_BAD_CODE = 127
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How far it is. `suspects` can be the first bad one, oldest first; never none.
+    """The state of a search. `suspects` may be the first bad change, oldest first.
 
-    `next_change` is None at the end: it is the only suspect then, or those that are
-    left, but for the last one, were skipped.
+    `next_change` is None at the end: one suspect is left, or all but the last one were
+    skipped.
     """
 
     suspects: tuple[int, ...]
@@ -42,7 +42,7 @@ class Search:
 
 
 def search(changes: Sequence[int], verdicts: Mapping[int, str]) -> Search:
-    """Return how far it is with these verdicts; the last of the changes is bad.
+    """Return the state of the search with these verdicts; the last change is bad.
 
     `changes` are in order, and there is at least one of them.
     """
@@ -62,7 +62,7 @@ def _skipped(verdicts: Mapping[int, str]) -> set[int]:
 
 
 def _nearest_to_middle(suspects: Sequence[int], skipped: Collection[int]) -> int | None:
-    """Return what halves the suspects best; the last one is known to be bad."""
+    """Return the change that best halves the suspects; the last one is bad."""
     untried = len(suspects) - 1
     middle = (untried - 1) // 2
     for distance in range(untried):
@@ -83,9 +83,9 @@ AnySnapshot = TypeVar("AnySnapshot", bound=Snapshot)
 
 
 def nearest(snapshots: Iterable[AnySnapshot], *, change: int) -> AnySnapshot | None:
-    """Return the snapshot from which it is the shortest way to a change.
+    """Return the snapshot nearest to a change.
 
-    Numbers of changes stand for the way: of two on one side the nearer one is right.
+    The distance is measured in change numbers.
     """
     return min(
         snapshots, key=lambda g: (abs(g.change - change), -g.change), default=None
@@ -93,7 +93,7 @@ def nearest(snapshots: Iterable[AnySnapshot], *, change: int) -> AnySnapshot | N
 
 
 def verdict_of(exit_code: int) -> str:
-    """Return what an exit code says, "" for one that says nothing: a signal's.
+    """Return the verdict of an exit code, "" for a signal.
 
     Source: git bisect run, https://git-scm.com/docs/git-bisect.
     """

@@ -43,7 +43,7 @@ def step_of(run: WorkspaceRun) -> BisectionStep:
 
 
 def ensure_access(run: WorkspaceRun) -> None:
-    """See that the owner may read the snapshot, and the change that is tried.
+    """Verify that the owner may read the snapshot and the tested change.
 
     Raises: StepRefused.
     """
@@ -174,8 +174,8 @@ def _lack_told_by(run: WorkspaceRun) -> str:
 def _run_command(run: WorkspaceRun, step: BisectionStep, *, root: Path) -> BuildResult:
     """Run the command as builds are run, in a build's time.
 
-    Its environment is the template's for bisections alone: whoever may ask for one can
-    print all of it.
+    Its environment is the template's for bisections only: anybody who may start one can
+    print it.
     """
     workspace, template = run.workspace, run.template
     stop = StopWatch(run)

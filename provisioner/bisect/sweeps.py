@@ -48,7 +48,7 @@ def go_on_bisecting(bisection_id: int) -> None:
 
 @app.task(name=READ_CHANGES, queue=PERFORCE)
 def read_changes(bisection_id: int) -> None:
-    """Ask the server what was submitted in between, and begin the first step.
+    """Fetch the changes in between, and start the first step.
 
     A server that does not answer is asked again by the sweep, until time is up.
     """

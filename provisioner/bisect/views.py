@@ -88,7 +88,7 @@ def bisection_verdict(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def bisection_stop(request: WebRequest, pk: int) -> HttpResponse:
-    """Try nothing more."""
+    """Stop a bisection."""
     actions.bisection_stop(by=request.user, bisection=_to_change(request, pk))
     return redirect("bisection-detail", pk)
 

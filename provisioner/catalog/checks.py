@@ -1,6 +1,6 @@
-"""What about a template's definition would hurt: said before anybody waits for it.
+"""Check a template's definition for problems, before anybody waits for a build.
 
-Remarks never stop anything. What cannot be checked is a remark, too.
+Remarks never block anything. A failed check is a remark, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SLOW_RECONCILE_FILES = 50_000
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """`kind` is a word for programs that does not change."""
+    """`kind` is a stable code for programs."""
 
     kind: str
     sentence: str
@@ -40,7 +40,7 @@ class Remark:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What was found. Without a `survey` the server could not be asked."""
+    """The result of a check. Without a `survey`, the server did not answer."""
 
     remarks: tuple[Remark, ...]
     survey: ViewSurvey | None = None
@@ -81,7 +81,7 @@ def check_later(template: Template) -> None:
 
 
 def keep(template: Template, check: Check) -> TemplateCheck:
-    """Write down what was found, for the template's page."""
+    """Save the result for the template's page."""
     row, _ = TemplateCheck.objects.update_or_create(
         template=template,
         defaults={
@@ -99,7 +99,7 @@ def keep(template: Template, check: Check) -> TemplateCheck:
 def remarks_on_build(
     template: Template, *, files: int, info: ServerInfo
 ) -> list[Remark]:
-    """Return what to say of a build, without asking the server for more."""
+    """Return the remarks on a build, without more calls to the server."""
     wide = [_wide(files)] if files >= WIDE_FILES else []
     return [*wide, *_on_server(template, info), *_on_times(template, files=files)]
 

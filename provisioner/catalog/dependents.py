@@ -17,7 +17,7 @@ NAMED = 20
 class Dependent:
     """Rows of a feature that are about a template.
 
-    They stand against deleting it, or with `goes` are deleted with it.
+    They prevent its deletion, or with `goes` are deleted with it.
     """
 
     one: str
@@ -31,7 +31,7 @@ class Dependent:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """How many rows there are, and what the first of them are called."""
+    """The number of rows, with the names of the first."""
 
     what: str
     number: int

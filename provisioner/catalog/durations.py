@@ -17,7 +17,7 @@ PHASES = ("sync", "build", "test", "snapshot")
 
 @dataclass(frozen=True, kw_only=True)
 class Took:
-    """One phase of one build; `attempt` is the one whose `seconds` these are."""
+    """One phase of one build; `seconds` are those of its `attempt`."""
 
     operation: Operation
     step: Step
@@ -27,7 +27,7 @@ class Took:
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A phase in all builds, the oldest first; None where a build did not get to it."""
+    """A phase of all builds, oldest first; None if a build did not reach it."""
 
     name: str
     took: tuple[Took | None, ...]
@@ -64,7 +64,8 @@ class Durations:
 def durations_of(user: User, template: Template) -> Durations:
     """Return how long each phase took in the newest builds, for who may see them.
 
-    What a phase took is its last attempt. One that no build got to is left out.
+    The duration of a phase is that of its last attempt. Phases that no build reached
+    are left out.
     """
     ended = operations_visible_to(user).filter(
         subject=template.subject_id, ended_at__isnull=False

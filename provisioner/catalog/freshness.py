@@ -73,10 +73,10 @@ class Freshness:
 
 
 def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
-    """Return the freshness of each template, by its id; of those alone that are known.
+    """Return the known freshness of templates, by id.
 
-    Not known is it before the first build, and until the server was asked about all
-    changes since the newest snapshot. Two queries.
+    It is unknown before the first build, and until all changes since the newest
+    snapshot were fetched. Two queries.
     """
     of_template = {"template": OuterRef("template")}
     default = Snapshot.objects.default_first().filter(**of_template)
@@ -120,7 +120,7 @@ def freshness_of(template: Template) -> Freshness | None:
 def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
     """Return how many changes each snapshot is behind, by its id.
 
-    Those alone where that is known, and that are at one change. Two queries.
+    Only for snapshots at one change whose distance is known. Two queries.
     """
     complete = [snapshot for snapshot in snapshots if not snapshot.parts]
     since = dict(
@@ -156,7 +156,7 @@ def policies_of(templates: Collection[Template]) -> dict[int, refresh_policy.Pol
 
 
 def policy_in(row: RefreshPolicy | None) -> refresh_policy.Policy:
-    """Return what a row says, or what holds where none was saved."""
+    """Return a row's policy, or the default one."""
     if row is None:
         return refresh_policy.Policy()
     return refresh_policy.Policy(
@@ -184,7 +184,7 @@ def pauses_of(template: Template) -> list[str]:
 
 
 def server_pause_of(template: Template) -> str:
-    """Return that the template's Perforce server is paused, as a sentence, or ""."""
+    """Return a sentence if the template's Perforce server is paused, or ""."""
     server = template.site.perforce_server
     slot_budget = getattr(server, "slot_budget", None)
     if slot_budget is None or slot_budget.paused_at is None:
@@ -227,9 +227,9 @@ def refresh_state_of(
 
 
 def _published(template: Template) -> int:
-    """Return the change of the newest snapshot that would do, 0 where there is none.
+    """Return the change of the newest good enough snapshot, 0 if there is none.
 
-    While an older one is held the template is built all the same, each change once.
+    A template with a held older snapshot is still built, once per change.
     """
     enough = AT_LEAST[template.wanted_quality]
     snapshots = Snapshot.objects.available().complete().filter(template=template)
@@ -238,10 +238,10 @@ def _published(template: Template) -> int:
 
 
 def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:
-    """Return up to which change the last build makes trying needless.
+    """Return the newest change that the last build makes pointless to try.
 
-    Who chose an older change passed over the newer ones that were known then: these
-    are no reason to build again.
+    If somebody built an older change, they skipped the newer ones known then: those are
+    no reason for another build.
     """
     was_chosen = BuildParameters.of(build).change and not build.requested_by.is_service
     if was_chosen and freshness.newest is not None:
@@ -262,7 +262,7 @@ def change_of(build: Operation) -> int:
 
 
 def _used_at(template: Template) -> dt.datetime | None:
-    """Return when somebody last got a workspace of it, or asked to build it."""
+    """Return when somebody last requested a workspace of it or a build."""
     got = template.workspaces.filter(is_pooled=False).aggregate(at=Max("created_at"))
     asked = Operation.objects.filter(
         subject=template.subject_id, requested_by__is_service=False

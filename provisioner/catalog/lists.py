@@ -169,7 +169,7 @@ _BEHIND = Chip(label="Behind", query={"behind": "1"})
 def _matching(
     user: User, *, archived: str = "", behind: str = "", **criteria: Any
 ) -> QuerySet[Template]:
-    """Return a person's templates that match; those archived only where asked for."""
+    """Return a person's matching templates; archived ones only on request."""
     found = is_archived(_SEARCHED(user, **criteria), archived)
     found = found.select_related("refresh_policy")
     if not behind:

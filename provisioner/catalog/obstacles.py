@@ -1,4 +1,4 @@
-"""What stands against a workspace of a template. Features above know it."""
+"""Obstacles to a workspace of a template. Features above report them."""
 
 from __future__ import annotations
 

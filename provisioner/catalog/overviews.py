@@ -48,7 +48,7 @@ class SnapshotLine:
 
     @property
     def actions(self) -> list[Action]:
-        """What can be done with it, for who looks after its template."""
+        """The actions for those who manage its template."""
         snapshot = self.snapshot
         of = f" of change {snapshot.change}"
         describe = Action(
@@ -85,7 +85,7 @@ class SnapshotLine:
 def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:
     """Return the published snapshots of a template, newest first.
 
-    So many workspaces of each are named.
+    Names at most this many workspaces of each.
     """
     pins = pins_of(template, named=named)
     behind = behind_of([pin.snapshot for pin in pins])
@@ -153,7 +153,7 @@ class TemplateOverview:
 
     @property
     def default(self) -> Snapshot | None:
-        """What a new workspace gets unasked."""
+        """The default snapshot of new workspaces."""
         default = (line for line in self.snapshots if line.pins.is_default)
         return next((line.snapshot for line in default), None)
 
@@ -163,7 +163,7 @@ class TemplateOverview:
 
     @property
     def has_available(self) -> bool:
-        """Whether somebody can get one of the snapshots."""
+        """Whether any snapshot is available."""
         return any(not line.snapshot.is_withdrawn for line in self.snapshots)
 
     @property

@@ -18,7 +18,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec
 
 
 def in_scope(user: User, *, by: str) -> Q:
-    """Return the condition for the templates of the token that a person asks with.
+    """Return the condition for templates in the current token's scope.
 
     `by` leads to the template's id.
     """
@@ -42,15 +42,15 @@ def available_snapshots() -> SnapshotQuerySet:
 def default_snapshot(template: Template, *, quality: str = "") -> Snapshot | None:
     """Return the snapshot that a new workspace of the template gets, or None.
 
-    It is the one that is held, else the newest with at least the quality that the
-    template asks for. Where a quality is named, it has at least that.
+    It is the held one, else the newest of at least the wanted quality: the given one,
+    or the template's.
     """
     snapshots = Snapshot.objects.filter(template=template)
     return snapshots.default_first(at_least=quality).first()
 
 
 def default_without(snapshot: Snapshot) -> Snapshot | None:
-    """Return what new workspaces would get without this snapshot, or None."""
+    """Return the snapshot that new workspaces would get without this one, or None."""
     others = Snapshot.objects.filter(template=snapshot.template_id)
     return others.exclude(pk=snapshot.pk).default_first().first()
 
@@ -106,7 +106,7 @@ def templates_offered_to(user: User) -> QuerySet[Template]:
 def templates_visible_to(user: User) -> QuerySet[Template]:
     """Return all templates, each with `default_snapshot_id`.
 
-    None: it was not built yet or, with `has_snapshots`, none is as good as it asks for.
+    None: not built yet or, with `has_snapshots`, no snapshot has the wanted quality.
     """
     newest = Snapshot.objects.default_first().filter(template=OuterRef("pk"))
     return templates_to_choose_from(user).annotate(
@@ -120,7 +120,7 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
 
 
 def default_snapshots_of(templates: Iterable[Template]) -> list[int]:
-    """Return the ids of what new workspaces get, of those that give any.
+    """Return the ids of the templates' default snapshots.
 
     The templates are as `templates_visible_to` returns them.
     """
@@ -137,7 +137,7 @@ def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
 
 
 def snapshots_for_bisection(template: Template) -> list[Snapshot]:
-    """Return the snapshots from which a change can be reached by what was submitted.
+    """Return the snapshots from which a change can be reached by known changes.
 
     The whole view is at one change, and it is the view that the newest of them has.
     """

@@ -27,7 +27,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """When a template is built without being asked for.
+    """When a template is refreshed by itself.
 
     On change: once nothing relevant came for `quiet_seconds`, and never within
     `every_seconds` after the last build began. By `cron`: at its times (five fields,
@@ -92,7 +92,7 @@ class State:
 
 
 def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
-    """Return why the template has to be built now, None where it has not to be."""
+    """Return why the template must be built now, None if it need not."""
     if policy.is_paused or state.is_paused_elsewhere or state.is_building:
         return None
     if state.newest is None or state.newest_at is None or state.behind_since is None:
@@ -120,7 +120,7 @@ def clean_due(now: dt.datetime, policy: Policy, state: State) -> str | None:
 
 
 def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
-    """Return whether nobody used the template for so long that it may rest."""
+    """Return whether the template was unused for so long that refreshes stop."""
     if policy.unused_days is None:
         return False
     idle = dt.timedelta(days=policy.unused_days)
@@ -176,7 +176,7 @@ def last_time(cron: str, *, now: dt.datetime) -> dt.datetime | None:
 
 
 def is_schedule(cron: str) -> bool:
-    """Return whether it is a schedule of five fields whose time ever comes."""
+    """Return whether it is a five-field schedule with a due time."""
     fields = cron.split()
     if len(fields) != 5 or any(_RANDOM.match(field) for field in fields):
         return False

@@ -1,4 +1,4 @@
-"""Which snapshots of a template have to stay, and what for."""
+"""Which snapshots of a template are kept, and why."""
 
 from __future__ import annotations
 
@@ -139,12 +139,12 @@ def mark_deleted(snapshot: Snapshot) -> bool:
 
 
 def mark_there(snapshot: Snapshot) -> None:
-    """Put back on the offer what ONTAP did not delete."""
+    """Offer snapshots again that ONTAP did not delete."""
     Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=None)
 
 
 def marked_deleted(template: Template, *, there: Sequence[str]) -> list[Snapshot]:
-    """Return what is off the offer for good and still among these UUIDs on ONTAP."""
+    """Return the deleted snapshots that still exist on ONTAP, among these UUIDs."""
     return list(
         Snapshot.objects.filter(
             template=template, deleted_at__isnull=False, ontap_uuid__in=there

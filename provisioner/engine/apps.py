@@ -8,5 +8,5 @@ class EngineConfig(AppConfig):
     name = "provisioner.engine"
 
     def ready(self) -> None:
-        """Load what features register: refusals, workflows, receivers, checks."""
+        """Load what features register: refusals, workflows, receivers and checks."""
         autodiscover_modules("refusals", "workflows", "receivers", "system_checks")

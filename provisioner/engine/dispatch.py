@@ -58,7 +58,7 @@ def give_slots(
 ) -> bool:
     """Queue the jobs of the steps whose slot is free at a Perforce server.
 
-    Where `to` gets a slot, it is begun in this job instead: return whether it was.
+    If `to` gets a slot, it starts in this job instead: return whether it did.
     """
     has_its_slot = False
     for step in slots.next_in_line(server_id):
@@ -71,9 +71,9 @@ def give_slots(
 
 
 def release_slot(step: Step) -> None:
-    """Let others come after a step that has ended, or pauses for a retry.
+    """Free the slot of a step that has ended or pauses for a retry.
 
-    As the last thing in a transaction: it locks the row of the server.
+    Call it last in a transaction, as it locks the server's row.
     """
     if step.perforce_use in slots.NEEDS_SLOT:
         assert step.perforce_server_id is not None
@@ -90,11 +90,10 @@ def serves(context: JobContext, step: Step) -> bool:
 
 
 def can_go_on(context: JobContext, step: Step) -> bool:
-    """Return whether a job's worker serves the step, and nobody is kept waiting by it.
+    """Return whether a job may go on with a step without making others wait.
 
-    A job that was tried again has used up some of its time for retries: the next step
-    gets a job of its own, with all of it. Where the job would go on in another queue,
-    those who come before it are not to wait for longer than one step.
+    A retried job has used up part of its retry time, so the next step gets a job of its
+    own. In another queue, jobs with priority must not wait for more than one step.
     """
     if attempts_of(context.job) or not serves(context, step):
         return False
@@ -111,7 +110,7 @@ def can_go_on(context: JobContext, step: Step) -> bool:
 
 
 def go_on(job: Job, step: Step) -> bool:
-    """Begin a step in the job of the one before, unless it has to wait for a slot."""
+    """Start a step in the previous step's job, unless it has to wait for a slot."""
     server_id = step.perforce_server_id
     if server_id is not None and step.perforce_use in slots.NEEDS_SLOT:
         states.queue_step(step, job_id=None)

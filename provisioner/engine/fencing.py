@@ -1,10 +1,9 @@
-"""Whether an attempt at a step, or a job, is still the one that counts.
+"""Fencing: whether an attempt at a step, or a job, is still the current one.
 
-The database decides: an attempt that another has followed, or whose operation was
-ended, may change nothing any more, nor may a job that was taken from its worker. Who
-was given leave may act on it for a second from when it asked, by a clock that goes on
-while a process, or its machine, is stopped. What is taken from a worker is given to
-another when such a second is over.
+The database decides: an attempt that was superseded or whose operation has ended may
+not change anything, nor may a job that was taken from its worker. Permission lasts for
+a second from the request, by a clock that also runs while the process or its machine is
+stopped. A job taken from a worker goes to another one after that second.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ class AnswersLate(OperationalError):
 
 
 def leave_seconds() -> float:
-    """Return how long leave holds, well below the silence that costs a worker its jobs.
+    """Return how long permission lasts, well below the silence that ends a worker.
 
-    A job that was taken from a worker is given to another after that long.
+    A job taken from a worker goes to another one after this time.
     """
     stalled: float = settings.WORKER_STALLED_SECONDS
     return min(LEAVE_SECONDS, stalled / 4)
 
 
 class _Leave(ABC):
-    """A lease on acting, given by the database. Call it before each act."""
+    """A short lease to act, given by the database. Call it before each act."""
 
     def __init__(self) -> None:
         self._until = 0.0
@@ -48,12 +47,12 @@ class _Leave(ABC):
         self.silent_seconds = settings.WORKER_STALLED_SECONDS / 2
 
     def __call__(self) -> None:
-        """Go on, or do not.
+        """Return if the caller may act.
 
-        An answer that comes after its leave is over is none: it is asked for again.
+        An answer that arrives after its permission expired is ignored, and asked again.
 
-        Raises: StepCutShort where another has gone on with it; OperationalError where
-        the database does not say, or not in time.
+        Raises: StepCutShort if another attempt continues it; OperationalError if the
+        database does not answer in time.
         """
         for _ in range(ASKED_AT_MOST):
             asked_at = _now()
@@ -76,7 +75,7 @@ def _now() -> float:
 
 
 class JobLeave(_Leave):
-    """Leave for a job, such as a sweep or a repair, while it is with its worker."""
+    """Permission for a job, such as a sweep, while its worker has it."""
 
     def __init__(self, job: Job) -> None:
         super().__init__()
@@ -91,7 +90,7 @@ class JobLeave(_Leave):
 
 
 class AttemptLeave(JobLeave):
-    """Leave for one attempt at one step, made in a job."""
+    """Permission for one attempt at a step, made in a job."""
 
     def __init__(self, step: Step, *, job: Job) -> None:
         super().__init__(job)

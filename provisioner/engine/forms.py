@@ -16,12 +16,11 @@ def _offset() -> forms.IntegerField:
 
 
 class LogForm(forms.Form):
-    """`q` is what to look for, and `start` the byte where to begin.
+    """`q` is the text to search for, and `start` the byte to start from.
 
     `offset` is the byte where a piece begins, `before` where it ends; `line` is the
-    number of the line that is to be seen among others. Who follows says which
-    `attempt` was read, and the `number` of the line that comes next. `wrap` is how
-    long lines are shown from now on.
+    number of the line to show in context. A follower sends the `attempt` that it read,
+    and the `number` of the next line. `wrap` sets how long lines are shown.
     """
 
     q = forms.CharField(required=False, max_length=200, label="Search the log")

@@ -1,9 +1,8 @@
 """Procrastinate's job manager, made to outlive its database.
 
-A worker's listener, heartbeat and bookkeeping go through here. Where the database goes
-away they ask again, with pauses that double, for as long as it takes: a restart of
-PostgreSQL, or a night without it, ends no worker, and nothing that a worker had is left
-as "doing" for ever.
+A worker's listener, heartbeat and bookkeeping go through here. When the database goes
+away, they retry with doubling pauses for as long as it takes. So neither a restart of
+PostgreSQL nor a night without it ends a worker or leaves a job as "doing" forever.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ HELD = """
 
 
 class ClockIsOff(Exception):
-    """The clock of this worker is wrong: what is due by it may not be due at all."""
+    """The clock of this worker is wrong, so it cannot tell what is due."""
 
 
 def is_away(error: BaseException) -> bool:
@@ -114,7 +113,7 @@ def is_away(error: BaseException) -> bool:
 async def finish_of_its_worker(
     connector: BaseConnector, job: Job, *, status: Status, delete_job: bool
 ) -> bool:
-    """End a job where it is with the worker that it was read with; return whether."""
+    """End a job if its worker still has it; return whether it did."""
     rows = await connector.execute_query_all_async(
         query=FINISH,
         job_id=job.id,
@@ -134,7 +133,7 @@ async def retry_of_its_worker(
     queue: str | None = None,
     lock: str | None = None,
 ) -> bool:
-    """Queue a job again if it still has the worker it was read with; return whether."""
+    """Queue a job again if its worker still has it; return whether it did."""
     rows = await connector.execute_query_all_async(
         query=RETRY,
         job_id=job.id,
@@ -150,8 +149,8 @@ async def retry_of_its_worker(
 class LastingJobManager(JobManager):
     """The job manager of one pool of a worker.
 
-    It misses no call for a job either: Procrastinate's worker forgets those that come
-    while it looks for one, and would find theirs at its next check by the clock.
+    It also misses no notification of a job: Procrastinate's worker forgets those that
+    arrive while it fetches one, and would find their jobs only at its next poll.
     """
 
     def __init__(
@@ -161,7 +160,7 @@ class LastingJobManager(JobManager):
         pool: Pool,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take what the pool serves; `is_stopping`: whether the worker was told to."""
+        """Set the pool's queues. `is_stopping` tells whether the worker is to stop."""
         super().__init__(connector)
         self.pool = pool
         self._is_stopping = is_stopping
@@ -174,12 +173,12 @@ class LastingJobManager(JobManager):
 
     @property
     def silent_seconds(self) -> float:
-        """How long ago the listener last heard what we told ourselves."""
+        """How long ago the listener last heard our own test notification."""
         return time.monotonic() - self._heard_at
 
     @property
     def is_clock_right(self) -> bool:
-        """Return whether our clock was last about as late as the database's."""
+        """Return whether our clock last agreed with the database's."""
         return clocks.is_right(self._ahead_seconds)
 
     # --- what the worker does
@@ -187,9 +186,9 @@ class LastingJobManager(JobManager):
     async def fetch_job(
         self, queues: Iterable[str] | None, worker_id: int
     ) -> Job | None:
-        """Return a job, None where there is none, or where the worker is to stop.
+        """Return a job, or None if there is none or the worker is to stop.
 
-        While the clock is wrong there is none: it would be done at the wrong time.
+        None also while the clock is wrong, as jobs would run at the wrong time.
         """
         attempt = 0
         while not self._is_stopping() and self.is_clock_right:
@@ -226,7 +225,7 @@ class LastingJobManager(JobManager):
         return None if row["id"] is None else Job.from_row(row)
 
     async def _give_back_unknown(self, worker_id: int) -> None:
-        """Queue again what the database says that we do, and we know nothing of."""
+        """Queue again the jobs that the database assigns to us and we do not know."""
         rows = await self.connector.execute_query_all_async(
             query=HELD, worker_id=worker_id
         )
@@ -256,9 +255,9 @@ class LastingJobManager(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        """Queue a job again, unless that was done or another worker has it.
+        """Queue a job again, unless it was already, or another worker has it.
 
-        `retry_at` is by our clock, whose error is smaller than what stops a worker.
+        `retry_at` is by our clock, whose error is corrected.
         """
         if retry_at is not None:
             retry_at -= dt.timedelta(seconds=self._ahead_seconds)
@@ -330,7 +329,7 @@ class LastingJobManager(JobManager):
         await sync_to_async(tell_queues)(worker_id, pool=self.pool)
 
     async def unregister_worker(self, worker_id: int) -> None:
-        """Take leave; where nobody listens the next worker notices by itself."""
+        """Unregister. If the database is away, the next worker will notice."""
         try:
             await super().unregister_worker(worker_id)
         except ConnectorException as error:
@@ -377,7 +376,7 @@ class LastingJobManager(JobManager):
     # --- time
 
     async def _compare_clocks(self) -> None:
-        """Find out whether our clock is right; say so where that changes."""
+        """Check our clock, and log when its state changes."""
         asked_at = time.time()
         rows = await self.connector.execute_query_all_async(query=WHAT_TIME)
         if not rows:

@@ -8,12 +8,12 @@ _titles: dict[str, str] = {}
 
 
 def register(kind: TextChoices) -> None:
-    """Let operations be of this kind; its label is what people read."""
+    """Register a kind of operation with its title."""
     _titles[kind.value] = str(kind.label)
 
 
 def title_of(kind: str) -> str:
-    """Return what people read for a kind; one of an older release has its name."""
+    """Return the title of a kind; kinds of older releases have their name."""
     return _titles.get(kind, kind)
 
 

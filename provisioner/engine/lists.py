@@ -20,7 +20,7 @@ _SHOWN = (
 
 
 def _operations(user: User) -> QuerySet[Operation]:
-    """Return visible operations with what a list shows, and how long each `took`."""
+    """Return visible operations with a list's columns, and how long each `took`."""
     names = (
         f"{row}__{name}" for row in paths(by="") for name in ("name", "site__name")
     )

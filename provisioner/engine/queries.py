@@ -1,4 +1,4 @@
-"""Finding operations: those that a person may see, filtered."""
+"""Queries of operations that a person may see."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.engine.models import Operation, Step
 def operations_visible_to(user: User) -> QuerySet[Operation]:
     """Return operations with steps: of the subjects that a person may see.
 
-    Which these are, features say with what they register.
+    Features register which ones these are.
     """
     operations = Operation.objects.select_related("requested_by").prefetch_related(
         Prefetch("steps", queryset=Step.objects.order_by("position"))

@@ -31,5 +31,5 @@ OWN_SLOTS = (COMMANDS_PREFIX, BISECTIONS_PREFIX)
 
 
 def own_slots_of(queue: str) -> str:
-    """Return which slots of their own the jobs of a queue need; "": none."""
+    """Return the kind of slots that a queue's jobs need, "" for ordinary ones."""
     return next((prefix for prefix in OWN_SLOTS if queue.startswith(prefix)), "")

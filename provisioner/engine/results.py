@@ -1,4 +1,4 @@
-"""What a step hands on to later ones: typed in code, JSON in the row of the step.
+"""Results that steps hand on: typed in code, JSON in the step's row.
 
 A result is a frozen dataclass beside the step that gives it. A step whose outcome no
 other code reads returns None.

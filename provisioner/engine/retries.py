@@ -1,4 +1,4 @@
-"""How often a step is tried again after transient failures, and after what pauses."""
+"""Retries of steps after transient failures, and the pauses between them."""
 
 from __future__ import annotations
 

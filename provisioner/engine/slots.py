@@ -1,17 +1,16 @@
 """Slots at Perforce servers: one budget for flushes, syncs and comparisons.
 
-A step that needs a slot is queued without a job. It gets a job when there is room, and
-that job is its slot: it holds it while it is queued or runs. So no table of slots can
-disagree with the steps, and a step whose worker was killed keeps its slot. One that
-pauses for a retry gives it up.
+A step that needs a slot is queued without a job. When there is room it gets a job, and
+that job is its slot while the step is queued or runs. So no table of slots can disagree
+with the steps, and a step whose worker was killed keeps its slot. A step that pauses
+for a retry gives it up.
 
-People come before machines, then who asked first; what is made for a warm pool comes
-after all who ask. Syncs of templates take hours: the last slot is never theirs where
-there are several, and one short step may always run, however many of them do.
+People come before machines, then earlier requests first; warm pools come last. Syncs of
+templates take hours: they never get the last of several slots, and one short step may
+always run beside them.
 
-Where a command of ours waited long for a lock of the server, fewer may run for a while:
-our commands are what we can take away. At a server that is paused nothing gets a slot,
-and nothing begins that uses it at all.
+When one of our commands waited long for a lock of the server, fewer run for a while. At
+a paused server nothing gets a slot, and nothing that uses it starts.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ NEEDS_SLOT = (PerforceUse.SHORT, PerforceUse.LONG)
 
 @dataclass(kw_only=True)
 class Budget:
-    """How many may run on a server, and how many do."""
+    """The slots of a server, and how many are in use."""
 
     limit: int
     short: int = 0
@@ -78,9 +77,9 @@ def is_waiting(step: Step) -> bool:
 
 
 def observe(step: Step, use: LockUse) -> None:
-    """Take note of what a command waited for a lock, and back off where that was long.
+    """Record how long a command waited for a lock, and back off if that was long.
 
-    Half as many may run then, at once; see present_limit for the way back.
+    Backing off halves the slots; present_limit says how they return.
     """
     if use.waited_ms < WORTH_TELLING_MS:
         return
@@ -123,7 +122,7 @@ def _back_off(server: Server, *, now: dt.datetime) -> None:
 
 
 def _limit_now(server: Server, known: SlotBudget | None) -> int:
-    """Return how many may run now; what never backed off does not depend on a time."""
+    """Return how many may run now."""
     if known is None or known.backed_off_to is None:
         return server.flush_limit
     return present_limit(server, known, now=clocks.database_now())
@@ -139,7 +138,7 @@ def present_limit(server: Server, known: SlotBudget | None, *, now: dt.datetime)
 
 
 def is_paused(server_id: int) -> bool:
-    """Return whether nothing may begin that uses the server."""
+    """Return whether the server is paused."""
     paused = SlotBudget.objects.filter(server=server_id, paused_at__isnull=False)
     return paused.exists()
 
@@ -248,7 +247,7 @@ def budget_of(server: Server, known: SlotBudget | None, counts: Counts) -> Budge
 
 
 def _servers() -> QuerySet[Any]:
-    """Return the rows of servers: they stand above the engine."""
+    """Return the rows of servers, whose model is above the engine."""
     servers: QuerySet[Any] = apps.get_model("sites", "PerforceServer").objects.all()
     return servers
 
@@ -293,5 +292,5 @@ _ORDER = ("rank", "is_long", "operation_id", "position")
 
 
 def in_order(steps: QuerySet[Step]) -> QuerySet[Step]:
-    """Return steps in the order in which they get slots, with what decides it."""
+    """Return steps in the order in which they get slots, with their sort keys."""
     return steps.annotate(rank=RANK, is_long=_IS_LONG).order_by(*_ORDER)

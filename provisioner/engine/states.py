@@ -80,14 +80,14 @@ def end_operation(
 
 
 def lock_operation(operation: Operation) -> Operation:
-    """Lock an operation, and have its present state; the rows around it stay."""
+    """Lock an operation and reload its state, without its related rows."""
     locked = Operation.objects.select_for_update().order_by()
     operation.state = locked.values_list("state", flat=True).get(pk=operation.pk)
     return operation
 
 
 def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:
-    """Return a step where this attempt at it is the one under way, and wanted."""
+    """Return the locked step if this attempt is the current one, and still needed."""
     steps = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
     return steps.exclude(operation__state__in=ENDED_EARLY)
 
@@ -108,7 +108,7 @@ def holding(step: Step) -> Iterator[None]:
 
 
 def note_findings(step: Step, findings: dict[str, Any]) -> None:
-    """Keep what a running step found, for the page of its operation.
+    """Record what a running step found, for its operation's page.
 
     Raises: StepCutShort where another attempt has begun.
     """
@@ -117,7 +117,7 @@ def note_findings(step: Step, findings: dict[str, Any]) -> None:
 
 
 def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
-    """Move a step that nobody else has begun another attempt at meanwhile."""
+    """Move a step, unless another attempt has begun meanwhile."""
     moved = Step.objects.filter(
         pk=step.pk,
         attempt=step.attempt,
@@ -133,7 +133,7 @@ def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
 def queue_step(step: Step, *, job_id: int | None) -> None:
     """Note the job that will run the step; None: it waits for a slot first.
 
-    What it waits for a slot and for a worker is one wait.
+    Waiting for a slot and for a worker count as one wait.
     """
     waits_already = step.state == S.QUEUED
     queued_at = step.queued_at if waits_already else clocks.database_now()
@@ -143,7 +143,7 @@ def queue_step(step: Step, *, job_id: int | None) -> None:
 def start_step(step: Step, *, job_id: int | None = None) -> None:
     """Begin an attempt; with `job_id` in this job, without having been queued for it.
 
-    It waited for nothing then, unless it was queued for a slot before.
+    It then waited for nothing, unless it was queued for a slot before.
     """
     now = clocks.database_now()
     taken_up: dict[str, Any] = {}
@@ -165,7 +165,7 @@ def start_step(step: Step, *, job_id: int | None = None) -> None:
 
 
 def finish_step(step: Step, *, result: StepResult | None) -> None:
-    """End the step well, with what later steps use."""
+    """Mark the step as done, with its result."""
     assert result is None or result.step == step.name
     _move_step(
         step,
@@ -177,21 +177,21 @@ def finish_step(step: Step, *, result: StepResult | None) -> None:
 
 
 def skip_step(step: Step) -> None:
-    """End the step without running it."""
+    """Skip the step."""
     _move_step(step, S.SKIPPED, ended_at=clocks.database_now())
 
 
 def retry_step_later(
     step: Step, *, code: str, message: str, retry_at: dt.datetime
 ) -> None:
-    """Note why an attempt failed and when the next one comes."""
+    """Record why an attempt failed, and when the next one starts."""
     _move_step(
         step, S.RETRYING, error_code=code, error_message=message, retry_at=retry_at
     )
 
 
 def fail_step(step: Step, *, code: str, message: str) -> None:
-    """End the step badly."""
+    """Mark the step as failed."""
     _move_step(
         step,
         S.FAILED,
@@ -202,7 +202,7 @@ def fail_step(step: Step, *, code: str, message: str) -> None:
 
 
 def cancel_operation(operation: Operation, *, message: str) -> None:
-    """End what is under way: no step of it starts any more, and one at work stops."""
+    """End a running operation: no further step starts, and a running one stops."""
     end_operation(
         operation, Operation.State.CANCELLED, code="cancelled", message=message
     )
@@ -217,9 +217,9 @@ def skip_waiting_steps(operation: Operation) -> None:
 
 
 def record_progress(step: Step, progress: dict[str, Any]) -> None:
-    """Show how far a running step is. Losing the last one in a crash is no harm.
+    """Save a running step's progress. Losing the last one in a crash does no harm.
 
-    Raises: StepCutShort where nobody waits for this attempt any more.
+    Raises: StepCutShort if this attempt is no longer current.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -232,7 +232,7 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
 
 
 def remember_ontap_job(step: Step, ontap_job_uuid: str) -> None:
-    """Keep an ONTAP job's id on the step, before anything waits for the job.
+    """Save an ONTAP job's id on the step, before waiting for the job.
 
     Raises: StepCutShort where another attempt has begun.
     """
@@ -243,7 +243,7 @@ def remember_ontap_job(step: Step, ontap_job_uuid: str) -> None:
 
 
 def note_exit_code(step: Step, exit_code: int) -> None:
-    """Keep how the command of this attempt ended, for people."""
+    """Record how this attempt's command ended, for people."""
     Step.objects.filter(pk=step.pk, attempt=step.attempt).update(exit_code=exit_code)
     step.exit_code = exit_code
 

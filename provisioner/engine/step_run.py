@@ -104,7 +104,7 @@ class StepRun:
         return time.monotonic() - self._began_at
 
     def visible_root(self, junction_path: str) -> Path:
-        """Return where this host sees a junction, once it does, and that it is safe.
+        """Return where this host sees a junction, once it appears and is safe.
 
         Raises: Unreachable where it does not appear, Refused where it leads elsewhere.
         """
@@ -122,7 +122,7 @@ class StepRun:
         return root
 
     def _nfs_addresses(self) -> list[str]:
-        """Return where the SVM serves NFS; [] where our role may not ask that."""
+        """Return the SVM's NFS addresses; [] if our role may not read them."""
         of = (self.site.ontap_host, self.site.svm)
         known, until = _ADDRESSES.get(of, ([], 0.0))
         if time.monotonic() < until:
@@ -146,8 +146,8 @@ class StepRun:
     ) -> None:
         """Show progress, at most four times a second; 0 of 0 shows the text alone.
 
-        What is complete, or the beginning of another phase, is always shown. `figures`
-        are for scripts, what they say is for people in the text.
+        Completion and a new phase are always shown. `figures` are for scripts; the text
+        says the same for people.
         """
         now = time.monotonic()
         has_changed = 0 < total <= done or phase != self._phase_shown
@@ -171,7 +171,7 @@ class StepRun:
             self.progress(text)
 
     def note_exit_code(self, exit_code: int) -> None:
-        """Keep how a command ended. What it made is worth more than a row of ours."""
+        """Record how a command ended, unless the database is away."""
         with unless_database_is_away():
             states.note_exit_code(self.step, exit_code)
 

@@ -1,6 +1,6 @@
 """Subjects of operations: any row with a site.
 
-A feature registers its rows here; the engine asks what they are, and no more.
+Features register their rows here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Server(Protocol):
 
 
 class Site(Protocol):
-    """Where a subject is: which queues reach it, and at which server it is."""
+    """The place of a subject: its queues and its Perforce server."""
 
     @property
     def host_queue(self) -> str: ...

@@ -1,4 +1,4 @@
-"""The course of an operation: start it, run its steps, go on, and end it.
+"""Start operations, run their steps, and end them.
 
 A job runs a step, and goes on with those after it that are for the same queue. It is
 deferred in the transaction that marks its step as queued, so neither is ever without
@@ -57,7 +57,7 @@ def start_operation(
 ) -> Operation:
     """Write an operation with its steps and queue the first ones.
 
-    What is done in the background comes after everything that anybody asks for.
+    Background operations have lower priority than anybody's requests.
     """
     operation = Operation.objects.create(
         kind=kind,
@@ -83,7 +83,7 @@ def start_operation(
 
 @app.task(name=RUN_STEP, pass_context=True, retry=RETRY)
 def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
-    """Run a step, then those after it that this worker can go on with at once.
+    """Run a step, then following ones that this worker can start immediately.
 
     A step that is settled already, or whose operation has ended, is left alone: that
     is what a job sees that was repeated after a killed worker. `tried` is how often
@@ -116,7 +116,7 @@ def _step_of(job: Job, *, step_id: int) -> Step | None:
 
 
 def _begin(context: JobContext, step: Step) -> bool:
-    """Begin the step that a job came for; return whether there is one to run."""
+    """Start a job's step; return whether there is one to run."""
     try:
         if step.operation.state != Operation.State.RUNNING:
             states.skip_step(step)
@@ -129,7 +129,7 @@ def _begin(context: JobContext, step: Step) -> bool:
 
 
 def _hand_over(job: Job, step: Step) -> bool:
-    """Give a step to those who serve its queue: another had gone on to it, and died."""
+    """Requeue a step whose job came from another queue and died."""
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
         step.refresh_from_db(fields=["state", "job_id", "attempt"])
@@ -205,7 +205,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
 def _settle_when_heard(
     context: JobContext, settle: Callable[[], Step | None]
 ) -> Step | None:
-    """Keep how a step ended, however long the database is away: a build takes hours.
+    """Record how a step ended, however long the database is away: builds take hours.
 
     A worker that is told to stop gives up a minute later. Where another has followed
     meanwhile, its attempt counts.
@@ -260,7 +260,7 @@ def _settle_cut_short(step: Step) -> None:
 
 
 def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
-    """End the step and its operation, and say on its subject why."""
+    """End the step and its operation, and record the reason on the subject."""
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
         try:

@@ -1,4 +1,4 @@
-"""What a step waits for at its Perforce server, and what one asked for now would."""
+"""Waits of steps for slots at Perforce servers, present and expected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def wait_of(step: Step) -> Wait | None:
 
 
 def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
-    """Return what a short step that a person asks for now would wait for.
+    """Return the waits of a short step if a person requested one now.
 
     By the id of its server; none where it may start at once. The servers have their
     `slot_budget` at hand. One query, and one more where a server is busy.
@@ -109,7 +109,7 @@ def _as_sentence(reason: str) -> str:
 
 
 def _before(step: Step) -> QuerySet[Step]:
-    """Return those that wait at the same server and come before a step."""
+    """Return the steps before a step in the same server's queue."""
     earlier = Q(perforce_use=step.perforce_use, operation__lt=step.operation_id)
     if step.perforce_use == PerforceUse.LONG:
         earlier |= Q(perforce_use=PerforceUse.SHORT)

@@ -46,7 +46,7 @@ async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
 
 
 def tell_queues(worker_id: int, *, pool: Pool) -> None:
-    """Write down what a pool of a worker serves, and forget those that are no more.
+    """Save the queues of a worker's pool, and delete rows of former workers.
 
     Called outside of jobs, as `tell_clock`: nobody else mends a broken connection here.
     """
@@ -67,7 +67,7 @@ def tell_queues(worker_id: int, *, pool: Pool) -> None:
 
 
 def tell_clock(worker_id: int, *, ahead_seconds: float) -> None:
-    """Write down how far the clock of a worker is ahead, 0: it is right."""
+    """Save by how much a worker's clock is ahead; 0: it is right."""
     close_unusable_connection()
     WorkerQueues.objects.filter(worker_id=worker_id).update(
         clock_ahead_seconds=ahead_seconds

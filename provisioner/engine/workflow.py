@@ -1,4 +1,4 @@
-"""Workflows: what an operation of a kind does, step by step, and what comes of it.
+"""Workflows: the steps of each kind of operation, and its effects on the subject.
 
 Features register theirs. A step starts when the steps it comes after are done. Each
 belongs to a queue, served by the workers of the hosts that can reach what it needs.
@@ -63,7 +63,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Workflow:
-    """What operations of a kind do.
+    """The workflow of a kind of operation.
 
     `on_success` and `on_failure` say what becomes of the subject, in the transaction
     that ends the operation; the subject has been read anew. Steps get a `run`.

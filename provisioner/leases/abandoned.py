@@ -1,4 +1,4 @@
-"""What looks abandoned, for those who run the place; and how retiring it goes."""
+"""Abandoned workspaces for administrators, and the progress of retiring them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from provisioner.workspaces.queries import workspaces_visible_to
 
 @dataclass(frozen=True, kw_only=True)
 class AbandonedWorkspace:
-    """One workspace that looks abandoned, and what retiring it would give back.
+    """One abandoned workspace, and the space that retiring it would free.
 
     `frees_bytes` is None where nobody has measured it. `snapshot_clones` counts the
     clones that hold its snapshot, this one among them. `notified_at` is when its owner
@@ -67,8 +67,7 @@ class Reclaimable:
 class AbandonedList(Reclaimable):
     """All that look abandoned, the longest idle first.
 
-    `progress` is how far those are that were retired as abandoned, until each is
-    really gone.
+    `progress` is that of those retired as abandoned, until each is purged.
     """
 
     workspaces: tuple[AbandonedWorkspace, ...]
@@ -136,7 +135,7 @@ def _looks_abandoned() -> Q:
 
 
 def shown_abandoned(workspaces: Sequence[Workspace]) -> list[AbandonedWorkspace]:
-    """Return workspaces with the signs that say so, and what holds on to them."""
+    """Return workspaces with their signs of life, and what holds their space."""
     now, policies = timezone.now(), queries.policies_of(workspaces)
     clones, notified_at = _clones_of_snapshots(workspaces), _notified_at(workspaces)
     return [
@@ -175,7 +174,7 @@ def _notified_at(workspaces: Sequence[Workspace]) -> dict[int, dt.datetime]:
 
 @dataclass(frozen=True, kw_only=True)
 class RetirementLine:
-    """How far a workspace is on its way into the trash, or out of the world."""
+    """How far a workspace's retirement or purge is."""
 
     workspace: Workspace
     operation: Operation | None

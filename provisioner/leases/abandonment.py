@@ -37,7 +37,7 @@ WORK = ("submitted", "shelved", "pending", "files", "touched")
 class Signal:
     """One sign of life: when it was last seen (None: never), and how people read it.
 
-    `is_old` says that it speaks for the workspace being abandoned.
+    With `is_old` it suggests that the workspace is abandoned.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Signal:
 
 @dataclass(frozen=True, kw_only=True)
 class Abandonment:
-    """What the signs of a workspace come to, as of a moment."""
+    """The signs of life of a workspace, as of a moment."""
 
     signals: tuple[Signal, ...]
     idle_since: dt.datetime
@@ -64,7 +64,7 @@ class Abandonment:
 def abandonment_of(
     workspace: Workspace, *, after_days: int, now: dt.datetime
 ) -> Abandonment:
-    """Read the signs of a workspace that was ready once."""
+    """Read the signs of life of a workspace that has been ready."""
     began_at = workspace.ready_at or workspace.created_at
     seen = {kind: _moment(workspace.activity.get(kind)) for kind in WORDS}
     worked_at = max(began_at, workspace.worked_at or began_at)
@@ -102,7 +102,7 @@ def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
 
 
 def idle_since() -> Greatest:
-    """Return since when no work shows; PostgreSQL passes over what is null."""
+    """Return since when no work shows. PostgreSQL's GREATEST ignores nulls."""
     return Greatest("ready_at", "worked_at")
 
 
@@ -155,7 +155,7 @@ def _signal(
 
 
 def _opened(workspace: Workspace) -> tuple[Signal, ...]:
-    """Opened files have no time in Perforce: they are said, and decide nothing."""
+    """Opened files have no time in Perforce: they are shown, and decide nothing."""
     count = (workspace.activity.get("opened") or {}).get("count", 0)
     if not count:
         return ()

@@ -1,4 +1,4 @@
-"""What people type about leases, checked for shape."""
+"""Forms for leases."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def extension_to(end: dt.timedelta | dt.datetime | None) -> dict[str, Any]:
 
 
 class LeaseExtendForm(AskingForm):
-    """Nothing for what is usual; else how long from now, or until which day."""
+    """Empty for the default; else how long from now, or until which day."""
 
     span = EndField(
         required=False,
@@ -136,6 +136,6 @@ def _text(seconds: int | None) -> str:
 
 
 class AbandonedFilterForm(SearchForm):
-    """What is looked for among what looks abandoned."""
+    """Filters of abandoned workspaces."""
 
     q = forms.CharField(required=False, max_length=100, label="Name, owner or template")

@@ -1,4 +1,4 @@
-"""How long workspaces live, and what was said about it."""
+"""Lease policies."""
 
 from __future__ import annotations
 

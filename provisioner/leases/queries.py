@@ -54,7 +54,7 @@ class Policy:
     def pulled_in(
         self, ends_at: dt.datetime | None, *, now: dt.datetime
     ) -> dt.datetime | None:
-        """Return where a running lease ends once this policy counts for it.
+        """Return where a running lease ends once this policy applies.
 
         It is never earlier than the first warning away, and never later than before.
         A lease without an end gets the usual one, if there is one now.
@@ -129,7 +129,7 @@ def saved_policies() -> Policies:
 
 
 def policies_of(workspaces: Iterable[Workspace]) -> Policies:
-    """Read the policies that can count for some workspaces, in one query."""
+    """Read the policies that may apply to some workspaces, in one query."""
     templates = {workspace.template_id for workspace in workspaces}
     fitting = Q(template__in=templates) | Q(template__isnull=True)
     return _read(LeasePolicy.objects.filter(fitting))
@@ -142,7 +142,7 @@ def _read(rows: Iterable[LeasePolicy]) -> Policies:
 
 
 def policy_for(template: Template, purpose: str) -> Policy:
-    """Return what counts for workspaces of a template and purpose."""
+    """Return the policy for workspaces of a template and purpose."""
     fitting = Q(template=template.pk) | Q(template__isnull=True)
     rows = LeasePolicy.objects.filter(fitting, purpose=purpose)
     return _read(rows).of(template.pk, purpose)

@@ -1,4 +1,4 @@
-"""What leases do when something happens to a workspace, and what they say of it."""
+"""Reactions of leases to events of workspaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mails that warn of the end of a lease, planned."""
+"""Plan the mails that warn of the end of a lease."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Pace:
         return max(last - first, 0.0) / (ended - began) if ended > began else 0.0
 
     def seconds_left(self, *, total: float) -> float | None:
-        """When the total is reached at this pace; None where nobody can say yet."""
+        """When the total is reached at this pace; None while it is unknown."""
         if len(self._seen) < 2:
             return None
         (began, _), (ended, done) = self._seen[0], self._seen[-1]

@@ -1,4 +1,4 @@
-"""Is there room for one more? Asked before anything is made, and shown to people.
+"""Admission: check limits before anything is made, and show them to people.
 
 What counts:
 
@@ -50,7 +50,7 @@ CLONES_PER_VOLUME_BEFORE_9 = 255
 
 
 def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None:
-    """Refuse a workspace that has no place.
+    """Refuse a workspace beyond a limit.
 
     Call it in the transaction that writes the workspace's row, before it does: requests
     for the same site, or of the same team or person, pass one by one until that ends,
@@ -79,10 +79,10 @@ def check_claim(*, by: User) -> None:
 
 
 def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
-    """Refuse a member of a warm pool that has no place, or would come near a limit.
+    """Refuse a pool's member beyond a limit, or near one.
 
-    The last fifth of each limit is for who asks. Call it in the transaction that
-    writes the row, before it does.
+    The last fifth of each limit is reserved for requests. Call it in the transaction
+    that writes the row, before it does.
 
     Raises: LimitReached.
     """
@@ -135,7 +135,7 @@ def quota_limits(user: User) -> list[Limit]:
 
 
 def limits_of_token(user: User) -> list[Limit]:
-    """Return what the token that somebody asks with may have at a time, if bounded."""
+    """Return the limit of the current token, if it has one."""
     scope = user.scope
     if scope is None or scope.max_workspaces is None:
         return []

@@ -24,7 +24,7 @@ class SiteLimitsSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="null: never measured."
     )
     is_stale = serializers.BooleanField(
-        help_text="Too old to refuse anybody for lack of space."
+        help_text="The measurement is too old to refuse anybody for lack of space."
     )
     status_message = serializers.CharField(
         help_text="Why the last measurement failed, or what it could not see."

@@ -1,6 +1,6 @@
 """When limits will be reached at the rate of the last weeks.
 
-What is measured or counted each day has a rate: the space of an aggregate, the volumes
+Everything measured or counted daily has a rate: the space of an aggregate, the volumes
 of an SVM and what they may grow to; clones, snapshots and files of a template's volume.
 """
 
@@ -75,7 +75,7 @@ def nearest_forecasts(
     of_templates: Trends,
     most: int,
 ) -> list[Forecast]:
-    """Return what sites run out of first: by the days left, then by the share used.
+    """Return the first limits to be reached, by days left, then by share used.
 
     `days` are the newest days of each site, by its id; `of_templates` are the trends of
     their templates' limits.

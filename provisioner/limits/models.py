@@ -1,4 +1,4 @@
-"""How much of the limits of templates was used, day by day."""
+"""Daily samples of the limits of templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would refuse a workspace now, for many snapshots at once and in few queries.
+"""Find which limits would refuse a workspace, for many snapshots in few queries.
 
 The limits are those of `check_admission`. Nothing is locked, so the answer may be
 another by the time that somebody asks.

@@ -1,4 +1,4 @@
-"""Writing down each day what templates use of their limits: forecasts need it."""
+"""Save daily samples of template limits, for forecasts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DAY_SECONDS = 86_400
 
 
 class Key(NamedTuple):
-    """Whose limit it is: names of templates are unique within a site."""
+    """The key of a template's limit, with the site: names are unique within a site."""
 
     site_id: int
     template: str
@@ -38,7 +38,7 @@ Trends = Mapping[Key, Trend]
 
 
 def keep_limit_days(*, today: dt.date) -> None:
-    """Write down how a day is so far, in UTC, and forget what is too long ago.
+    """Save the day's samples so far, in UTC, and delete old ones.
 
     Safe to repeat. Few queries, however many templates.
     """

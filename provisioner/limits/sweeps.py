@@ -55,7 +55,7 @@ def sweep_capacity(timestamp: int) -> None:
 @app.periodic(cron="13 * * * *")
 @app.task(name="sweep_limit_days", queue="sweeps", queueing_lock="sweep_limit_days")
 def sweep_limit_days(timestamp: int) -> None:
-    """Write down what templates use of their limits today."""
+    """Save today's samples of template limits."""
     keep_limit_days(today=clocks.database_now().astimezone(dt.UTC).date())
 
 
@@ -208,7 +208,7 @@ def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -
 
 
 def _write_inodes(ours: Iterable[VolumeUsage]) -> None:
-    """Write down how many files workspaces have and may have."""
+    """Save the used and maximum inodes of workspaces."""
     seen = [v for v in ours if v.used_inodes is not None and v.max_inodes is not None]
     with connection.cursor() as cursor:
         cursor.execute(
@@ -225,7 +225,7 @@ def _write_inodes(ours: Iterable[VolumeUsage]) -> None:
 
 
 def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
-    """Write down how large the volumes of templates are, and what they hold."""
+    """Save the size and usage of template volumes."""
     by_uuid = {volume.uuid: volume for volume in ours}
     templates = list(Template.objects.filter(volume_uuid__in=by_uuid))
     for template in templates:

@@ -1,7 +1,7 @@
 """Counts of workspaces, read once for all totals of a page.
 
-No index has what is summed: what a workspace takes is measured every two minutes, and
-while no index has it that costs none of them anything. So all of them are read, once.
+The summed columns have no index, as each measurement would have to update it. So all
+rows are read, once.
 """
 
 from __future__ import annotations

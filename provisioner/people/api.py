@@ -112,7 +112,7 @@ class TokenCreateSerializer(serializers.Serializer[Any]):
         required=False,
         min_value=1,
         max_value=MOST_WORKSPACES,
-        help_text="How many there may be at a time; those in the trash do not count.",
+        help_text="The maximum number at a time, without those in the trash.",
     )
 
 

@@ -37,7 +37,7 @@ def pool_create(
     max_age_seconds: int = 24 * 3600,
     idle_seconds: int | None = 2 * 24 * 3600,
 ) -> Pool:
-    """Keep a warm pool of a template for an account and a purpose.
+    """Create a warm pool of a template for an account and a purpose.
 
     Raises: NotAllowed, InvalidRequest, AccountIncomplete, AccountNotActive,
     TemplateArchived, PurposeNotSupported, PoolExists.
@@ -67,10 +67,10 @@ def pool_create(
 
 
 def pool_update(*, by: User, pool: Pool, **changes: Any) -> Pool:
-    """Change what is given of size, windows, max_age_seconds and idle_seconds.
+    """Change the given settings: size, windows, max_age_seconds, idle_seconds.
 
-    It counts as being asked for: an idle pool is filled again. So does a pause after
-    failures end.
+    It counts as a request: an idle pool is filled again, and a pause after failures
+    ends.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -90,7 +90,7 @@ def pool_update(*, by: User, pool: Pool, **changes: Any) -> Pool:
 
 
 def pool_delete(*, by: User, pool: Pool) -> None:
-    """Forget a pool. Its members are retired; what was claimed stays with its owner.
+    """Delete a pool. Its members are retired; claimed workspaces stay.
 
     Raises: NotAllowed.
     """

@@ -1,4 +1,4 @@
-"""What people type about warm pools, checked for shape."""
+"""Forms for warm pools."""
 
 from __future__ import annotations
 

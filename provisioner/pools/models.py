@@ -1,4 +1,4 @@
-"""Workspaces that are made before anybody asks for them."""
+"""Warm pools: workspaces made ahead of requests."""
 
 from __future__ import annotations
 

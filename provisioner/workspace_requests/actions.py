@@ -1,4 +1,4 @@
-"""Asking for a workspace: one request makes one, however often it arrives."""
+"""Request workspaces: a repeated request makes one workspace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from provisioner.workspaces.requests import (
 
 
 def workspace_create(request: WorkspaceRequest) -> Workspace:
-    """Answer a request: again as before, from a warm pool, or with a new workspace.
+    """Answer a request: as before, from a warm pool, or with a new workspace.
 
     Raises: InvalidRequest, OutOfScope, LeaseTooLong, AccountIncomplete, NoSnapshot,
     NoGoodSnapshot, SnapshotGone, SnapshotWithdrawn, PurposeNotSupported, NameTaken,

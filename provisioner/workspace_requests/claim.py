@@ -35,10 +35,10 @@ def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
 
 
 def hold_pool(pool: Pool) -> bool:
-    """Keep a pool until the transaction ends; return whether it is still there.
+    """Lock a pool until the transaction ends; return whether it still exists.
 
-    The database checks what refers to a row only when the transaction ends, when it is
-    too late to go without it.
+    The database checks references only at the end of the transaction, too late to do
+    without the pool.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -50,10 +50,9 @@ def hold_pool(pool: Pool) -> bool:
 def lock_member(
     pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
 ) -> Workspace | None:
-    """Return a member that can be handed out, locked until the transaction ends.
+    """Return a ready member, locked until the transaction ends, or None.
 
-    Who asks at the same time gets another: one that is locked is passed over, whoever
-    holds it. None: there is none.
+    Concurrent requests get different members, since locked ones are skipped.
     """
     member = (
         pool_queries.ready_members(
@@ -133,9 +132,9 @@ def why_cold(
     wants_reconcile: bool,
     now: dt.datetime,
 ) -> Workspace.ColdReason | None:
-    """Return why a workspace has to be made, where no member could be locked.
+    """Return why no member could be claimed.
 
-    None: the template has no pools, so nobody expects one.
+    None: the template has no pools.
     """
     if pool is None:
         has_others = Pool.objects.filter(template=template).exists()

@@ -1,4 +1,4 @@
-"""What people choose when they ask for a workspace."""
+"""The form of a workspace request."""
 
 from __future__ import annotations
 

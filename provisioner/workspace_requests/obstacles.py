@@ -1,7 +1,7 @@
-"""What stands against a workspace of a template, said before somebody asks for it.
+"""Obstacles to a workspace of a template, shown before anybody requests it.
 
-The rules are those that refuse or queue the request itself: limits, pauses and slots of
-Perforce servers, and whether the site works.
+The rules are those of the request itself: limits, pauses and slots of Perforce servers,
+and the state of the site.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _with_sites(snapshots: Collection[int]) -> list[Snapshot]:
 def _of_places(
     snapshots: Collection[Snapshot],
 ) -> Iterator[tuple[Snapshot, Obstacle]]:
-    """Yield the obstacles to a clone of each, whoever asks."""
+    """Yield the obstacles to a clone of each snapshot for everybody."""
     sites = {each.template.site for each in snapshots}
     measured = {site: getattr(site, "capacity", None) for site in sites}
     refusals = refusals_of(snapshots, measured=measured)

@@ -18,5 +18,5 @@ from provisioner.workspace_requests.obstacles import obstacles_to
 def what_stands_against(
     by: User, snapshots: Collection[int], **kwargs: Any
 ) -> dict[int, Obstacle]:
-    """Return what stands against a workspace of each snapshot, both by id."""
+    """Return the obstacles to a workspace of each snapshot, by the snapshot's id."""
     return obstacles_to(by, snapshots, quotas=quota_limits(by))

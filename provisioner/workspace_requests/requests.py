@@ -1,4 +1,4 @@
-"""What is asked for, and what that comes to at the moment."""
+"""A workspace request, and its terms at the moment."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class WorkspaceRequest:
     request_key: str = ""
 
     def check(self) -> None:
-        """Refuse what is not well formed, or not for this account or its token.
+        """Refuse malformed requests, and those not for this account or its token.
 
         Raises: AccountIncomplete, InvalidRequest, OutOfScope.
         """
@@ -97,7 +97,7 @@ class Terms:
 
 
 def terms_of(request: WorkspaceRequest) -> Terms:
-    """Return what a request comes to at the database's time.
+    """Return the terms of a request at the database's time.
 
     Raises: LeaseTooLong, NoSnapshot, NoGoodSnapshot, InvalidRequest,
     PurposeNotSupported.

@@ -1,4 +1,4 @@
-"""Asking for a workspace."""
+"""Workspace requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioner.workspace_requests.requests import WorkspaceRequest
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
-    """Ask for a workspace of a template; with the defaults, one click from any page."""
+    """Request a workspace of a template; with the defaults, one click from any page."""
     template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
     form = WorkspaceCreateForm(posted(request), template=template)
     if form.is_valid():

@@ -27,9 +27,9 @@ _WHAT_IT_DOES = {
 
 
 class WorkspaceRetireForm(AskingForm):
-    """A choice of what happens to unsubmitted work, where some was found.
+    """What to do with unsubmitted work, if some was found.
 
-    What could not be compared with Perforce cannot be rescued.
+    Files that were not compared with Perforce cannot be rescued.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class WorkspaceRetireForm(AskingForm):
         )
 
     def options(self) -> Iterator[tuple[BoundWidget, str, bool]]:
-        """Yield each choice with what it does, and whether work is lost by it."""
+        """Yield each choice with its effect, and whether it loses work."""
         for widget in self["unsubmitted"]:
             value = widget.data["value"]
             yield widget, _WHAT_IT_DOES[value], value == Unsubmitted.DISCARD
@@ -63,7 +63,7 @@ class WorkspaceRetireForm(AskingForm):
 
 
 class ShareForm(AskingForm):
-    """Whom a workspace is shared with."""
+    """Whom to share a workspace with."""
 
     kind = forms.ChoiceField(
         label="With", choices=[("person", "A person"), ("team", "A team")]

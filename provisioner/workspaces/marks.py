@@ -1,4 +1,4 @@
-"""How a workspace's client is known: by a mark in its description that only it has."""
+"""Marks: a workspace's client is known by a unique mark in its description."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def new_mark() -> str:
 
 
 def new_suffix() -> str:
-    """Return an end of a name that nobody can predict."""
+    """Return an unguessable suffix for a name."""
     return f"-r{secrets.token_hex(4)}"
 
 
 def mark_text(mark: str) -> str:
-    """Return what the description of a client with this mark says."""
+    """Return the description of a client with this mark."""
     return f"Cloneyard mark {mark}."
 
 
@@ -32,7 +32,7 @@ def mark_in(description: str) -> str:
 
 
 def marked(description: str, *, mark: str) -> str:
-    """Return a description with this mark instead of its own, or at its end."""
+    """Return a description with this mark instead of its own, or appended."""
     text = mark_text(mark)
     if mark_in(description):
         return _MARK.sub(text, description)

@@ -24,7 +24,7 @@ CLIENT_TYPES: dict[str, str] = {
 def client_type_for(purpose: str, *, server: PerforceServer) -> str:
     """Return the type of the client of a new workspace, "" for writeable, or for none.
 
-    What is not known of the server yet refuses nobody: defining the client will tell.
+    An unknown ability of the server refuses nothing: defining the client will show.
 
     Raises: PurposeNotSupported.
     """
@@ -39,7 +39,7 @@ def client_type_for(purpose: str, *, server: PerforceServer) -> str:
 
 
 def not_supported(purpose: str, *, server: PerforceServer) -> PurposeNotSupported:
-    """Return the refusal of a purpose whose clients the server does not have."""
+    """Return the refusal of a purpose whose client type the server lacks."""
     return PurposeNotSupported(
         server=server.name,
         type=CLIENT_TYPES.get(purpose, PARTITIONED_JNL),
@@ -48,7 +48,7 @@ def not_supported(purpose: str, *, server: PerforceServer) -> PurposeNotSupporte
 
 
 def unsupported_purposes(server: PerforceServer) -> dict[str, str]:
-    """Return why, by each purpose that the server is known not to support."""
+    """Return the reasons, by purpose, why the server does not support it."""
     types = known_client_types(server)
     return {
         str(purpose): not_supported(purpose, server=server).sentence
@@ -58,6 +58,6 @@ def unsupported_purposes(server: PerforceServer) -> dict[str, str]:
 
 
 def known_client_types(server: PerforceServer) -> list[str] | None:
-    """Return what the server last said; None where it was never asked."""
+    """Return the server's last known abilities, None if it was never asked."""
     known = ServerAbilities.objects.filter(server=server).order_by()
     return next(iter(known.values_list("client_types", flat=True)), None)

@@ -35,7 +35,7 @@ GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRE
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
-    """Return the workspaces a person may see, as the table of permissions has it.
+    """Return the workspaces a person may see, by the table of permissions.
 
     Members of a warm pool are nobody's yet: they are shown with their pool.
     """
@@ -45,7 +45,7 @@ def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
 
 
 def _visible_to(user: User) -> Q:
-    """Return the condition for what is a person's own, a team mate's, or shared."""
+    """Return the condition for own, team mates' and shared workspaces."""
     if may(user, Verb.SEE_WORKSPACE):
         return Q()
     shared = Share.objects.reaching(user).order_by().values("workspace")
@@ -53,7 +53,7 @@ def _visible_to(user: User) -> Q:
 
 
 def workspaces_of_team(user: User) -> QuerySet[Workspace]:
-    """Return what the team mates of a person have, trash left out, newest first."""
+    """Return the workspaces of team mates, except the trash, newest first."""
     if user.team_id is None:
         return Workspace.objects.none()
     return (
@@ -65,7 +65,7 @@ def workspaces_of_team(user: User) -> QuerySet[Workspace]:
 
 
 def workspaces_shared_with(user: User) -> QuerySet[Workspace]:
-    """Return what others share with a person, trash left out, the last shared first."""
+    """Return the workspaces shared with a person, except the trash, latest first."""
     mine = Share.objects.reaching(user).filter(workspace=OuterRef("pk")).order_by()
     return (
         workspaces_visible_to(user)
@@ -80,7 +80,7 @@ def workspaces_shared_with(user: User) -> QuerySet[Workspace]:
 
 
 def siblings_of(workspace: Workspace) -> QuerySet[Workspace]:
-    """Return the other clones of a workspace's snapshot that somebody has now."""
+    """Return the other workspaces of a workspace's snapshot."""
     return (
         Workspace.objects.filter(snapshot=workspace.snapshot_id, is_pooled=False)
         .exclude(pk=workspace.pk)
@@ -89,7 +89,7 @@ def siblings_of(workspace: Workspace) -> QuerySet[Workspace]:
 
 
 def siblings_visible_to(user: User, workspace: Workspace) -> QuerySet[Workspace]:
-    """Return those of them that a person may see: their names, states and owners."""
+    """Return the siblings that a person may see, with names, states and owners."""
     siblings = siblings_of(workspace)
     visible = siblings.filter(_visible_to(user))
     return visible.select_related("owner").only("name", "state", "owner__username")
@@ -117,7 +117,7 @@ def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
 
 
 class Uses(NamedTuple):
-    """How many workspaces of a template there were lately, and whose they are."""
+    """How many recent workspaces of a template there are, by whose they are."""
 
     own: int = 0
     of_team: int = 0
@@ -143,7 +143,7 @@ def uses_of_templates(user: User, *, since: dt.datetime) -> dict[int, Uses]:
 def operations_of_workspaces_visible_to(user: User) -> Q:
     """Return the condition for operations of the workspaces that a person may see.
 
-    Each part by an index of its own; together they would be found by reading all.
+    Each part uses its own index; combined, they would read all rows.
     """
     theirs = Workspace.objects.filter(own_or_of_team(user), is_pooled=False).order_by()
     shared = Share.objects.reaching(user).filter(workspace__is_pooled=False).order_by()
@@ -158,9 +158,9 @@ def with_newest_operation(workspaces: QuerySet[Workspace]) -> QuerySet[Workspace
 
 
 def read_newest_operation(workspace: Workspace) -> None:
-    """Give the subject of a workspace that is at hand its `newest_operations`.
+    """Load `newest_operations` of a workspace's subject.
 
-    Of steps that nobody waits for nothing is read but where they are.
+    Of steps that nobody waits for, only the state is read.
     """
     steps = Step.objects.order_by("position")
     if not workspace.is_moving:
@@ -197,9 +197,9 @@ def latest_operation(subject: Workspace | Template) -> Operation | None:
 
 
 def operations_since_whole(workspace: Workspace) -> QuerySet[Operation]:
-    """Return those since the client was whole, which go on with one another.
+    """Return the operations since the client was whole, which build on each other.
 
-    They begin with the retirement that found it so, or with the last restoration.
+    The first is the retirement that found it whole, or the last restore.
     """
     operations = workspace.operations.order_by("pk")
     client = WorkspaceClient.objects.filter(workspace=workspace).first()
@@ -209,20 +209,20 @@ def operations_since_whole(workspace: Workspace) -> QuerySet[Operation]:
 
 
 def last_rescue(workspace: Workspace) -> Rescue | None:
-    """Return what was kept of the client since it was whole, None where nothing was."""
+    """Return the last rescue since the client was whole, or None."""
     since_whole = operations_since_whole(workspace)
     return Rescue.objects.filter(operation__in=since_whole, is_complete=True).first()
 
 
 def snapshots_to_move_to(workspace: Workspace) -> SnapshotQuerySet:
-    """Return what is newer than what a workspace is a clone of, newest first."""
+    """Return the snapshots newer than a workspace's, newest first."""
     return available_snapshots().filter(
         template=workspace.template_id, created_at__gt=workspace.snapshot.created_at
     )
 
 
 def default_to_move_to(workspace: Workspace) -> Snapshot | None:
-    """Return what new workspaces get where that is newer, None where it is not."""
+    """Return the default snapshot if it is newer than a workspace's, else None."""
     default = default_snapshot(workspace.template)
     is_newer = default and default.created_at > workspace.snapshot.created_at
     return default if is_newer else None
@@ -250,7 +250,7 @@ def was_purged(workspace: Workspace) -> bool:
 
 
 def seconds_it_took(workspace: Workspace) -> float:
-    """Return how long its making took at least, whatever it waited for in queues.
+    """Return how long provisioning took, without waits in queues.
 
     Steps that do not need each other run at the same time, so it is the longest way
     through them.

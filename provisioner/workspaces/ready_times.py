@@ -1,4 +1,4 @@
-"""How long workspaces took from the click to ready: by day, and what is usual."""
+"""Times from request to ready: by day, and typical ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOOK = ExpressionWrapper(F("ended_at") - F("created_at"), output_field=DurationF
 
 
 class Percentile(Aggregate):
-    """The value that this share of all is not above, between two where none is it."""
+    """A percentile, interpolated between two values."""
 
     function = "PERCENTILE_CONT"
     name = "percentile"
@@ -89,7 +89,7 @@ def ready_in(
 
 @dataclass(frozen=True, kw_only=True)
 class Waits:
-    """How long the workspaces of some time took; None where there were none."""
+    """Ready times of a span; None if it had no workspaces."""
 
     number: int
     p50_seconds: float | None
@@ -97,7 +97,7 @@ class Waits:
 
 
 def waits_between(*spans: tuple[dt.datetime, dt.datetime]) -> list[Waits]:
-    """Return how long workspaces took that became ready in each span, in one query."""
+    """Return the ready times of each span, in one query."""
     asked: dict[str, Any] = {}
     for index, (since, until) in enumerate(spans):
         within = Q(ended_at__gte=since, ended_at__lt=until)
@@ -150,7 +150,7 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
 
 
 def _provisioned() -> QuerySet[Operation]:
-    """Return the makings that somebody waited for: not those for warm pools."""
+    """Return provisionings that somebody waited for, so none for warm pools."""
     made_ahead = Workspace.objects.filter(
         Q(is_pooled=True) | Q(made_ahead_at__isnull=False)
     ).order_by()

@@ -1,4 +1,4 @@
-"""What workspaces say of templates, snapshots and events."""
+"""Answers of workspaces to signals about templates, snapshots and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same request again: a retry, a lost answer, a second click."""
+"""Repeated requests: a retry, a lost answer, a second click."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ KEYS_KEPT = dt.timedelta(days=7)
 
 
 def one_request_at_a_time(owner: User, *, key: str = "") -> None:
-    """Let requests of one person with the same key pass one by one until this ends.
+    """Serialize a person's requests with the same key until the transaction ends.
 
-    Those without one are taken for the same. Whoever takes this lock takes it first.
+    Requests without a key share a lock. Take this lock before any other.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -33,7 +33,7 @@ def one_request_at_a_time(owner: User, *, key: str = "") -> None:
 
 
 def fingerprint_of(**asked: Any) -> str:
-    """Return a digest of what was asked for: equal for requests that say the same."""
+    """Return a digest of a request: equal requests have equal digests."""
     text = json.dumps(asked, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -45,7 +45,7 @@ class Findings:
 
     @property
     def tally(self) -> str:
-        """How many there are, and how many of them are kept here."""
+        """The total number, and how many are kept here."""
         if self.kind == "shelved" and self.count > len(self.found):
             changes = "change" if len(self.found) == 1 else "changes"
             return f"{self.count:,} files in {len(self.found):,} {changes}"
@@ -85,7 +85,7 @@ def _below(one: dict[str, Any], root: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class UnsubmittedWork:
-    """What is known of the unsubmitted work in a workspace, and since when.
+    """The known unsubmitted work of a workspace, and when it was found.
 
     `last` is the newest operation that was more than a check, `check` the check after
     it.
@@ -123,8 +123,8 @@ class UnsubmittedWork:
     def _seen(self) -> Operation | None:
         """The latest operation that found unsubmitted work, or None.
 
-        While a check goes on it is None too: what there is to choose does not change
-        under who chooses.
+        None also during a check, so that a form's choices do not change while somebody
+        chooses.
         """
         if self.check is not None and not self.check_failed:
             operation = self.check.operation
@@ -137,7 +137,7 @@ class UnsubmittedWork:
 
     @property
     def needs_check(self) -> bool:
-        """Whether who is about to retire it should not rely on what was found."""
+        """Whether the result is too old to rely on when retiring."""
         if self.check_failed or not self.can_be_checked:
             return False
         seen_at = self.checked_at
@@ -203,7 +203,7 @@ def workspaces_with_operations(user: User) -> QuerySet[Workspace]:
 
 
 def unsubmitted_work_of(workspace: Workspace) -> UnsubmittedWork:
-    """Return what is known, as `workspaces_with_operations` has read the workspace."""
+    """Return the known work of a workspace from `workspaces_with_operations`."""
     operations = list(workspace.operations.all())
     is_checked = bool(operations) and operations[0].kind == WorkspaceOperation.CHECK
     others = [each for each in operations if each.kind != WorkspaceOperation.CHECK]
@@ -215,6 +215,6 @@ def unsubmitted_work_of(workspace: Workspace) -> UnsubmittedWork:
 
 
 def find_unsubmitted_work(user: User, *, pk: int) -> UnsubmittedWork | None:
-    """Return what is known of a workspace that the person may see, or None."""
+    """Return the known work of a workspace that the person may see, or None."""
     workspace = workspaces_with_operations(user).filter(pk=pk).first()
     return None if workspace is None else unsubmitted_work_of(workspace)

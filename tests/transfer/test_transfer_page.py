@@ -122,7 +122,7 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
     page = signed_in(alice).get(workspace_page(outdated)).content.decode()
     assert "has a newer snapshot" not in page
     refused = signed_in(alice).post(address)
-    assert "Choose one of those that there are" in refused.content.decode()
+    assert "Choose a snapshot, or" in refused.content.decode()
     signed_in(alice).post(address, {"snapshot": chosen.pk})
     assert Transfer.objects.get(source=outdated).workspace.snapshot == chosen
 

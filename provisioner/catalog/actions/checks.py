@@ -26,7 +26,7 @@ def template_preview(
 
 
 def template_check(*, by: User, template: Template) -> TemplateCheck:
-    """Look at a template's definition now; its page shows what was found.
+    """Check a template's definition now; its page shows the result.
 
     Raises: NotAllowed.
     """

@@ -30,7 +30,7 @@ _MOVING = (Template.State.BUILDING, Template.State.DELETING)
 
 
 def template_rename(*, by: User, template: Template, title: str) -> Template:
-    """Change what pages call a template; its name stays, and what has it.
+    """Change a template's title. Its name does not change.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -89,7 +89,7 @@ def template_archive(*, by: User, template: Template, reason: str = "") -> Templ
 
 
 def template_unarchive(*, by: User, template: Template) -> Template:
-    """Let people get workspaces of a template again, and have it built as before.
+    """Unarchive a template: offer it again, and build it as before.
 
     Raises: NotAllowed, TemplateBusy (it is being deleted).
     """
@@ -113,8 +113,8 @@ def template_unarchive(*, by: User, template: Template) -> Template:
 def template_delete(*, by: User, template: Template, reason: str = "") -> Operation:
     """Delete a template that nothing needs: its client, its volume, its snapshots.
 
-    What refers to it goes, too, but for history. Asking again while it is deleted
-    answers with the operation under way.
+    Rows that refer to it are deleted, too, except history. A repeated call returns the
+    operation under way.
 
     Raises: NotAllowed, InvalidRequest, TemplateBusy, TemplateNeeded.
     """

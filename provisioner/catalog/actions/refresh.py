@@ -1,4 +1,4 @@
-"""When templates are refreshed, and the switches that stop it."""
+"""Refresh policies of templates, and the switches that pause refreshes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def refresh_policy_save(
 def template_refresh_pause(
     *, by: User, template: Template, is_paused: bool
 ) -> refresh_policy.Policy:
-    """Stop the refresh of one template, or let it go on; its policy stays otherwise.
+    """Pause or resume the refresh of one template; its policy does not change.
 
     Raises: NotAllowed, RefreshUnchanged.
     """
@@ -113,9 +113,9 @@ def template_refresh_pause(
 def refresh_pause(
     *, by: User, is_paused: bool, server: PerforceServer | None = None
 ) -> None:
-    """Stop every refresh, or let them go on; of one server with its polls, or of all.
+    """Pause or resume all refreshes, or those of one server with its polls.
 
-    What is being built goes on.
+    A running build continues.
 
     Raises: NotAllowed.
     """

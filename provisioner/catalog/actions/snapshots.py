@@ -60,9 +60,9 @@ def snapshot_hold(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
 
 
 def snapshot_release(*, by: User, snapshot: Snapshot) -> Snapshot:
-    """Let new workspaces get the newest snapshot that is good enough again.
+    """Release a held snapshot: new workspaces get the newest good one again.
 
-    One that is not held stays as it is.
+    Does nothing if it is not held.
 
     Raises: NotAllowed.
     """
@@ -117,7 +117,7 @@ def snapshot_withdraw(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
 def snapshot_describe(
     *, by: User, snapshot: Snapshot, label: str | None = None, notes: str | None = None
 ) -> Snapshot:
-    """Change what people wrote about a snapshot; None leaves it as it is.
+    """Change a snapshot's label and notes; None leaves a text unchanged.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -150,7 +150,7 @@ def snapshot_describe(
 def template_roll_back(*, by: User, template: Template, build: Operation) -> Snapshot:
     """Hold the newest good snapshot from before a build that failed.
 
-    One from before it that is held already stays, for its own reason.
+    If an earlier snapshot is held already, it stays held for its own reason.
 
     Raises: NotAllowed, BuildDidNotFail, NothingToRollBackTo.
     """
@@ -177,7 +177,7 @@ def _reason(reason: str) -> str:
 
 
 def _locked(snapshot: Snapshot) -> tuple[Template, Snapshot]:
-    """Lock a snapshot after its template, as whoever holds another one does."""
+    """Lock a snapshot after its template, in the same order as a hold does."""
     templates = Template.objects.select_for_update(of=("self",), no_key=True)
     template = templates.get(pk=snapshot.template_id)
     row = Snapshot.objects.select_for_update(of=("self",), no_key=True).get(

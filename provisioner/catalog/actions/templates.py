@@ -1,4 +1,4 @@
-"""Defining templates and having them built."""
+"""Define and build templates."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
 
 
 def template_update(*, by: User, template: Template, **fields: Any) -> Template:
-    """Change a template's definition; it counts from the next build on.
+    """Change a template's definition, which applies from the next build on.
 
     Raises: NotAllowed, InvalidRequest, TemplateInvalid, TemplateBusy.
     """
@@ -130,7 +130,7 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
 
 
 def check_definition(template: Template) -> None:
-    """Refuse what could not be built.
+    """Refuse a definition that cannot be built.
 
     Raises: TemplateInvalid, InvalidRequest.
     """
@@ -171,7 +171,7 @@ def check_definition(template: Template) -> None:
 
 
 def _check_environment(field: str, variables: Any) -> None:
-    """Refuse what is not names with texts: the command could not be started."""
+    """Refuse environments that no command can be started with."""
     if not isinstance(variables, dict):
         raise InvalidRequest(f"{field}: give names with their values.")
     for name, value in variables.items():
@@ -237,10 +237,10 @@ def template_build(
 
 
 def template_build_stop(*, by: User, template: Template) -> Operation:
-    """Stop the build under way: it publishes nothing, and what was published stays.
+    """Stop the running build. It publishes nothing; published snapshots stay.
 
-    What it has synced and built stays in the volume for the next build, which waits
-    until the step at work has settled.
+    Its files stay in the volume for the next build, which waits until the running step
+    has settled.
 
     Raises: NotAllowed, NothingToStop.
     """
@@ -271,13 +271,13 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
 
 
 def _is_publishing(build: Operation) -> bool:
-    """Return whether its snapshot was begun; nobody begins it while this is checked."""
+    """Return whether its snapshot step has started, and keep it from starting."""
     snapshots = build.steps.select_for_update(no_key=True).filter(name="snapshot")
     return any(step.attempt > 0 for step in snapshots)
 
 
 def is_settling(template: Template) -> bool:
-    """Return whether a step of a build that was stopped is still at work."""
+    """Return whether a step of a stopped build is still running."""
     return Step.objects.filter(
         operation__subject__template=template, state=Step.State.RUNNING
     ).exists()

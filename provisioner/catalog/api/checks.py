@@ -27,7 +27,7 @@ class RemarkSerializer(serializers.Serializer[Any]):
 
 
 class TemplateCheckSerializer(serializers.Serializer[Any]):
-    """Remarks stop nothing."""
+    """Remarks block nothing."""
 
     remarks = RemarkSerializer(many=True)
     files = serializers.IntegerField(

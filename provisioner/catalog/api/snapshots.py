@@ -116,7 +116,7 @@ class SnapshotViewSet(ApiViewSet):
     @described(
         "Release a snapshot",
         "For its template's owner and administrators. New workspaces get the newest "
-        "good one again. One that is not held stays as it is.",
+        "good one again. Does nothing if it is not held.",
         ok=SnapshotSerializer,
         refused=[403, 404],
         operation_id="snapshots_release",

@@ -51,7 +51,7 @@ class SnapshotChoiceField(_ChoiceOfSnapshot):
     behind: Mapping[int, int] = MappingProxyType({})
 
     def offer(self, snapshots: SnapshotQuerySet, *, usual: Snapshot | None) -> None:
-        """Offer these, and to choose none where one of them is the usual."""
+        """Offer these snapshots, and a choice of none if one is the default."""
         self.queryset = snapshots
         self.behind = behind_of(snapshots)
         self.empty_label = "Choose one"

@@ -1,4 +1,4 @@
-"""What people say about the life of a template."""
+"""Forms for a template's title, owner, archiving and deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people type about refreshing templates, checked for shape."""
+"""Forms for refresh policies."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RefreshPolicyForm(AskingForm):
 
 
 class RefreshPauseForm(AskingForm):
-    """Which switch: of a server, or of all."""
+    """Which switch: a server's, or the global one."""
 
     server = forms.ModelChoiceField(
         required=False, queryset=PerforceServer.objects.order_by("name")

@@ -1,4 +1,4 @@
-"""What people say of snapshots."""
+"""Forms for snapshots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReasonForm(AskingForm):
 
 
 class SnapshotDescribeForm(AskingForm):
-    """What is to be known of a snapshot."""
+    """A snapshot's label and notes."""
 
     label = forms.CharField(
         required=False,
@@ -37,6 +37,6 @@ class SnapshotDescribeForm(AskingForm):
 
 
 class RollBackForm(AskingForm):
-    """Which build is to be rolled back."""
+    """The build to roll back."""
 
     build = forms.IntegerField(min_value=1, max_value=2**63 - 1)

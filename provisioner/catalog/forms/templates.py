@@ -1,4 +1,4 @@
-"""What administrators type about templates."""
+"""Forms for template definitions."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _assignments(variables: dict[str, str]) -> str:
 
 
 class TemplateCreateForm(TemplateDefinitionForm):
-    """A template's definition with its place and name, which are for good."""
+    """A new template's definition, with its site and name, which never change."""
 
     site = forms.ModelChoiceField(queryset=Site.objects.order_by("name"))
     name = NameField(

@@ -11,11 +11,11 @@ from provisioner.sites.models import PerforceServer
 
 
 class ServerWatch(models.Model):
-    """How far the submitted changes of a server have been seen.
+    """How far a server's submitted changes have been read.
 
-    Apart from the server's row, which people keep by hand: each of its changes is in
-    the audit log. All changes up to `newest_change` are matched to templates; None: it
-    was never asked. `failures` counts polls in a row that did not work.
+    Separate from the server's row, whose changes by people are all in the audit log.
+    All changes up to `newest_change` are matched to templates; None: it
+    was never asked. `failures` counts consecutive failed polls.
     """
 
     server = models.OneToOneField(
@@ -87,7 +87,7 @@ class TemplateWatch(models.Model):
 
 
 class RefreshPolicy(models.Model):
-    """When a template is built without being asked for; no row: never."""
+    """When a template is refreshed by itself; no row: never."""
 
     class Mode(models.TextChoices):
         MANUAL = "manual", "Only when somebody asks"

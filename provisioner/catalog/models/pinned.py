@@ -1,4 +1,4 @@
-"""Which templates somebody keeps at the top of their home page."""
+"""Templates that people pinned to their home page."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from provisioner.lib.fields import EvidenceField
 
 
 class Quality(models.TextChoices):
-    """What is known of a snapshot: its mark."""
+    """The quality of a snapshot."""
 
     BUILT = "built", "Built"
     TESTED = "tested", "Tested"
@@ -32,14 +32,14 @@ AT_LEAST: dict[str, tuple[Quality, ...]] = {
 
 
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
-    """Which snapshots can be had, and which of them is handed out by itself."""
+    """Queries for available and default snapshots."""
 
     def there(self) -> SnapshotQuerySet:
-        """Keep those that were not deleted: what is withdrawn may have clones."""
+        """Keep those not deleted, withdrawn ones included: they may have clones."""
         return self.filter(deleted_at__isnull=True)
 
     def available(self) -> SnapshotQuerySet:
-        """Keep those that somebody can get."""
+        """Keep those that people can get."""
         return self.there().filter(withdrawn_at__isnull=True)
 
     def complete(self) -> SnapshotQuerySet:
@@ -53,10 +53,10 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         )
 
     def default_first(self, *, at_least: str = "") -> SnapshotQuerySet:
-        """Keep what a new workspace may get unasked; the first of a template is it.
+        """Keep default candidates, in order: the first of a template is its default.
 
-        One that is held comes before all others, whatever its quality. Where a quality
-        is named, all have at least that.
+        A held one comes first, whatever its quality. With a quality, all have at least
+        that.
         """
         if at_least:
             fits = Q(quality__in=AT_LEAST[at_least])
@@ -180,7 +180,7 @@ class Snapshot(models.Model):
 
     @property
     def part_change(self) -> int | None:
-        """At which change its parts are; None where all of it is at one."""
+        """The change of its parts, None if the whole view is at one change."""
         return int(self.parts[-1]["change"]) if self.parts else None
 
     @property

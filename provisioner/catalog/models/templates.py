@@ -55,7 +55,7 @@ class BuildParameters(Parameters):
 
 
 class ExistingTemplates(models.Manager["Template"]):
-    """Templates without those that were deleted, of which history is left alone."""
+    """Templates except deleted ones, of which only history is left."""
 
     def get_queryset(self) -> models.QuerySet[Template]:
         return super().get_queryset().exclude(state=Template.State.DELETED)
@@ -94,7 +94,7 @@ class Template(HasOperations):
         DELETED = "deleted", "Deleted"
 
     class WantedQuality(models.TextChoices):
-        """What a snapshot needs to be handed out without being chosen."""
+        """The quality that a snapshot needs to become the default."""
 
         BUILT = "built", "Built, no failed tests"
         TESTED = "tested", "Tested"
@@ -284,7 +284,7 @@ class Template(HasOperations):
 
     @property
     def volume_comment(self) -> str:
-        """The tag that says whose volume this is (ONTAP shows it to any operator)."""
+        """The tag that marks the volume as this template's, visible in ONTAP."""
         return f"cloneyard:v1:template={self.tag}"
 
     def is_tagged(self, comment: str) -> bool:

@@ -1,4 +1,4 @@
-"""Running a template's own commands in its volume: the build, and the test."""
+"""Run a template's build and test commands in its volume."""
 
 from __future__ import annotations
 

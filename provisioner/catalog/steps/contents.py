@@ -1,4 +1,4 @@
-"""What is in a template's volume: cleared if asked, restored if broken, synced."""
+"""The contents of a template's volume: clear, restore and sync them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def ensure_synced(run: TemplateRun) -> Synced:
 
 
 def _how_much(run: TemplateRun, size: TreeSize | None) -> tuple[int, TreeSize | None]:
-    """Return how many files the tree has, and what will come if that is all of it."""
+    """Return the tree's number of files, and the sync's size if it fills it."""
     newest = run.template.snapshots.order_by("-pk").first()
     if size is not None:
         return size.files, size if newest is None else None

@@ -1,4 +1,4 @@
-"""Deleting what there is of a template: its client in Perforce, its volume in ONTAP."""
+"""Delete a template's Perforce client and its ONTAP volume."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMED = 5
 
 
 def ensure_no_clones(run: TemplateRun) -> None:
-    """Refuse, before anything goes, to take a volume from under clones of others."""
+    """Refuse to delete a volume that has clones of others, before deleting anything."""
     volume = _own_volume(run)
     if volume is None:
         return

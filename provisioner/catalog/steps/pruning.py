@@ -1,4 +1,4 @@
-"""Deleting what nothing needs any more of a template's snapshots."""
+"""Delete a template's snapshots that nothing needs any more."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def delete_superfluous(
     volume_uuid: str,
     ontap_job_started: Callable[[str], None] = lambda ontap_job_uuid: None,
 ) -> tuple[list[str], dict[str, str]]:
-    """Delete what nothing needs; return names, and what ONTAP keeps with its reasons.
+    """Delete unneeded snapshots; return their names, and what ONTAP keeps and why.
 
     What a clone of somebody else needs stays on the offer; a sweep asks again later.
     Safe to repeat: what was marked by an attempt that was cut short goes as well,

@@ -1,4 +1,4 @@
-"""Proving what is in a template's volume, and publishing it as a snapshot."""
+"""Verify a template's volume, and publish it as a snapshot."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def ensure_verified(run: TemplateRun) -> Verified:
 
 
 def remarks_on(run: TemplateRun, root: Path, *, files: int) -> list[str]:
-    """Return what whoever gets a clone of this build should know."""
+    """Return what people with a clone of this build should know."""
     info = run.perforce.get_info()
     said = checks.remarks_on_build(run.template, files=files, info=info)
     with changes_named(root):
@@ -202,7 +202,7 @@ def _began_clean(operation: Operation) -> bool:
 
 
 def ensure_outcome(run: TemplateRun) -> None:
-    """Let a test that failed be told, once the snapshot is there to look into it."""
+    """Fail the build if its test failed, once the snapshot exists for inspection."""
     tested = run.result_of(Tested)
     if tested.has_rejected:
         name = run.result_of(Published).name

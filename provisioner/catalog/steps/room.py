@@ -1,4 +1,4 @@
-"""Room in volumes: enough inodes for a template, and failures for want of room."""
+"""Inode limits of templates, and failures for lack of space."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Room:
 
     @contextmanager
     def told_if_lacking(self) -> Iterator[None]:
-        """Turn what fails for want of room into a sentence about that.
+        """Turn failures for lack of space into a refusal that says so.
 
         Raises: StepRefused.
         """
@@ -80,7 +80,7 @@ class Room:
             raise StepRefused(f"{self.sentence(lack)}\n{after}", code=_CODES[lack])
 
     def lack(self) -> Lack | None:
-        """Return what is used up, None for nothing."""
+        """Return the exhausted resource, or None."""
         return lack_at(self.root())
 
     def sentence(self, lack: Lack) -> str:

@@ -1,4 +1,4 @@
-"""What holds the commands of templates and bisections, and what became of one."""
+"""The sandbox of template and bisection commands, and how a command ended in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.sites.sandbox import MIB, bounds_of_host
 
 
 def bounds_of(run: TemplateRun, *, junction_path: str, root: Path) -> Bounds:
-    """Return what a command sees and may take that works in one volume.
+    """Return the bounds of a command that works in one volume.
 
     Of the namespaces of our sites it sees this volume, where people see it, and of what
     is ours nothing.

@@ -1,4 +1,4 @@
-"""A template's tree has to be at rest while it is verified and until its snapshot."""
+"""A template's tree must not change while it is verified and until its snapshot."""
 
 from __future__ import annotations
 

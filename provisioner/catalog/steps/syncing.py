@@ -1,4 +1,4 @@
-"""What a sync shows while it runs: files, bytes, how fast, and how much longer."""
+"""The progress of a sync: files, bytes, rate and remaining time."""
 
 from __future__ import annotations
 

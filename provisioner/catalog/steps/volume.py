@@ -166,7 +166,7 @@ def ensure_client(run: TemplateRun) -> Pin:
 
 
 def _tree_if_new(run: TemplateRun, spec: ClientSpec, *, change: int) -> TreeSize | None:
-    """Return what a view has that the newest earlier snapshot lacks."""
+    """Return the tree size of a new or changed view, None for a known one."""
     earlier = run.template.snapshots.exclude(operation=run.operation)
     newest = earlier.order_by("-pk").first()
     if newest and is_same_view(parse_client_spec(newest.client_spec), spec):
@@ -177,7 +177,7 @@ def _tree_if_new(run: TemplateRun, spec: ClientSpec, *, change: int) -> TreeSize
 def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> tuple[int, list[Part]]:
     """Return the change to build and the parts that are to be at another one.
 
-    A refresh of parts leaves the rest at the change of what is handed out now.
+    A refresh of parts leaves the rest at the change of the default snapshot.
     """
     parameters = BuildParameters.of(run.operation)
     asked, paths = parameters.change, parameters.paths
@@ -200,7 +200,7 @@ def _change_to_build(
 ) -> int:
     """Return the change asked for, else the newest under these depot paths.
 
-    At a change at which they have no files a sync would empty the template.
+    A sync to a change without such files would empty the template.
     """
     if asked and not run.perforce.changes.is_submitted(asked):
         raise StepRefused(

@@ -1,4 +1,4 @@
-"""What templates and workspaces do alike with their volumes."""
+"""Steps that templates and workspaces share for their volumes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def come_back_later(error: AlreadyExists) -> Busy:
 
 @contextmanager
 def limits_in_our_words() -> Iterator[None]:
-    """Let what ONTAP has no room for be refused as it is before anything is made.
+    """Turn ONTAP's refusals for lack of room into those of the limits.
 
     ONTAP gives limits of clones and volumes no codes of their own.
 

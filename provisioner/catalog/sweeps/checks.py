@@ -1,4 +1,4 @@
-"""Looking at a template's definition once it was saved."""
+"""Check a template's definition after it was saved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from provisioner.catalog.models import Template
 
 @app.task(name=checks.CHECK, queue=checks.CHECK_QUEUE)
 def check_template(template_id: int) -> None:
-    """Look, and write down what was found; a server that does not answer is, too."""
+    """Check, and save the result, even if the server does not answer."""
     template = (
         Template.objects.select_related("site__perforce_server")
         .filter(pk=template_id)

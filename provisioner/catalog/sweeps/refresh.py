@@ -1,6 +1,6 @@
-"""Building templates when their policies say so: to the newest relevant change.
+"""Refresh templates by their policies, to the newest relevant change.
 
-People come first by the priority of jobs: what this asks for, asks Cloneyard itself.
+Requests of people have priority over these builds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sweep_refresh(timestamp: int) -> None:
 
 
 def refresh_all(*, now: dt.datetime) -> int:
-    """Build what is due; return how many templates that were."""
+    """Request the due builds; return their number."""
     rows = list(
         RefreshPolicy.objects.filter(is_paused=False, template__archived_at=None)
         .exclude(mode=RefreshPolicy.Mode.MANUAL, clean_cron="")
@@ -54,7 +54,7 @@ def refresh_all(*, now: dt.datetime) -> int:
 
 
 def _refresh(row: RefreshPolicy, *, freshness: Freshness, now: dt.datetime) -> bool:
-    """Ask for one build where it is due, a clean one first; return whether it was."""
+    """Request one build if due, a clean one first; return whether it was."""
     template, policy = row.template, policy_in(row)
     state = refresh_state_of(template, freshness=freshness)
     why_clean = refresh_policy.clean_due(now, policy, state)

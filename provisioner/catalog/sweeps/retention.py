@@ -1,4 +1,4 @@
-"""Asking ONTAP again to delete snapshots that nothing needs any more.
+"""Retry deleting unneeded snapshots.
 
 A build prunes at its end; between builds workspaces go, and ONTAP lets go of what it
 refused: a clone of somebody else, or one that waits in the recovery queue.
@@ -35,7 +35,7 @@ def sweep_retention(timestamp: int) -> None:
 
 @app.task(name="prune_template", queue=STORAGE)
 def prune_template(template_id: int) -> None:
-    """Delete what nothing needs; what fails is tried again by the next sweep."""
+    """Delete unneeded snapshots; the next sweep retries failures."""
     template = Template.objects.select_related("site").filter(pk=template_id).first()
     if template is None:  # it was deleted with all of its snapshots
         return

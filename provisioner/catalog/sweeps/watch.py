@@ -1,4 +1,4 @@
-"""Watching what is submitted: one cheap question per server, however many templates.
+"""Watch submitted changes: one cheap request per server, however many templates.
 
 A poll asks for the number of the newest submitted change, and for no more where that
 is known. New changes are fetched in order, in batches; each is matched to the views of
@@ -69,7 +69,7 @@ def sweep_watch(timestamp: int) -> None:
 
 @app.task(name="watch_server", queue=PERFORCE)
 def watch_server(server_id: int) -> None:
-    """Poll a server, and say when it is polled next."""
+    """Poll a server, and schedule its next poll."""
     server = PerforceServer.objects.filter(pk=server_id).first()
     if server is None:
         return
@@ -79,7 +79,7 @@ def watch_server(server_id: int) -> None:
 
 
 def poll(watch: ServerWatch) -> None:
-    """Poll a server now; what fails is kept on its watch and tried again later."""
+    """Poll a server now; a failure is recorded on its watch and retried later."""
     row = ServerWatch.objects.filter(pk=watch.pk)
     try:
         is_done = catch_up(watch)
@@ -108,7 +108,7 @@ def poll(watch: ServerWatch) -> None:
 def pause_seconds(interval: int, *, failures: int) -> float:
     """Return how long to leave a server alone: the interval, doubled by each failure.
 
-    A fifth more or less, so that what began together does not stay together.
+    A random fifth more or less, so that polls do not stay in step.
     """
     longest = max(LONGEST_PAUSE_SECONDS, interval)
     pause = float(min(interval * 2 ** min(failures, 20), longest))

@@ -90,7 +90,7 @@ def printed_piece(
 
 
 class LogSerializer(serializers.Serializer[PrintedPiece]):
-    """Part of what a step printed, and how far the step is."""
+    """A piece of a step's output, and the step's progress."""
 
     operation_state = serializers.ChoiceField(choices=Operation.State.choices)
     current_step = serializers.CharField(
@@ -118,7 +118,7 @@ class LogSerializer(serializers.Serializer[PrintedPiece]):
     )
     offset = serializers.IntegerField(help_text="Where the text begins, in bytes.")
     next_offset = serializers.IntegerField(help_text="Where to go on.")
-    size = serializers.IntegerField(help_text="Bytes of the log by now.")
+    size = serializers.IntegerField(help_text="The current size of the log in bytes.")
     is_last = serializers.BooleanField(help_text="Nothing follows yet.")
     is_running = serializers.BooleanField(help_text="The step may print more.")
 

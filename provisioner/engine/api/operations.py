@@ -19,7 +19,7 @@ from provisioner.engine.queries import operations_visible_to
 
 
 class OperationViewSet(ApiViewSet):
-    """What was asked for and takes a while, step by step."""
+    """Operations: requests that take a while, step by step."""
 
     queryset = Operation.objects.none()
     serializer_class = OperationSerializer

@@ -15,10 +15,10 @@ from provisioner.engine.workflow import title_of
 
 
 class Progress(TypedDict, total=False):
-    """How far a running step is; what the last attempt showed once it has ended.
+    """The progress of a running step, or the last progress of an ended one.
 
     `phase` of a sync is "planning", "receiving" or "finishing". `seconds_left` is null
-    where nobody can say yet.
+    while it is unknown.
     """
 
     done: int
@@ -34,7 +34,7 @@ class Progress(TypedDict, total=False):
 
 
 class WaitSerializer(serializers.Serializer[Wait]):
-    """Why a queued step has not begun: others come first, or a pause."""
+    """Why a queued step has not started: others come first, or a pause."""
 
     server = serializers.CharField(help_text="The name of the Perforce server.")
     before = serializers.IntegerField(help_text="How many come before it.")
@@ -91,7 +91,7 @@ class KindField(serializers.ChoiceField):
 
 
 class OperationSerializer(serializers.ModelSerializer[Operation]):
-    """An operation; of the ids of what it may be about, one is not null."""
+    """An operation; exactly one of the subject ids is not null."""
 
     kind = KindField()
     requested_by = serializers.CharField(source="requested_by.username")
@@ -130,7 +130,7 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
 
 
 class OperationSummarySerializer(WorkedOutOnce, serializers.ModelSerializer[Operation]):
-    """Where the newest operation is: enough for a progress line."""
+    """The newest operation, with enough for a progress line."""
 
     kind = KindField()
     steps_total = serializers.SerializerMethodField()

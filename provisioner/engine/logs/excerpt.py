@@ -1,7 +1,7 @@
-"""What to quote of the log of a command that failed: its first error, in its place.
+"""Excerpts from the log of a failed command: its first error in context.
 
-The last lines of a build are seldom the reason: other jobs of make go on, and each
-level says once more that the one below it has failed.
+The last lines of a build seldom show the reason: other make jobs continue, and each
+level repeats that the one below it has failed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Excerpt:
 def excerpt_of(step: Step, *, last_lines: int = LAST_LINES) -> Excerpt:
     """Return the first error that a step printed with lines around it, else its last.
 
-    Where it printed nothing there are no lines.
+    Empty if it printed nothing.
     """
     patterns = error_patterns_of(step.operation)
     return excerpt_of_log(step.log_path, own=patterns, last_lines=last_lines)

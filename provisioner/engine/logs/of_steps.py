@@ -34,7 +34,7 @@ class StepLog:
 
     @property
     def crumbs(self) -> str:
-        """The template of the links that lead to what the operation is about."""
+        """The template with the links to the operation's subject."""
         return crumbs_of(self.operation)
 
     @property
@@ -81,7 +81,7 @@ def find_operation(user: User, *, pk: int) -> OperationOverview | None:
 
 
 def step_to_read(overview: OperationOverview) -> Step | None:
-    """Return whose log people want first: what runs, what failed, what came last."""
+    """Return the step whose log matters most: running, failed, or last."""
     printed = [line for line in overview.lines if line.has_log]
     wanted = [line for line in printed if line.is_current] or [
         line for line in printed if line.step.has_failed

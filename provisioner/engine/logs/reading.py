@@ -1,4 +1,4 @@
-"""Reading what a step printed, piece by piece, while it may still be printing.
+"""Read a step's output piece by piece, even while it is written.
 
 A log may have hundreds of megabytes: no more than two pieces of it are ever in memory.
 """

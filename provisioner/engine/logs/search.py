@@ -1,4 +1,4 @@
-"""Looking for text in a log, however long it is, in bounded time and memory."""
+"""Search a log of any length for text, in bounded time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was asked for and takes a while, with the journal of its steps."""
+"""Operations, with the journal of their steps."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ class Operation(models.Model):
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What was asked of an operation: the base of a kind's own dataclass.
+    """The parameters of an operation: the base of each kind's dataclass.
 
-    The row of the operation holds what is not as it usually is.
+    The row of the operation holds what differs from the defaults.
     """
 
     @classmethod
@@ -125,10 +125,10 @@ class PerforceUse(models.TextChoices):
 
 
 class Step(models.Model):
-    """One ensure_* of an operation; workflow.py says what it does and comes after.
+    """One step of an operation; its StepSpec is in workflow.py.
 
-    `progress` is {"done", "total", "unit", "text"}, any of them absent. What it waits
-    for in ONTAP is the job `ontap_job_uuid`. `result` is a StepResult, if it has one.
+    `progress` is {"done", "total", "unit", "text"}, any of them absent. It waits
+    for the ONTAP job `ontap_job_uuid`. `result` is a StepResult, if it has one.
 
     One that uses Perforce and is queued without a job waits for a slot there.
     """
@@ -249,10 +249,10 @@ class Step(models.Model):
 
     @property
     def log_path(self) -> Path:
-        """Where a step that runs a command keeps its output.
+        """The path of the step's log.
 
-        Named after the time, too: numbers come again where an older backup of the
-        database is restored, and the logs are still there.
+        The name contains the time, too: after an older backup of the database is
+        restored, numbers repeat while the logs still exist.
         """
         asked_at = f"{self.operation.created_at:%Y%m%dT%H%M%S%f}"
         name = f"operation-{self.operation_id}-{asked_at}-{self.name}.log"

@@ -10,10 +10,10 @@ from provisioner.engine.models.operations import Operation
 
 
 class SlotBudget(models.Model):
-    """The switch that pauses a Perforce server, and how far its budget is cut.
+    """The pause switch of a Perforce server, and its reduced budget.
 
-    Apart from the server's row, which people keep by hand. No row: never paused, and
-    all of the budget. Since `backed_off_at` only `backed_off_to` may run at a time, and
+    Separate from the server's row, which people edit. No row: never paused, and the
+    full budget. Since `backed_off_at` only `backed_off_to` may run at a time, and
     one more with each minute.
     """
 
@@ -57,7 +57,7 @@ class SlotBudget(models.Model):
 
 
 class LockWait(models.Model):
-    """A command of ours that waited for a lock, as its server told; the last ones."""
+    """A command of ours that waited for a lock, as the server reported."""
 
     server = models.ForeignKey(
         "sites.PerforceServer", on_delete=models.CASCADE, related_name="lock_waits"

@@ -1,4 +1,4 @@
-"""Which queues the workers that run serve."""
+"""The queues that running workers serve."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from django.db.models.functions import Now
 
 
 class WorkerQueues(models.Model):
-    """What a pool of a worker serves, written when it starts.
+    """The queues of a worker's pool, written when it starts.
 
     `clock_ahead_seconds` is 0 where its clock is right, negative where it is behind.
 
-    Procrastinate knows under `worker_id` when it was last heard. `own`: what its queues
-    begin with, "" for those that need no slots of their own; `queues` None: all such.
+    Procrastinate's row `worker_id` has its last heartbeat. `own` is the prefix of its
+    queues, "" for those without slots of their own; `queues` None: all of these.
     """
 
     worker_id = models.BigIntegerField(unique=True)

@@ -1,4 +1,4 @@
-"""Giving to others what a crash left: slots, jobs of silent workers, lost jobs."""
+"""Reassign what a crash left: slots, jobs of silent workers, lost jobs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PUT_OFF_TOO_FAR = """
 @app.periodic(cron="* * * * * */5")
 @app.task(name="sweep_slots", queue="sweeps", queueing_lock="sweep_slots")
 def sweep_slots(timestamp: int) -> None:
-    """Give out slots that a crash or the end of an operation left unused."""
+    """Assign slots that a crash or the end of an operation left unused."""
     for server_id in slots.servers_waited_for():
         with transaction.atomic():
             give_slots(server_id)
@@ -54,7 +54,7 @@ def sweep_slots(timestamp: int) -> None:
 async def sweep_jobs(context: JobContext, timestamp: int) -> None:
     """Give the jobs of workers that fell silent to others.
 
-    Where the database itself was away, all were silent: they get the time to be heard.
+    After an outage of the database all are silent, so they get time to be heard.
 
     Source: procrastinate docs, how-to "retry stalled jobs".
     """
@@ -69,7 +69,7 @@ async def sweep_jobs(context: JobContext, timestamp: int) -> None:
 
 
 async def _forget_the_future() -> None:
-    """Set right what was written while the database's own clock was ahead.
+    """Repair rows written while the database's own clock was ahead.
 
     A worker that died then would count as alive until that time comes, and a step that
     paused would wait until then.
@@ -91,9 +91,9 @@ async def _database_started_lately() -> bool:
 
 
 async def _give_to_another(job: Job) -> None:
-    """Queue a job again; drop it where one like it waits, and maybe for its lock.
+    """Queue a job again, or drop it if an equal one waits.
 
-    Not at once: its worker, cut off or slow, may have been given leave just now.
+    After a pause, as its worker may have been given permission just now.
     """
     leave = dt.timedelta(seconds=leave_seconds())
     retry_at = await sync_to_async(clocks.database_now)() + leave

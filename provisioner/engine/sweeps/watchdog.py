@@ -1,9 +1,8 @@
 """Finish what a crash left half done, or mark it as lost: nothing waits forever.
 
-Jobs of silent workers and steps without a job are given to others in jobs.py. This is
-about what is left then: operations that nobody goes on with, and rows that say they
-are moving while nothing moves them. Each is checked again under its lock, where the
-two halves of a change are seen together or not at all.
+Jobs of silent workers and steps without a job are reassigned in jobs.py. This handles
+the rest: operations that nobody continues, and rows in a moving state that nothing
+moves. Each is checked again under its lock, so that no half-done change is seen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What steps printed: to follow, to page through, to search, to download."""
+"""Pages of step logs: follow, page through, search and download."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def operation_log(request: WebRequest, pk: int) -> HttpResponse:
 def operation_step_log(request: WebRequest, pk: int, step: str) -> HttpResponse:
     """Show a step's log: its end, another piece, or the lines that have a text.
 
-    To htmx what came since an offset, and then how the step ended.
+    htmx gets the output since an offset, and finally how the step ended.
     """
     log = _log_or_404(request, pk=pk, step=step)
     form = LogForm(request.GET)
@@ -63,7 +63,7 @@ def _wraps(request: WebRequest) -> bool:
 
 
 def _wrapped(request: WebRequest, wrap: str) -> HttpResponse:
-    """Keep how long lines are shown, and show the page that was asked for."""
+    """Save whether long lines wrap, and show the requested page."""
     rest = request.GET.copy()
     rest.pop("wrap")
     answer = redirect(f"{request.path}?{rest.urlencode()}".rstrip("?"))

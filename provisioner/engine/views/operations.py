@@ -1,4 +1,4 @@
-"""Operations: what was asked for, how far its steps are, and all there were."""
+"""Pages of operations: one with its steps, and the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking owners about what looks abandoned, and retiring it, many at a time."""
+"""Ask owners about abandoned workspaces, and retire them, in bulk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
-    """Ask the owner of what looks abandoned whether they need it.
+    """Ask the owner of an abandoned workspace whether they need it.
 
     At most one mail a day and workspace, whoever asks.
 
@@ -81,7 +81,7 @@ def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
 def workspace_retire_abandoned(
     *, by: User, workspace: Workspace, preview: bool = False
 ) -> Outcome:
-    """Retire what looks abandoned, with what is not submitted rescued.
+    """Retire an abandoned workspace, and rescue unsubmitted work.
 
     With `preview`, only say what would happen.
 
@@ -139,7 +139,7 @@ def abandoned_notify(*, by: User, pks: Sequence[int]) -> list[Outcome]:
 def abandoned_retire(
     *, by: User, pks: Sequence[int], preview: bool = False
 ) -> list[Outcome]:
-    """Retire workspaces that look abandoned, with what is not submitted rescued.
+    """Retire abandoned workspaces, and rescue unsubmitted work.
 
     With `preview`, only say what would happen. One that was used since it was listed
     is refused; so are those that are on their way already.

@@ -1,4 +1,4 @@
-"""Jobs that say that they live: a silent one needs its workspace no longer."""
+"""Heartbeats: a silent job needs its workspace no longer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_SECONDS = queries.DAY
 
 
 def check_heartbeat(seconds: int | None) -> None:
-    """Refuse a span of silence that would not work.
+    """Refuse a heartbeat interval that would not work.
 
     Raises: InvalidRequest.
     """

@@ -1,4 +1,4 @@
-"""How long a workspace is somebody's: extending, keeping, releasing."""
+"""Extend, keep and release workspaces."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def end_of_first_lease(
 def _usual_end(
     ends_at: dt.datetime | None, *, by: User, now: dt.datetime
 ) -> dt.datetime | None:
-    """Return a usual end, or as far as the token goes that somebody asks with."""
+    """Return the default end, bounded by the current token."""
     ends = [end for end in (ends_at, permissions.latest_lease(by, now)) if end]
     return min(ends, default=None)
 
@@ -79,7 +79,7 @@ def workspace_extend(
     seconds: int | None = None,
     until: dt.datetime | None = None,
 ) -> Workspace:
-    """Let a lease end later: so many seconds from now, at a moment, or as is usual.
+    """Extend a lease: by seconds from now, until a moment, or by the default.
 
     Counted from now, so that a second click adds nothing. Until it is being retired, a
     lease that has ended can be extended, too.
@@ -171,7 +171,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
 
 
 def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
-    """Release a kept workspace, so that it has a lease again: the usual one from now.
+    """Release a kept workspace, so that it gets the default lease from now.
 
     A scoped token of `by` bounds it.
 
@@ -199,8 +199,8 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
 def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> None:
     """Let the lease of a locked workspace end now: its job has missed its heartbeat.
 
-    The heartbeat is not waited for any more, so who extends it, or brings it back,
-    has it for as long as any other.
+    It then expects no more heartbeats, so if it is extended or restored, it lives as
+    long as any other.
     """
     silent_for, before = workspace.heartbeat_seconds, workspace.expires_at
     workspace.heartbeat_seconds = None
@@ -217,7 +217,7 @@ def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> 
 
 
 def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
-    """Give a workspace whose lease ran out the usual one, for a reason of ours.
+    """Give a workspace with an expired lease the default one, with a reason.
 
     The scoped token that got it bounds it, whoever brought it back.
     """
@@ -240,7 +240,7 @@ def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
 def _leased(
     workspace: Workspace,
 ) -> tuple[Workspace, queries.Policy, dt.datetime]:
-    """Return a workspace locked, its policy and the time since when it is.
+    """Return the locked workspace, its policy, and the database's time.
 
     Raises: WorkspaceNotReady where its lease does not count.
     """

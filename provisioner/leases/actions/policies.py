@@ -29,7 +29,7 @@ MOST_WARNINGS = 14
 
 @dataclass(frozen=True, kw_only=True)
 class Affected:
-    """One workspace that a change would concern, before and after it."""
+    """One affected workspace, before and after a change."""
 
     workspace: Workspace
     before: queries.Deadline
@@ -321,7 +321,7 @@ def _one_change_at_a_time() -> None:
 
 
 def _checked(purpose: str, policy: queries.Policy) -> queries.Policy:
-    """Refuse what would end workspaces at once, or make no sense.
+    """Refuse policies that would end workspaces immediately, or make no sense.
 
     Raises: InvalidRequest.
     """

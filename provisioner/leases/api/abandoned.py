@@ -1,4 +1,4 @@
-"""What looks abandoned: the list, and what administrators do about it."""
+"""The API of abandoned workspaces."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AbandonedViewSet(ShortListViewSet):
 
     @described(
         "Retire these",
-        "What is not submitted is rescued. Each is answered for itself: one that was "
+        "Unsubmitted work is rescued. Each workspace has its own result: one that was "
         "used meanwhile is refused. With `preview` nothing is done.",
         body=shapes.AbandonedRetireSerializer,
         ok=shapes.OutcomesSerializer,

@@ -1,4 +1,4 @@
-"""Signs of life of every workspace, collected without leaving one.
+"""Collect signs of life of every workspace, without leaving any.
 
 Hourly. Perforce is asked from a neutral client: one `clients -e` per server for all
 Access dates, then three `changes -m 1` for each client whose date has moved since we
@@ -58,7 +58,7 @@ def sweep_activity(timestamp: int) -> None:
 
 @app.task(name="check_clients", queue="perforce")
 def check_clients(server_id: int) -> None:
-    """Note what a Perforce server knows of our clients."""
+    """Record a Perforce server's signs of life of our clients."""
     server = PerforceServer.objects.get(pk=server_id)
     perforce = registry.perforce(server)
     now = clocks.database_now()
@@ -124,7 +124,7 @@ def _work(perforce: PerforceGateway, workspace: Workspace) -> dict[str, Any]:
 
 
 def _touches(workspace: Workspace) -> dict[str, Any]:
-    """Return what its owner asked of us: extending, keeping, restoring."""
+    """Return the signs from the owner's requests: extend, keep, restore."""
     newest = (
         Event.objects.filter(workspace=workspace, actor=workspace.owner)
         .order_by("-at")
@@ -164,7 +164,7 @@ def _signal(at: dt.datetime | None, *, detail: str = "") -> dict[str, Any]:
 
 
 def _note(workspace: Workspace, found: dict[str, Any], *, now: dt.datetime) -> None:
-    """Add what was found: another worker may note other signs at the same time."""
+    """Add signs without overwriting those that another worker records meanwhile."""
     with transaction.atomic():
         locked = Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
         signs = {**locked.activity, **found}

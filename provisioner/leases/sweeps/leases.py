@@ -50,7 +50,7 @@ ENDING = (Workspace.State.READY, Workspace.State.FAILED)
 @app.periodic(cron="* * * * *")
 @app.task(name="sweep_leases", queue="sweeps", queueing_lock="sweep_leases")
 def sweep_leases(timestamp: int) -> None:
-    """Retire what has run out, empty the trash, and tell owners what happened."""
+    """Retire expired workspaces, purge the due trash, and notify owners."""
     now = clocks.database_now()
     end_leases_of_silent(now=now)
     retire_expired(now=now)
@@ -89,7 +89,7 @@ def retire_expired(*, now: dt.datetime) -> int:
 
 
 def _end_lease(pk: int, *, now: dt.datetime) -> bool:
-    """Retire one workspace, unless something speaks against it; return whether."""
+    """Retire one workspace, unless something prevents it; return whether it did."""
     with transaction.atomic():
         workspace = _locked(pk)
         expires_at = workspace.expires_at
@@ -128,7 +128,7 @@ def _locked(pk: int) -> Workspace:
 
 
 def _was_brought_back(workspace: Workspace, *, after: dt.datetime) -> bool:
-    """Return whether somebody asked for it back since; whether that worked or not."""
+    """Return whether somebody requested a restore since, successful or not."""
     return workspace.operations.filter(
         kind=WorkspaceOperation.RESTORE, created_at__gte=after
     ).exists()
@@ -141,7 +141,7 @@ def may_try_again(
     since: dt.datetime,
     now: dt.datetime,
 ) -> bool:
-    """Return whether the pause after attempts that did not work is over."""
+    """Return whether the pause after failed attempts is over."""
     tried = list(
         workspace.operations.filter(kind=kind, created_at__gte=since).order_by("-id")
     )
@@ -219,7 +219,7 @@ def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
 
 
 def _was_due_before(workspace: Workspace, *, now: dt.datetime) -> bool:
-    """Return whether an earlier sweep saw it as due, and mark what none has seen."""
+    """Return whether an earlier sweep saw it as due; else mark it as seen."""
     if workspace.purge_seen_at is None:
         workspace.purge_seen_at = now
         workspace.save(update_fields=["purge_seen_at"])

@@ -1,4 +1,4 @@
-"""How long a workspace lives: extending, keeping, releasing; and the policies."""
+"""Pages of leases and lease policies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from provisioner.workspaces.views.guards import for_changing
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_changing
 def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
-    """Let a lease end later: as is usual, or so long from now, or until a day."""
+    """Extend a lease: by the default, by a time, or until a day."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseExtendForm(posted(request))
     extended = form.tried(
@@ -149,7 +149,7 @@ def lease_policy_edit(request: WebRequest) -> HttpResponse:
 
 
 def _present_policy(request: WebRequest) -> dict[str, object]:
-    """Return what counts now for the template and purpose of the address."""
+    """Return the current policy for the address's template and purpose."""
     purpose = request.GET.get("purpose", "")
     if purpose not in Workspace.Purpose.values:
         purpose = Workspace.Purpose.DEVELOPMENT

@@ -1,4 +1,4 @@
-"""What is done again and again without being asked; importing it registers all."""
+"""Periodic tasks. Importing this package registers them all."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ class _Checks:
                 advice="Edit the site, and name the hosts of its workers. They alone "
                 "can mount templates then, and be root in workspaces.",
             )
-        return "Its workers' hosts alone may mount templates."
+        return "Only its workers' hosts may mount templates."
 
     def rights(self) -> str:
         """Read a little of everything that is read before anything is written."""

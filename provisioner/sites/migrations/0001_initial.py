@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
             name='ServerAbilities',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('client_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=16), help_text='That a new client may have.', size=None)),
+                ('client_types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=16), help_text='The client types of new clients.', size=None)),
                 ('checked_at', models.DateTimeField()),
                 ('server', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='abilities', to='sites.perforceserver')),
             ],

@@ -133,7 +133,7 @@ class ServerAbilities(models.Model):
         PerforceServer, on_delete=models.CASCADE, related_name="abilities"
     )
     client_types = ArrayField(
-        models.CharField(max_length=16), help_text="That a new client may have."
+        models.CharField(max_length=16), help_text="The client types of new clients."
     )
     checked_at = models.DateTimeField()
 

@@ -1,4 +1,4 @@
-"""Examples of asking for a workspace, for the schema."""
+"""Examples of workspace requests for the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking for a workspace."""
+"""Workspace requests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
         return self._made(workspace_create(asked_for), seconds=seconds)
 
     def _made(self, workspace: Workspace, *, seconds: int) -> Response:
-        """Answer with a workspace that can be worked in, or is still being made.
+        """Answer with a workspace that is ready or still being made.
 
         Raises: WorkspaceFailed, WorkspaceRetired.
         """

@@ -1,4 +1,4 @@
-"""Checking a workspace for unsubmitted work, before anything is asked of it."""
+"""Check a workspace for unsubmitted work on demand."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from provisioner.workspaces.refusals import NothingToCheck, WorkspaceNotReady
 
 
 def workspace_check(*, by: User, workspace: Workspace) -> Operation:
-    """Ask what in a workspace is not submitted; nothing is changed by that.
+    """Check a workspace for unsubmitted work, which changes nothing.
 
-    Asking again while it is checked answers with the operation under way.
+    A repeated call during the check returns the running operation.
 
     Raises: NotAllowed, NothingToCheck, WorkspaceNotReady.
     """

@@ -26,7 +26,7 @@ SUGGESTIONS_TRIED = 1000
 def snapshot_to_clone(
     template: Template, snapshot: Snapshot | None, *, quality: str = ""
 ) -> Snapshot:
-    """Return a snapshot, locked so that it stays; the default where none is named.
+    """Return the given snapshot or the default one, locked so that it stays.
 
     With a `quality` it is the newest of at least that.
 
@@ -41,7 +41,7 @@ def snapshot_to_clone(
 def choose_snapshot(
     template: Template, snapshot: Snapshot | None, *, quality: str
 ) -> Snapshot:
-    """Return the same, not locked: a pool's member holds its snapshot itself.
+    """Return the same without a lock: a pool's member keeps its own snapshot.
 
     Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
     SnapshotWithdrawn.
@@ -61,7 +61,7 @@ def choose_snapshot(
 
 
 def lock_snapshot(snapshot: Snapshot) -> None:
-    """Lock a snapshot until our row is there: pruning takes what no row refers to.
+    """Lock a snapshot until our row exists: pruning deletes unreferenced ones.
 
     Raises: SnapshotGone, SnapshotWithdrawn.
     """
@@ -74,7 +74,7 @@ def lock_snapshot(snapshot: Snapshot) -> None:
 
 
 def next_id() -> int:
-    """Return the id that a new row is to have."""
+    """Return the id for a new row."""
     with connection.cursor() as cursor:
         table = Workspace._meta.db_table
         cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [table])
@@ -82,9 +82,9 @@ def next_id() -> int:
 
 
 def name_for(pk: int, *, owner: User, template: Template, purpose: str) -> str:
-    """Return a free name: for people with a small number, else with the id.
+    """Return a free name, for people with a small number, else with the id.
 
-    Machines ask for many at a time: so none waits for the name of another.
+    Machines request many at a time, and so do not wait for each other's names.
     """
     if purpose == Workspace.Purpose.DEVELOPMENT:
         return free_name(owner=owner, template=template)
@@ -102,7 +102,7 @@ def name_for(pk: int, *, owner: User, template: Template, purpose: str) -> str:
 def free_name(*, owner: User, template: Template) -> str:
     """Return owner-template, with the first number that makes it free.
 
-    Others of the same owner wait until the transaction ends, to get the next one.
+    Other requests of the owner wait until the transaction ends, for the next number.
     """
     pass_one_by_one("free_name", owner.pk)
     base = _as_name(f"{owner.username}-{template.name}")
@@ -119,7 +119,7 @@ def free_name(*, owner: User, template: Template) -> str:
 
 
 def _as_name(text: str, *, at_most: int = 34) -> str:
-    """Return text as a name: what the rule does not allow becomes a hyphen."""
+    """Return text as a valid name, with hyphens for invalid characters."""
     allowed = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
     words = [word for word in allowed.split("-") if word]
     name = "-".join(words)

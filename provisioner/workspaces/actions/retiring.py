@@ -52,8 +52,8 @@ def workspace_retire(
     """Retire a workspace: into the trash, or with `purge` without it.
 
     With `as_abandoned`, the list of abandoned workspaces shows its progress.
-    `unsubmitted` says what becomes of unsubmitted work. Asking again while it is being
-    retired answers with the operation under way.
+    `unsubmitted` says what happens to unsubmitted work. A repeated call while it is
+    being retired returns the running operation.
 
     Raises: NotAllowed, InvalidRequest, WorkspaceRetired, WorkspaceNotReady,
     BeingTransferred.
@@ -88,7 +88,7 @@ def workspace_retire(
 def refused_retirements(
     *, by: User, workspaces: Sequence[Workspace]
 ) -> dict[int, ActionRefused]:
-    """Return why `workspace_retire` would refuse some of the workspaces, by their keys.
+    """Return why `workspace_retire` would refuse workspaces, by their keys.
 
     For many it takes no more queries than for one.
     """
@@ -109,7 +109,7 @@ def refused_retirements(
 def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
     """Request to restore a workspace from the trash or from its retirement.
 
-    Asking again while it is being restored answers with the operation under way.
+    A repeated call while it is being restored returns the running operation.
 
     Raises: NotAllowed, NothingToRestore, WorkspaceRetired.
     """
@@ -138,7 +138,7 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
 def workspace_purge(*, by: User, workspace: Workspace) -> Operation:
     """Request to purge a workspace from the trash.
 
-    Asking again while it is being purged answers with the operation under way.
+    A repeated call while it is being purged returns the running operation.
 
     Raises: NotAllowed, NotInTrash, WorkspaceRetired.
     """
@@ -166,7 +166,7 @@ def _purge(*, by: User, workspace: Workspace) -> Operation:
 
 
 def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
-    """Ask to go on with what failed: making it, retiring, restoring or purging it.
+    """Retry what failed: provisioning, retiring, restoring or purging.
 
     Raises: NotAllowed, NothingToRetry, WorkspaceNotReady.
     """
@@ -200,7 +200,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
 
 
 def locked(workspace: Workspace) -> Workspace:
-    """Return a workspace locked, after what is under way: its job locks that first."""
+    """Lock a workspace after its running operation, in the order of the jobs."""
     list(_under_way(workspace).select_for_update().values_list("pk"))
     return Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
 
@@ -210,13 +210,13 @@ def _running(workspace: Workspace) -> Operation | None:
 
 
 def _under_way(workspace: Workspace) -> QuerySet[Operation]:
-    """Return what runs about a workspace, without reading its subject for that."""
+    """Return a workspace's running operation, without reading its subject."""
     return Operation.objects.filter(
         subject=workspace.subject_id, state=Operation.State.RUNNING
     ).order_by("pk")
 
 
 def _cancel(operation: Operation | None, *, message: str) -> None:
-    """End what is under way: what has begun settles before anything else starts."""
+    """End the running operation. Its running step settles before another one starts."""
     if operation is not None:
         engine_states.cancel_operation(operation, message=message)

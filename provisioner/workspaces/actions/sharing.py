@@ -1,4 +1,4 @@
-"""Sharing a workspace: others may look at it, or enter its directory, or no longer."""
+"""Share a workspace's pages, and open its directory."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ APPLY_EXPORTS = "apply_exports"
 def workspace_share(
     *, by: User, workspace: Workspace, person: str = "", team: str = ""
 ) -> Share:
-    """Let a person, or all of a team, look at a workspace. Safe to repeat.
+    """Let a person or a team view a workspace. Safe to repeat.
 
-    They see its pages and where it is, and change nothing. No file is touched: whether
-    they can read the tree is for its modes and for the hosts that mount it. A name that
-    nobody has is told: see “Who may read” in docs/architecture.md.
+    They see its pages and path, and can change nothing. No file is touched: the modes
+    and the hosts that mount the tree decide who can read it. An unknown name is
+    reported: see “Who may read” in docs/architecture.md.
 
     Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
     WorkspaceNotReady, TooMany.
@@ -94,8 +94,8 @@ def workspace_unshare(*, by: User, share: Share) -> None:
 def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
     """Set who may enter the root directory of a workspace. Safe to repeat.
 
-    ONTAP sets its mode; what lies below keeps the modes that it has. Whom Perforce
-    refuses these files is not asked for: whoever is in the owner's group gets in.
+    ONTAP sets its mode; files below keep theirs. Perforce permissions are not checked:
+    everybody in the owner's group gets in.
 
     Raises: NotAllowed, WorkspaceNotReady.
     """
@@ -159,5 +159,5 @@ def _team(name: str, workspace: Workspace) -> Team:
 
 
 def _known(name: str) -> str:
-    """Return a name as the database can be asked for it."""
+    """Return a name without characters that the database refuses."""
     return name.replace("\0", "\ufffd")

@@ -1,4 +1,4 @@
-"""Workspaces as the API shows them, and what may be asked about them."""
+"""Serializers of workspaces, and of queries about them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WarningSerializer(WorkedOutOnce):
 
 
 class LeaseSerializer(WorkedOutOnce):
-    """When and how a workspace ends, as of now: the dates of its page and its mails."""
+    """When and how a workspace ends, as of now, as on its page and in its mails."""
 
     ends_at = serializers.DateTimeField(
         allow_null=True, help_text="Null: it has no lease, or one without an end."
@@ -33,7 +33,7 @@ class LeaseSerializer(WorkedOutOnce):
         help_text="Why it is kept without an end, “” where it is not."
     )
     maximum_seconds = serializers.IntegerField(
-        allow_null=True, help_text="How far from now it can reach; null: any time."
+        allow_null=True, help_text="The maximum lease from now; null: no limit."
     )
     is_extendable = serializers.BooleanField()
     is_over = serializers.BooleanField(help_text="It has ended and is not retired yet.")

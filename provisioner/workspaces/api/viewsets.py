@@ -14,7 +14,7 @@ from provisioner.workspaces.queries import (
 
 
 class OfWorkspace(ApiViewSet):
-    """Answers with the workspaces that the caller may see."""
+    """The workspaces that the caller may see."""
 
     queryset = Workspace.objects.none()
     serializer_class = WorkspaceSerializer

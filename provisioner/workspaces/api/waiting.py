@@ -8,7 +8,7 @@ from provisioner.workspaces.models import MOVING, Workspace
 
 
 def wait_until_settled(workspace_id: int, *, seconds: float, by: User) -> bool:
-    """Return when no operation moves the workspace, or the time is over.
+    """Wait until no operation moves the workspace, or the time is over.
 
     False: too many requests wait, so this one did not.
     """

@@ -10,7 +10,7 @@ from provisioner.workspaces.models.workspaces import Workspace
 
 
 class WorkspaceClient(models.Model):
-    """How far retirements and restores have come with a workspace's client.
+    """How far a retirement or restore has come with a workspace's client.
 
     Written when the first of them gets to the client. From SETTLING until it is WHOLE
     again, what the server says about the client is nobody's work, unless it was given

@@ -1,4 +1,4 @@
-"""What operations do with a workspace."""
+"""The kinds of operations on a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was saved of a workspace before it went."""
+"""Rescues: work saved from workspaces before they were retired."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provisioner.workspaces.models.workspaces import Workspace
 
 class RescueQuerySet(models.QuerySet["Rescue"]):
     def with_work(self) -> RescueQuerySet:
-        """Keep those that tell people where their work is now."""
+        """Keep those that saved somebody's work."""
         return self.filter(is_complete=True).exclude(directory="", shelves=[])
 
     def last_archive(self, workspace: Workspace) -> Rescue | None:

@@ -12,9 +12,9 @@ from provisioner.workspaces.models.workspaces import Workspace
 
 class ShareQuerySet(models.QuerySet["Share"]):
     def reaching(self, user: User) -> ShareQuerySet:
-        """Keep those that a person, or the team that they are in now, can use.
+        """Keep those with a person or with their current team.
 
-        A scoped token is for what it got itself: nothing is shared with it.
+        A scoped token sees only its own workspaces, never shared ones.
         """
         if user.scope is not None:
             return self.none()
@@ -25,9 +25,9 @@ class ShareQuerySet(models.QuerySet["Share"]):
 
 
 class Share(models.Model):
-    """A person or a team that may look at somebody's workspace, until it is revoked.
+    """A person or a team that may view somebody's workspace, until it is revoked.
 
-    It opens pages and the API, and nothing else: files keep their owner and modes.
+    It applies to pages and the API only: files keep their owner and modes.
     """
 
     workspace = models.ForeignKey(

@@ -85,7 +85,7 @@ class Workspace(HasOperations):
         max_length=200, blank=True, help_text="Makes a repeated request the same one."
     )
     request_fingerprint = models.CharField(
-        max_length=64, blank=True, help_text="Of what was asked for with that key."
+        max_length=64, blank=True, help_text="A digest of the request with this key."
     )
     token = models.ForeignKey(
         ApiToken,
@@ -359,12 +359,12 @@ class Workspace(HasOperations):
 
     @property
     def is_warm(self) -> bool:
-        """Whether it was claimed from a pool: it was made before it was asked for."""
+        """Whether it was claimed from a pool."""
         return self.made_ahead_at is not None
 
     @property
     def start_sentence(self) -> str:
-        """Return whether it was there when it was asked for, and if not, why."""
+        """A sentence on whether it came from a warm pool, and why not."""
         if self.is_warm:
             saved = f"{self.seconds_saved or 0:.1f} seconds"
             return f"Claimed from a warm pool, which saved {saved}."
@@ -385,7 +385,7 @@ class Workspace(HasOperations):
 
     @property
     def stand_ins(self) -> StandIns:
-        """The clients that stand in for its own for a while."""
+        """Its temporary clients."""
         return StandIns(client=self._own_name, tag=str(self.tag), secret=self.secret)
 
     @property
@@ -394,7 +394,7 @@ class Workspace(HasOperations):
 
     @property
     def holds_work(self) -> bool:
-        """Whether what is in it can be somebody's work: it can be submitted there."""
+        """Whether it can hold somebody's work, since it can be submitted from it."""
         return self.purpose in (self.Purpose.DEVELOPMENT, self.Purpose.CI_EDIT)
 
     @property
@@ -403,7 +403,7 @@ class Workspace(HasOperations):
 
     @property
     def purge_path(self) -> str:
-        """The junction path at which its contents are removed: nobody knows it."""
+        """The unguessable junction path at which its contents are removed."""
         return f"/purge-{self.tag.hex[:12]}"
 
     @property
@@ -412,7 +412,7 @@ class Workspace(HasOperations):
 
     @property
     def volume_comment(self) -> str:
-        """The tag that says whose clone this is (ONTAP shows it to any operator).
+        """The tag that marks the clone as this workspace's, visible in ONTAP.
 
         What it is for, too, unless that is development: of a clone without a client
         nothing else says it, once its row is lost with a database.

@@ -1,4 +1,4 @@
-"""Before anything is made: may the owner read what the clone contains?
+"""Check, before anything is made, that the owner may read the clone's files.
 
 A clone brings the files past Perforce, with everything that the template's client
 could read. So its owner needs at least as much.
@@ -22,7 +22,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
-    """See that the owner is known to Perforce and may read all of the pinned view.
+    """Verify that the owner exists in Perforce and may read all of the pinned view.
 
     The view is the one of the snapshot's client, as the server had it for a stream.
     `changes` are others that it will be brought to, with other files. Without an
@@ -70,9 +70,9 @@ def _unreadable(
     *,
     changes: Collection[int],
 ) -> str | None:
-    """Return what keeps the owner from a file of the snapshot, None if nothing does.
+    """Return what denies the owner a file of the snapshot, or None.
 
-    Where patterns alone leave a doubt, the server says whether there are such files.
+    If patterns alone do not decide, the server tells whether such files exist.
 
     Raises: TooIntricate.
     """

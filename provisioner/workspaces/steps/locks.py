@@ -1,7 +1,7 @@
 """Locked clients: one is unlocked while it is retired, and gets its lock back.
 
-That the lock is owed is kept with the client: the retirement may end in any way, and
-another operation may go on.
+The row of the client records that the lock is owed, as the retirement may end in any
+way and another operation may continue.
 """
 
 from __future__ import annotations

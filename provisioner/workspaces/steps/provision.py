@@ -1,4 +1,4 @@
-"""Making a workspace: a FlexClone that is its owner's, and a client that knows it."""
+"""Provision a workspace: a FlexClone owned by its owner, and a flushed client."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def ensure_owner(run: WorkspaceRun) -> None:
 
 
 def _is_owned_says_sample(run: WorkspaceRun, root: Path) -> bool:
-    """Return whether the owner of some of the entries is right, so that all are."""
+    """Return whether a sample of the entries has the right owner."""
     workspace = run.workspace
     sample = sampling.sample_ownership(
         root, uid=workspace.uid, gid=workspace.gid, sample_size=OWNER_SAMPLE_SIZE
@@ -186,9 +186,9 @@ def _change_owner(run: WorkspaceRun, root: Path) -> None:
 
 
 def _is_owned_says_ontap(run: WorkspaceRun) -> bool:
-    """Return whether ONTAP says of a clone that no host sees that its owner is right.
+    """Return whether ONTAP reports the right owner of a clone not mounted yet.
 
-    False where it does not say.
+    False if ONTAP does not report it.
     """
     if run.site.reown != Site.Reown.ONTAP:
         return False
@@ -345,6 +345,6 @@ def ensure_reconciled(run: WorkspaceRun) -> None:
 
 
 def ignored_in(workspace: Workspace) -> tuple[str, ...]:
-    """Return the P4IGNORE patterns for what a build, ONTAP or we leave there."""
+    """Return the P4IGNORE patterns for files of builds, ONTAP and Cloneyard."""
     ours = (P4CONFIG_NAME, IGNORE_NAME, SNAPSHOTS)
     return (*workspace.template.ignore_lines, *ours)

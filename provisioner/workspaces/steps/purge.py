@@ -36,7 +36,7 @@ def ensure_unmounted(run: WorkspaceRun) -> None:
 def _volume_out_of_use(run: WorkspaceRun) -> Volume | None:
     """Return the clone, None where there is none; a retirement has unmounted it.
 
-    An older backup of the database may have in the trash what was restored since.
+    A restored older database may list as trash what was restored since.
 
     Raises: StepRefused where it is mounted where its owner works.
     """
@@ -101,7 +101,7 @@ def ensure_nothing_left(run: WorkspaceRun) -> None:
 
 
 def _remove_half_rescues(workspace: Workspace) -> None:
-    """Remove what rescues that were killed have left: no other will come after them."""
+    """Remove leftovers of killed rescues: no later rescue will."""
     if workspace.site.rescue_root:
         remove_leftovers(
             Path(workspace.site.rescue_root),

@@ -1,4 +1,4 @@
-"""Waiting for what an earlier operation had begun: it may still be at work."""
+"""Wait for the running step of an earlier operation."""
 
 from __future__ import annotations
 

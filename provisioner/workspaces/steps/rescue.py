@@ -1,4 +1,4 @@
-"""Rescuing what is not submitted: shelved as its owner, or into an archive."""
+"""Rescue unsubmitted work: shelve it as its owner, or archive it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def rescue_work(run: WorkspaceRun, check: CheckResult) -> Rescue | None:
 def keep_have_list(run: WorkspaceRun, check: CheckResult) -> None:
     """Record what was synced after the snapshot, so that a restore can sync it again.
 
-    A discard goes on if the server does not answer.
+    A discard continues if the server does not answer.
     """
     if check.files is None:
         return
@@ -113,10 +113,10 @@ def _row_of(run: WorkspaceRun) -> Rescue:
 
 
 def _have_differences(run: WorkspaceRun) -> list[tuple[str, int]]:
-    """Return what was synced since the snapshot, [] for nothing.
+    """Return what was synced since the snapshot, as differences from the pin.
 
-    What never was ready is not asked: it may not have been flushed, and nobody brings
-    it back.
+    A workspace that was never ready is skipped: it may not be flushed, and nobody
+    restores it.
     """
     if run.workspace.ready_at is None:
         return []
@@ -291,7 +291,7 @@ def _files(count: int) -> str:
 
 
 def _counted(rescue: Rescue) -> list[dict[str, Any]]:
-    """Return the shelves with the number of their files instead of all paths."""
+    """Return the shelves with the number of files instead of their paths."""
     return [{**shelf, "files": len(shelf["files"])} for shelf in rescue.shelves]
 
 

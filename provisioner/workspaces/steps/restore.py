@@ -1,6 +1,6 @@
-"""Bringing a workspace back from the trash, or from a retirement that stopped half way.
+"""Restore a workspace from the trash, or from a retirement that stopped half-way.
 
-Each step has what it says, whether or not the retirement had come to undo it.
+Each step works whether or not the retirement got as far as undoing it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def ensure_clone_there(run: WorkspaceRun) -> Clone:
 
 
 def ensure_visible(run: WorkspaceRun) -> None:
-    """See the clone at its path on this host."""
+    """Verify that this host sees the clone at its path."""
     run.visible_root(run.workspace.junction_path)
 
 
@@ -147,7 +147,7 @@ def ensure_opened(run: WorkspaceRun) -> None:
 
 
 def _empty_changes(rescue: Rescue) -> list[str]:
-    """Return the old numbers of pending changes that had no files, and no shelf."""
+    """Return the old numbers of pending changes without files or shelf."""
     used = {file["change"] for file in rescue.reverted}
     kept = {str(shelf["change"]) for shelf in rescue.shelves}
     return [number for number in rescue.descriptions if number not in used | kept]

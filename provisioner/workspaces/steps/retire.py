@@ -1,4 +1,4 @@
-"""Taking a workspace back: first what somebody may miss, storage into the trash."""
+"""Retire a workspace: save work first, then move the clone to the trash."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ GONE_WITHIN_SECONDS = 30.0
 
 
 def ensure_nothing_unsubmitted(run: WorkspaceRun) -> None:
-    """Stop with the list of unsubmitted work: nobody has said what to do with it.
+    """Stop with the list of unsubmitted work, if nobody decided what to do with it.
 
-    Nothing has been touched yet, and whoever works there goes on undisturbed.
+    Nothing has changed yet, and people in the workspace can continue.
     """
     check = check_for_unsubmitted_work(run)
     if check.findings:
@@ -63,9 +63,9 @@ def ensure_frozen(run: WorkspaceRun) -> None:
 
 
 def ensure_work_settled(run: WorkspaceRun) -> None:
-    """Check once more, now that nobody adds to it, and do as was chosen with the work.
+    """Check again, now that the clone is frozen, and do with the work as chosen.
 
-    What was found and discarded is kept in an event, with who asked for it.
+    An event records what was discarded, and who chose that.
     """
     locks.unlock(run)
     check = check_for_unsubmitted_work(run)
@@ -85,14 +85,14 @@ def ensure_work_settled(run: WorkspaceRun) -> None:
 
 
 def _know_again(run: WorkspaceRun, check: CheckResult) -> None:
-    """Of what was given back after it was reverted, all that is opened is rescued."""
+    """If it was given back half-way, all opened files are rescued."""
     settled = client_of(run.workspace)
     if check.files is not None and settled.state == C.REVERTED:
         move_client(settled, C.SETTLING, by=run.step)
 
 
 def _rescue(run: WorkspaceRun, check: CheckResult) -> None:
-    """Rescue what was found; where that is not possible, leave it to its owner."""
+    """Rescue what was found; if that fails, leave it to its owner."""
     try:
         rescue_work(run, check)
     except StepRefused:
@@ -197,7 +197,7 @@ def _rescue_what_came_since(run: WorkspaceRun, settled: WorkspaceClient) -> None
 
 
 def _drop_changes(run: WorkspaceRun, *, delete_shelves: bool) -> None:
-    """Revert on the server alone and drop pending changes: then the client can go."""
+    """Revert on the server only and delete pending changes, to free the client."""
     client = run.workspace.client_name
     if run.perforce.changes.list_opened(client):
         run.perforce.changes.revert_server_side(client)

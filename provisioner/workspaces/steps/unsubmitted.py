@@ -101,9 +101,9 @@ NOTHING = CheckResult()
 
 
 def choice_of(run: WorkspaceRun) -> Unsubmitted:
-    """Return what this retirement is to do with unsubmitted work.
+    """Return what this retirement does with unsubmitted work.
 
-    Where nothing can be submitted nobody has work: what is left goes.
+    Without a client to submit from, there is no work, and files are discarded.
     """
     if not run.workspace.holds_work:
         return Unsubmitted.DISCARD
@@ -111,11 +111,10 @@ def choice_of(run: WorkspaceRun) -> Unsubmitted:
 
 
 def check_for_unsubmitted_work(run: WorkspaceRun) -> CheckResult:
-    """Return what would be lost if the client and the clone went now.
+    """Return the work that would be lost if client and clone were deleted now.
 
-    What was brought back in part is checked like any other, once its client knows
-    what it has: somebody may work there, and the end of a lease cannot wait until it
-    has been brought back in full.
+    A partly restored workspace is checked like any other once its client is flushed:
+    somebody may work there, and the end of a lease cannot wait for the full restore.
     """
     workspace, settled = run.workspace, client_of(run.workspace)
     if settled.is_whole:
@@ -135,7 +134,7 @@ def check_for_unsubmitted_work(run: WorkspaceRun) -> CheckResult:
 
 
 def check_everything(run: WorkspaceRun) -> CheckResult:
-    """Return what is not submitted, whether or not a retirement has settled it."""
+    """Return all unsubmitted work, even if a retirement has settled it."""
     workspace = run.workspace
     if not workspace.client_name:
         return NOTHING
@@ -205,7 +204,7 @@ def _known_to_the_server(run: WorkspaceRun, client: ClientSpec) -> UnsubmittedFi
 def _why_not_comparable(
     workspace: Workspace, *, client: ClientSpec | None, volume: Volume | None
 ) -> str:
-    """Return why a check at the client would not be one at the clone; "" if it is."""
+    """Return why the client cannot be used to check the clone, or ""."""
     if client is None:
         return f"the client {workspace.client_name} is gone from Perforce"
     if client.root.rstrip("/") != str(workspace.path):

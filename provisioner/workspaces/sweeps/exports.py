@@ -1,4 +1,4 @@
-"""Hosts that were taken off a site's row are shut out without waiting for a clone."""
+"""Apply changed export rules to existing policies, without waiting for a clone."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ async def in_its_name(call_next: Any, context: JobContext, worker: object) -> An
 def end_where_frozen() -> None:
     """End this process where it, or its machine, was stopped for too long.
 
-    Others have its steps by then. What it is about to do asks for leave besides.
+    Others have its steps by then, and fencing stops any further act of it.
     """
     while True:
         began = time.clock_gettime(time.CLOCK_BOOTTIME)
