@@ -14,6 +14,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from http.client import HTTPException
 
@@ -79,7 +80,8 @@ def post(
 
     Without a secret it is not signed.
     No redirect is followed, no proxy asked, and of the response no more than 16 KiB
-    read. All of it takes no longer than `all_seconds`, however slowly they speak.
+    read. All of it takes no longer than `all_seconds`, however slowly their name is
+    looked up and they speak.
     """
     began = time.monotonic()
     headers = {
@@ -138,10 +140,17 @@ def _post(
     ca_file: str,
     ends_at: float,
 ) -> tuple[int, str, int | None]:
-    address = resolve(target, allowed=allowed)
-    connection = _connection(target, address=address, ca_file=ca_file)
-    with contextlib.closing(connection), _cut_off(connection, ends_at=ends_at):
+    address = _looked_up(target, allowed=allowed, ends_at=ends_at)
+    # Connecting takes up to so long, and then so does the handshake of TLS.
+    timeout = min(CONNECT_SECONDS, max(ends_at - time.monotonic(), 0.01) / 2)
+    connection = _connection(target, address=address, ca_file=ca_file, timeout=timeout)
+    with (
+        contextlib.closing(connection),
+        _cut_off(connection, ends_at=ends_at) as is_over,
+    ):
         connection.connect()
+        if is_over.is_set():  # before there was a connection to break off
+            raise TimeoutError
         connection.request(
             "POST",
             target.path,
@@ -157,28 +166,56 @@ def _post(
         return response.status, shown[:SHOWN_CHARACTERS], retry_after
 
 
+def _looked_up(target: Target, *, allowed: Sequence[IPNetwork], ends_at: float) -> str:
+    """Return the address of a host, unless its name servers take too long.
+
+    The system's look-up cannot be stopped: its thread ends by itself, unheard.
+
+    Raises: _TooLate; as `resolve`.
+    """
+    found: Future[str] = Future()
+
+    def look_up() -> None:
+        try:
+            found.set_result(resolve(target, allowed=allowed))
+        except Exception as error:
+            found.set_exception(error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    try:
+        return found.result(timeout=max(ends_at - time.monotonic(), 0.0))
+    except TimeoutError as error:
+        raise _TooLate("Its name was not looked up in time.") from error
+
+
 def _seconds(header: str) -> int | None:
     """Return a number of seconds; None for a date, which nobody sends to programs."""
     is_number = header.isascii() and header.isdigit() and len(header) < 7
     return int(header) if is_number else None
 
 
-def _connection(target: Target, *, address: str, ca_file: str) -> HTTPConnection:
+def _connection(
+    target: Target, *, address: str, ca_file: str, timeout: float
+) -> HTTPConnection:
     """Return a connection to the judged address, under the name of the host."""
     if target.scheme == "http":
-        return HTTPConnection(address, target.port, timeout=CONNECT_SECONDS)
+        return HTTPConnection(address, target.port, timeout=timeout)
     return HTTPSConnection(
         address,
         target.port,
-        timeout=CONNECT_SECONDS,
+        timeout=timeout,
         server_hostname=target.host,
         ssl_context=ssl.create_default_context(cafile=ca_file or None),
     )
 
 
 @contextlib.contextmanager
-def _cut_off(connection: HTTPConnection, *, ends_at: float) -> Iterator[None]:
+def _cut_off(
+    connection: HTTPConnection, *, ends_at: float
+) -> Iterator[threading.Event]:
     """Break a connection off when its time is over: each byte may come in time.
+
+    Yields whether it is over.
 
     Raises: _TooLate.
     """
@@ -196,7 +233,7 @@ def _cut_off(connection: HTTPConnection, *, ends_at: float) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield is_over
     except Exception as failure:
         if is_over.is_set():
             raise _TooLate("It did not answer in time.") from failure

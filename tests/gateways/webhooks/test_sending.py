@@ -7,6 +7,7 @@ import hmac
 import ipaddress
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,24 @@ def test_what_they_answer_is_kept_as_text_a_database_takes(listener: Listener) -
 
     assert (answer.code, answer.error) == (500, "It answered 500.")
     assert answer.text == "because \ufffd of it"
+
+
+def test_a_name_that_is_looked_up_for_too_long_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, listener: Listener
+) -> None:
+    is_over = threading.Event()
+
+    def look_up(*asked: object, **options: object) -> list[object]:
+        is_over.wait(10.0)
+        raise socket.gaierror(socket.EAI_AGAIN, "late")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    answer = send(listener.url, all_seconds=0.2)
+    is_over.set()
+
+    assert answer.error == "Its name was not looked up in time."
+    assert answer.seconds < 5.0
+    assert listener.heard == []
 
 
 def test_of_a_long_answer_little_is_read(listener: Listener) -> None:
