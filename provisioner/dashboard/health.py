@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from procrastinate.contrib.django.models import ProcrastinateWorker
 
-from provisioner.engine.queues import PERFORCE, STORAGE
+from provisioner.engine.queues import DELIVERIES, PERFORCE, STORAGE
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
@@ -151,7 +151,7 @@ def _check_workers() -> None:
 def _check_queues(site: Site) -> None:
     """Each queue that a site's steps and sweeps wait in needs somebody."""
     own = (site.commands_queue, site.bisections_queue)
-    needed = (STORAGE, PERFORCE, site.host_queue, *own, SWEEPS)
+    needed = (STORAGE, PERFORCE, site.host_queue, *own, SWEEPS, DELIVERIES)
     missing = unserved(needed, alive_workers())
     if missing:
         raise NotWell(f"No running worker serves {', '.join(missing)}.")

@@ -26,7 +26,11 @@ COMMANDS_PREFIX = "commands."
 BISECTIONS_PREFIX = "bisections."
 
 
-OWN_SLOTS = (COMMANDS_PREFIX, BISECTIONS_PREFIX)
+DELIVERIES = "deliveries"
+"""Messages to addresses that people gave, where whoever listens may stay silent."""
+
+
+OWN_SLOTS = (COMMANDS_PREFIX, BISECTIONS_PREFIX, DELIVERIES)
 """What the queues begin with that workers have slots of their own for."""
 
 

@@ -2,7 +2,7 @@
 
 Commands have slots of their own: builds and tests take hours, and a few would block all
 requests for workspaces. Bisections, which anybody may start, do not take the slots of
-builds.
+builds. Deliveries wait for whoever is silent at an address that people gave.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from provisioner.engine.queues import (
     BISECTIONS_PREFIX,
     COMMANDS_PREFIX,
+    DELIVERIES,
     HOST_PREFIX,
     own_slots_of,
 )
 
 SWEEPS = "sweeps"
+DELIVERY_SLOTS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +51,16 @@ def pools_of(
     """Return the pools of a worker that serves these queues, None: all.
 
     Whoever serves a site's hosts runs the commands there, too, unless there are no
-    slots for commands. Every worker sweeps.
+    slots for commands. Every worker sweeps and delivers.
     """
     others: tuple[str, ...] | None = None
     if queues is not None:
         without = [name for name in queues if not own_slots_of(name)]
         others = tuple(dict.fromkeys([*without, SWEEPS]))
-    pools = [Pool(queues=others, slots=slots)]
+    pools = [
+        Pool(queues=others, slots=slots),
+        Pool(queues=(DELIVERIES,), own=DELIVERIES, slots=DELIVERY_SLOTS),
+    ]
     for own, count in (
         (COMMANDS_PREFIX, command_slots),
         (BISECTIONS_PREFIX, bisection_slots),

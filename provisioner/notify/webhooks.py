@@ -19,6 +19,7 @@ from provisioner.catalog import freshness
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
+from provisioner.engine.queues import DELIVERIES
 from provisioner.notify import chat, templates
 from provisioner.notify.channels import Channel, channels_for
 from provisioner.notify.mails import absolute, quoted_log_of
@@ -30,11 +31,11 @@ from provisioner.notify.models import (
 )
 from provisioner.workspaces.models import Workspace
 
-QUEUE = "sweeps"
 DELIVER = "deliver_webhook"
 # Retried messages must not delay new ones to the same webhook.
 FIRST, AGAIN = 0, -10
 CHANGES_NAMED = 50
+OF_ONE_PERSON = 2
 
 OF_WORKSPACES = {
     "workspace_ready": WebhookEvent.WORKSPACE_READY,
@@ -199,13 +200,15 @@ def _queued(delivery: WebhookDelivery) -> WebhookDelivery:
 def defer_delivery(delivery: WebhookDelivery) -> bool:
     """Queue the job of a message in the current transaction, unless one waits.
 
-    Each webhook gets one message at a time, so that a slow address delays no other.
+    Each webhook gets one message at a time, and all of a person's two: an address that
+    stays silent delays nobody else's messages.
     """
+    webhook = delivery.webhook
     is_first = delivery.attempts == 0
     job = app.configure_task(
         DELIVER,
-        queue=QUEUE,
-        lock=f"webhook.{delivery.webhook_id}",
+        queue=DELIVERIES,
+        lock=f"webhooks.{webhook.owner_id}.{webhook.pk % OF_ONE_PERSON}",
         queueing_lock=f"webhook_delivery.{delivery.pk}",
         schedule_at=None if is_first else delivery.next_try_at,
         priority=FIRST if is_first else AGAIN,

@@ -115,7 +115,9 @@ def test_readyz_is_ready_when_all_is_there(client: Client, db: None) -> None:
 
 
 ALL_OTHERS = Pool(queues=None, slots=1)
-ALL_BUILDS, ALL_BISECTIONS = (Pool(queues=None, own=own, slots=1) for own in OWN_SLOTS)
+ALL_BUILDS, ALL_BISECTIONS, DELIVERIES = (
+    Pool(queues=None, own=own, slots=1) for own in OWN_SLOTS
+)
 
 
 def others(*queues: str) -> Pool:
@@ -148,12 +150,14 @@ def test_readyz_says_which_queues_of_a_site_nobody_serves(
 
     checks = checks_of(client.get("/readyz"))
     munich, pune = (checks[f"workers:{name}"]["reason"] for name in ("munich", "pune"))
-    assert "serves perforce, commands.munich, bisections.munich." in munich
-    missing = "perforce, host.pune, commands.pune, bisections.pune"
+    missing = "perforce, commands.munich, bisections.munich, deliveries"
+    assert f"serves {missing}." in munich
+    missing = "perforce, host.pune, commands.pune, bisections.pune, deliveries"
     assert f"serves {missing}." in pune
 
     tell_queues(first, pool=ALL_BUILDS)
     tell_queues(heartbeat_of(seconds_ago=1), pool=ALL_BISECTIONS)
+    tell_queues(heartbeat_of(seconds_ago=1), pool=DELIVERIES)
     tell_queues(second, pool=ALL_OTHERS)
     checks = checks_of(client.get("/readyz"))
     assert checks["workers:munich"]["ok"] is True

@@ -77,7 +77,8 @@ def test_a_worker_says_what_it_serves_and_the_audit_log_which_worker_it_was(
     try:
         wait_for(WorkerQueues.objects.exists)
         # Each of its pools says what it serves when it starts.
-        served = {"host.nowhere", "sweeps", "commands.nowhere", "bisections.nowhere"}
+        served = {"host.nowhere", "sweeps", "deliveries"}
+        served |= {"commands.nowhere", "bisections.nowhere"}
         wait_for(lambda: [set(w.queues or ()) for w in alive_workers()] == [served])
         [said] = alive_workers()
         assert set(said.own) == set(OWN_SLOTS)
@@ -135,38 +136,42 @@ def test_commands_have_slots_of_their_own() -> None:
 
     assert [(pool.queues, pool.slots) for pool in pools] == [
         (("storage", "host.munich", "sweeps"), 16),
+        (("deliveries",), 4),
         (("commands.munich",), 4),
         (("bisections.munich",), 2),
     ]
-    for queue, at in (("host.munich", 0), ("commands.munich", 1)):
-        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(3)]
+    for queue, at in (("host.munich", 0), ("deliveries", 1), ("commands.munich", 2)):
+        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(4)]
 
 
 def test_a_worker_of_all_queues_has_slots_for_everything() -> None:
     pools = slots_for(None)
 
     for queue, at in (
-        *(("storage", 0), ("host.anywhere", 0), ("sweeps", 0)),
-        *(("commands.anywhere", 1), ("bisections.anywhere", 2)),
+        *(("storage", 0), ("host.anywhere", 0), ("sweeps", 0), ("deliveries", 1)),
+        *(("commands.anywhere", 2), ("bisections.anywhere", 3)),
     ):
-        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(3)]
+        assert [pool.serves(queue) for pool in pools] == [n == at for n in range(4)]
 
 
 def test_a_worker_may_run_no_commands_or_nothing_else() -> None:
-    [others] = slots_for(["host.munich"], commands=0, bisections=0)
-    assert others.own == ""
+    others, deliveries = slots_for(["host.munich"], commands=0, bisections=0)
+    assert (others.own, deliveries.own) == ("", "deliveries")
 
-    sweeper, commands = slots_for(["commands.munich"], slots=1)
+    sweeper, _, commands = slots_for(["commands.munich"], slots=1)
     assert sweeper.queues == ("sweeps",)
     assert commands.queues == ("commands.munich",)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_however_many_bisections_wait_a_build_finds_a_slot(
+def test_however_many_bisections_and_deliveries_wait_others_find_a_slot(
     jobs_emptied: None,
 ) -> None:
     """A worker that serves all queues gives each of its pools its own jobs."""
-    queues = ("bisections.munich", "bisections.munich", "commands.munich", "storage")
+    queues = (
+        *("bisections.munich", "bisections.munich", "deliveries", "deliveries"),
+        *("commands.munich", "storage"),
+    )
     for queue in queues:
         defer(app.configure_task("anything", queue=queue, allow_unknown=True))
     with connection.cursor() as cursor:
@@ -183,7 +188,10 @@ def test_however_many_bisections_wait_a_build_finds_a_slot(
                 jobs = [await each.fetch_job(None, worker_id) for each in managers]
         return [job.queue if job else None for job in jobs]
 
-    assert asyncio.run(given()) == ["bisections.munich", "commands.munich", "storage"]
+    assert asyncio.run(given()) == [
+        *("bisections.munich", "commands.munich"),
+        *("deliveries", "storage"),
+    ]
 
 
 def started(tmp_path: Path) -> Child:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
@@ -17,6 +18,7 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.webhooks.sending import signature
 from provisioner.notify import chat, webhooks
+from provisioner.notify.actions import webhooks as actions
 from provisioner.notify.models import (
     Webhook,
     WebhookDelivery,
@@ -370,6 +372,43 @@ def test_a_test_says_at_once_what_came_of_it_and_is_sent_when_turned_off(
     hook.refresh_from_db()
     assert hook.failing_since is None
     assert [h.headers["Cloneyard-Event"] for h in listener.heard] == ["test", "test"]
+
+
+def test_what_waits_is_not_asked_for_twice(
+    hook: Webhook, alice: User, snapshot: Snapshot, listener: Listener
+) -> None:
+    ready_workspace(alice, snapshot)
+    [ready] = hook.deliveries.all()
+    assert actions.delivery_repeat(by=alice, delivery=ready) == ready
+    test = actions.webhook_test(by=alice, webhook=hook)
+    assert actions.webhook_test(by=alice, webhook=hook) == test
+    deliver_all()
+
+    assert actions.webhook_test(by=alice, webhook=hook) != test
+    ready.refresh_from_db()
+    assert actions.delivery_repeat(by=alice, delivery=ready) != ready
+    assert hook.deliveries.count() == 4
+
+
+def test_webhooks_of_one_person_that_stay_silent_delay_nobody_else(
+    jobs_emptied: None, alice: User, carol: User, listener: Listener
+) -> None:
+    """However many she has, two of her messages are under way."""
+    for owner in (*[alice] * 6, carol):
+        webhooks.write_test(make_hook(owner, listener), at="")
+
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id")
+        worker = cursor.fetchone()
+        for _ in range(7):
+            cursor.execute(
+                "SELECT procrastinate_fetch_job_v2(ARRAY['deliveries'], %s)", worker
+            )
+    under_way = ProcrastinateJob.objects.filter(status="doing")
+    owners = WebhookDelivery.objects.filter(
+        pk__in=[job.args["delivery_id"] for job in under_way]
+    ).values_list("webhook__owner__username", flat=True)
+    assert sorted(owners) == ["alice", "alice", "carol"]
 
 
 def test_sending_again_is_the_same_message(

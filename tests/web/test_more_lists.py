@@ -140,7 +140,8 @@ def test_what_was_sent_to_a_webhook_is_found_and_sent_again(
     webhook = Webhook.objects.get()
     address = f"/webhooks/{webhook.pk}/"
     one = webhook_test(by=alice, webhook=webhook)
-    WebhookDelivery.objects.update(error="No answer.")
+    settled = {"state": WebhookDelivery.State.GIVEN_UP, "next_try_at": None}
+    WebhookDelivery.objects.update(error="No answer.", **settled)
     webhook_test(by=alice, webhook=webhook)
 
     [found] = table(as_alice, f"{address}?as=csv&q=answer&sort=-event")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -19,6 +20,7 @@ from provisioner.gateways.webhooks.addresses import (
     read_url,
 )
 from provisioner.lib import clocks
+from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.notify import webhooks
 from provisioner.notify.models import (
@@ -139,6 +141,8 @@ def webhook_delete(*, by: User, webhook: Webhook) -> None:
 def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
     """Send a test message once, even if the webhook is turned off.
 
+    While one waits it is that one.
+
     Raises: NotAllowed, WebhookOff.
     """
     permissions.require(can_change_webhook(by, webhook))
@@ -146,18 +150,28 @@ def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
         WebhookDelivery(webhook=webhook, event=WebhookDelivery.TEST)
     )
     with transaction.atomic():
-        return webhooks.write_test(webhook, at=clocks.database_now().isoformat())
+        waiting = _waiting(webhook, event=WebhookDelivery.TEST)
+        at = clocks.database_now().isoformat()
+        return waiting or webhooks.write_test(webhook, at=at)
 
 
 def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send a message once more, with its id.
+    """Send a message once more, with its id; while it waits it is that one.
 
     Raises: NotAllowed, WebhookOff.
     """
     permissions.require(can_change_webhook(by, delivery.webhook))
     _refuse_what_is_not_sent(delivery)
     with transaction.atomic():
-        return webhooks.write_again(delivery)
+        waiting = _waiting(delivery.webhook, message_id=delivery.message_id)
+        return waiting or webhooks.write_again(delivery)
+
+
+def _waiting(webhook: Webhook, **criteria: Any) -> WebhookDelivery | None:
+    """Return such a message that waits, and keep others from writing one."""
+    pass_one_by_one("webhook_by_hand", webhook.pk)
+    waiting = webhook.deliveries.filter(state=WebhookDelivery.State.WAITING)
+    return waiting.filter(**criteria).first()
 
 
 def _refuse_what_is_not_sent(delivery: WebhookDelivery) -> None:

@@ -16,6 +16,7 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.actions import record_event
+from provisioner.engine.queues import DELIVERIES
 from provisioner.gateways.webhooks.addresses import read_networks
 from provisioner.gateways.webhooks.sending import Answer, post
 from provisioner.lib import clocks
@@ -37,7 +38,7 @@ OVERDUE_AT_A_TIME = 500
 Waiting = WebhookDelivery.State.WAITING
 
 
-@app.task(name=webhooks.DELIVER, queue=webhooks.QUEUE)
+@app.task(name=webhooks.DELIVER, queue=DELIVERIES)
 def deliver_webhook(delivery_id: int) -> None:
     """Try once to send a message."""
     deliver(delivery_id)
@@ -167,7 +168,7 @@ def queue_lost(*, now: dt.datetime) -> int:
     """Requeue overdue messages without a waiting job; return how many."""
     overdue = WebhookDelivery.objects.filter(
         state=Waiting, next_try_at__lt=now - LOST_AFTER
-    )
+    ).select_related("webhook")
     return sum(
         webhooks.defer_delivery(delivery)
         for delivery in overdue.order_by("next_try_at")[:OVERDUE_AT_A_TIME]

@@ -50,7 +50,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--queues",
             help="Comma-separated: storage, perforce, host.<site>. Every worker also "
-            "sweeps; one that serves host.<site> runs the commands of that site, too.",
+            "sweeps and delivers; one that serves host.<site> runs the commands of "
+            "that site, too.",
         )
         parser.add_argument(
             "--concurrency", type=int, default=settings.WORKER_CONCURRENCY
