@@ -402,6 +402,8 @@ SANDBOX_TMP_MB = env.int("SANDBOX_TMP_MB", default=2048)
 SANDBOX_CGROUP = env.str("SANDBOX_CGROUP", default="")
 # What they see of a namespace, or of temporary directories, that is hidden otherwise.
 SANDBOX_VISIBLE = env.list("SANDBOX_VISIBLE", default=[])
+# How many bisections of one person may be running; more are refused.
+BISECTIONS_PER_PERSON = env.int("BISECTIONS_PER_PERSON", default=3)
 # How many steps with a command may be under way for one person; others wait.
 BISECTION_COMMANDS_PER_PERSON = env.int("BISECTION_COMMANDS_PER_PERSON", default=2)
 # How long the log of a step may get: what prints more is stopped.

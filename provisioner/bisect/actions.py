@@ -21,13 +21,19 @@ from provisioner.bisect.models import (
     Verdict,
 )
 from provisioner.bisect.permissions import can_change_bisection
-from provisioner.bisect.refusals import BisectionOver, NotBeingTried, TooManyCommands
+from provisioner.bisect.refusals import (
+    BisectionOver,
+    NotBeingTried,
+    TooManyBisections,
+    TooManyCommands,
+)
 from provisioner.bisect.steps import Ran
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import snapshots_for_bisection
 from provisioner.catalog.refusals import NoSnapshot, require_not_archived
 from provisioner.engine.models import Operation
-from provisioner.engine.queueing import defer
+from provisioner.engine.queueing import defer_once
+from provisioner.engine.queues import PERFORCE
 from provisioner.engine.results import find_result
 from provisioner.engine.tasks import start_operation
 from provisioner.leases import queries as lease_queries
@@ -60,7 +66,8 @@ def bisection_start(
     The command is run in a clone for each step, as `by`; without one people decide.
     A repeated call returns the search under way.
 
-    Raises: InvalidRequest, OutOfScope, AccountIncomplete, TemplateArchived, NoSnapshot.
+    Raises: InvalidRequest, OutOfScope, AccountIncomplete, TemplateArchived, NoSnapshot,
+    TooManyBisections.
     """
     if not 0 < good < bad <= LARGEST_CHANGE:
         raise InvalidRequest("Give a good change, and a bad one that is later.")
@@ -85,6 +92,7 @@ def bisection_start(
         earlier = Bisection.objects.filter(**asked, state=Bisection.State.RUNNING)
         bisection = earlier.first()
         if bisection is None:
+            _check_running(by)
             bisection = Bisection.objects.create(**asked)
             record_event(
                 bisection,
@@ -93,9 +101,36 @@ def bisection_start(
                 f"{template.name} between {good} and {bad}.",
                 actor=by,
             )
-            read = app.configure_task(READ_CHANGES, queue="perforce")
-            defer(read, bisection_id=bisection.pk)
+            defer_reading(bisection)
     return bisection
+
+
+def defer_reading(bisection: Bisection) -> None:
+    """Queue the question what was submitted, unless it waits; one of a person's at a
+    time, since Perforce and its queue are everybody's.
+    """
+    read = app.configure_task(
+        READ_CHANGES,
+        queue=PERFORCE,
+        lock=f"{READ_CHANGES}.of.{bisection.owner_id}",
+        queueing_lock=f"{READ_CHANGES}.{bisection.pk}",
+    )
+    defer_once(read, bisection_id=bisection.pk)
+
+
+def _check_running(owner: User) -> None:
+    """Raises: TooManyBisections."""
+    running = Bisection.objects.filter(owner=owner, state=Bisection.State.RUNNING)
+    found = list(running.select_related("template").order_by("pk"))
+    allowed = settings.BISECTIONS_PER_PERSON
+    if len(found) >= allowed:
+        which = ", ".join(
+            f"{each.pk} of {each.template.name} ({each.good} to {each.bad})"
+            for each in found
+        )
+        raise TooManyBisections(
+            owner=owner, running=len(found), allowed=allowed, which=which
+        )
 
 
 def bisection_verdict(

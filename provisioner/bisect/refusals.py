@@ -17,6 +17,13 @@ class BisectionOver(ActionRefused):
     code = "bisection_over"
 
 
+class TooManyBisections(ActionRefused):
+    """{owner} has {running} bisections running, and no person may have more than
+    {allowed} at a time: {which}. Stop one, or wait until it has ended."""
+
+    code = "too_many_bisections"
+
+
 class TooManyCommands(ActionRefused):
     """{owner} has {running} bisection commands running, and a person may have {allowed}
     at a time. This one continues by itself when another has ended."""

@@ -12,10 +12,10 @@ from procrastinate.contrib.django import app
 from provisioner.bisect.actions import (
     READ_CHANGES,
     bisection_go_on,
+    defer_reading,
     end_bisection,
 )
 from provisioner.bisect.models import Bisection
-from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
@@ -33,9 +33,8 @@ MOST_CHANGES = 20_000
 def sweep_bisections(timestamp: int) -> None:
     """Continue every running bisection."""
     running = Bisection.objects.filter(state=Bisection.State.RUNNING).order_by("pk")
-    for pk in running.filter(changes__isnull=True).values_list("pk", flat=True):
-        job = read_changes.configure(queueing_lock=f"{READ_CHANGES}.{pk}")
-        defer_once(job, bisection_id=pk)
+    for bisection in running.filter(changes__isnull=True):
+        defer_reading(bisection)
     for pk in running.filter(changes__isnull=False).values_list("pk", flat=True):
         bisection_go_on(pk)
 

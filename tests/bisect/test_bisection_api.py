@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -297,9 +299,35 @@ def test_an_account_that_was_closed_gets_no_more_clones(
     assert not bisection.steps.exists()
 
 
-def test_a_person_has_two_commands_at_a_time_and_others_wait_for_nobody(
-    api_as_alice: APIClient, api_as_carol: APIClient, snapshot: Snapshot
+def test_a_person_has_three_bisections_running_and_reads_for_one_at_a_time(
+    jobs_emptied: None,
+    api_as_alice: APIClient,
+    api_as_carol: APIClient,
+    snapshot: Snapshot,
 ) -> None:
+    hers = [ask(api_as_alice, good=good).json()["id"] for good in (100, 101, 102)]
+    refused = ask(api_as_alice, good=103)
+    sweep_bisections(0)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_bisections")
+    assert f"{hers[0]} of main (100 to 150), " in refused.json()["detail"]
+    assert ask(api_as_alice, good=100).json()["id"] == hers[0], "it is under way"
+    assert ask(api_as_carol).status_code == 202
+    locks = ProcrastinateJob.objects.values_list("lock", flat=True)
+    assert len(locks) == 4, "each is queued once"
+    assert len(set(locks)) == 2
+
+    api_as_alice.post(f"{ADDRESS}/{hers[0]}/stop")
+    assert ask(api_as_alice, good=103).status_code == 202
+
+
+def test_a_person_has_two_commands_at_a_time_and_others_wait_for_nobody(
+    api_as_alice: APIClient,
+    api_as_carol: APIClient,
+    snapshot: Snapshot,
+    settings: Settings,
+) -> None:
+    settings.BISECTIONS_PER_PERSON = 20
     hers = [
         read(ask(api_as_alice, command=f"make {number}").json()["id"])
         for number in range(18)

@@ -144,8 +144,9 @@ def test_what_prints_without_end_is_stopped_and_waits_for_its_person(
 
 
 def test_eighteen_of_them_leave_room_for_others(
-    as_mallory: APIClient, built: Template, others: Others
+    as_mallory: APIClient, built: Template, others: Others, settings: Settings
 ) -> None:
+    settings.BISECTIONS_PER_PERSON = 18
     changes = changes_of(built, others)
     for number in range(18):
         as_mallory.post(

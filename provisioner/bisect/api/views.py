@@ -55,7 +55,8 @@ class BisectionViewSet(ApiViewSet):
     @described(
         "Search for the first bad change",
         "Each step clones the nearest snapshot and syncs the clone to a change. No "
-        "have list is written. A repeated request returns the search under way.",
+        "have list is written. A repeated request returns the search under way. A "
+        "person may have a few running: three, unless the installation says otherwise.",
         body=BisectionCreateSerializer,
         ok=BisectionSerializer,
         status=202,
