@@ -13,6 +13,10 @@ from provisioner.engine.queries import operations_visible_to
 
 BUILDS_PLOTTED = 40
 PHASES = ("sync", "build", "test", "snapshot")
+_SHOWN = (
+    *("operation", "name", "state", "attempt", "has_rejected"),
+    *("started_at", "ended_at"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,8 @@ def durations_of(user: User, template: Template) -> Durations:
     ended = operations_visible_to(user).filter(
         subject=template.subject_id, ended_at__isnull=False
     )
-    of_phases = Prefetch("steps", queryset=Step.objects.filter(name__in=PHASES))
+    steps = Step.objects.filter(name__in=PHASES).only(*_SHOWN)
+    of_phases = Prefetch("steps", queryset=steps)
     newest = (
         ended.select_related(None).prefetch_related(None).prefetch_related(of_phases)
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from html import escape
 
 from django.utils.safestring import SafeString
@@ -83,7 +84,7 @@ class Chart:
             f"{self.text(max(values))}; {last.label}: {self.text(last.value)}."
         )
 
-    @property
+    @cached_property
     def _highest(self) -> float:
         numbers = (
             number or 0.0
