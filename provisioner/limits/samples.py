@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from django.contrib.postgres.aggregates import RegrSlope
-from django.db.models import Count
-from django.db.models.functions import Extract
+from django.db.models import Count, F, FloatField, Func
 
 from provisioner.catalog.models import Template
 from provisioner.lib.limits import (
@@ -23,7 +22,13 @@ from provisioner.limits.tallies import Tallies
 
 OF_TEMPLATES = {CloneLimitReached.code, SnapshotLimitReached.code, InodesLow.code}
 DAYS_KEPT = 28
-DAY_SECONDS = 86_400
+
+# A whole number: as seconds since 1970 it is numeric, which the database adds slowly.
+_NUMBER_OF_DAY = Func(
+    F("day"),
+    template="(%(expressions)s - DATE '2000-01-01')",
+    output_field=FloatField(),
+)
 
 
 class Key(NamedTuple):
@@ -78,9 +83,9 @@ def limit_trends() -> Trends:
     # The name of a deleted one may be another's by now.
     days = LimitDay.objects.exclude(template__state=Template.State.DELETED)
     of_keys = days.values_list("template__site", "template__name", "code").annotate(
-        days=Count("pk"), slope=RegrSlope(y="used", x=Extract("day", "epoch"))
+        days=Count("pk"), slope=RegrSlope(y="used", x=_NUMBER_OF_DAY)
     )
     return {
-        Key(*key): Trend(days=number, slope=slope and slope * DAY_SECONDS)
+        Key(*key): Trend(days=number, slope=slope)
         for *key, number, slope in of_keys.order_by()
     }
