@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import select
 import socket
 import struct
 import time
@@ -80,7 +81,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 def has_come(sock: socket.socket) -> bool:
     """Return whether a request lies in a socket, with the beginning of its body.
 
-    If not, the socket will not count as readable before more of it is there.
+    If not, the socket will not count as readable before more of it is there. One that
+    ends in its middle is read, too: gunicorn closes the connection then.
     """
     try:
         there = sock.recv(COMES_FIRST_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -88,10 +90,17 @@ def has_come(sock: socket.socket) -> bool:
         there, needs = b"", 1
     else:
         needs = _needed(there)
-    is_there = len(there) >= needs
+    is_there = len(there) >= needs or _ends(sock)
     lowest = 1 if is_there else needs
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowest)
     return is_there
+
+
+def _ends(sock: socket.socket) -> bool:
+    """Return whether the client sends nothing more."""
+    poll = select.poll()
+    poll.register(sock, select.POLLRDHUP)
+    return bool(poll.poll(0))
 
 
 def _needed(there: bytes) -> int:
