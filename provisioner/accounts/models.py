@@ -139,7 +139,7 @@ class ApiToken(AbstractAuthToken):
         null=True, blank=True, help_text="How far from now a lease may reach."
     )
     max_workspaces = models.PositiveIntegerField(
-        null=True, blank=True, help_text="How many at a time."
+        null=True, blank=True, help_text="The page size."
     )
     last_used_at = models.DateTimeField(
         null=True, blank=True, help_text="To the minute."

@@ -56,7 +56,7 @@ DATABASE_AWAY = (
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """Return the answer to what a view raised; None leaves a bug of ours to rise."""
+    """Return the answer to a view's exception, None for an unexpected one."""
     if isinstance(exc, ActionRefused):
         body: dict[str, Any] = {"detail": exc.sentence, "code": exc.code}
         if isinstance(exc, limits.LimitReached):
@@ -116,7 +116,7 @@ def _by_field(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
-    """Answer for a bug of ours, which the log has and the caller does not get."""
+    """Answer an unexpected error. The details are in the log only."""
     detail = (
         "Internal error. Retrying may help. Administrators find the details in the log."
     )
@@ -124,5 +124,5 @@ def server_error(request: HttpRequest) -> JsonResponse:
 
 
 def database_away() -> JsonResponse:
-    """Answer while the database cannot be reached, or has broken off a transaction."""
+    """Answer while the database is unreachable or has aborted a transaction."""
     return JsonResponse({"detail": DATABASE_AWAY, "code": "database_away"}, status=503)

@@ -1,7 +1,7 @@
 """Examples for the schema: what a script sends first, and what it is answered.
 
-Refusals are made from the very exceptions, so that their words cannot differ from
-those of an answer. `tests/api/test_schema_examples.py` holds all to the schema.
+Refusals are built from the exceptions, so that their text is that of real answers.
+`tests/api/test_schema_examples.py` checks all against the schema.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from provisioner.lib.refusals import ActionRefused, NotAllowed
 
 
 def request_body(name: str, value: dict[str, Any]) -> OpenApiExample:
-    """Return an example of what is sent."""
+    """Return an example of a request body."""
     return OpenApiExample(name, value=value, request_only=True)
 
 

@@ -76,7 +76,7 @@ class WorkedOutOnce(serializers.Serializer[Any]):
 
 
 def _copied(field: Any) -> Any:
-    """Return a field that nothing belongs to yet, as it was before it belonged."""
+    """Return an unbound copy of a field."""
     twin = copy.copy(field)
     if hasattr(twin, "child"):
         twin.child = _copied(twin.child)

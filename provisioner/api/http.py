@@ -22,7 +22,7 @@ REQUEST_KEY = re.compile(r"[\x20-\x7e]{1,200}")
 
 
 class BodyTooLarge(APIException):
-    """Nothing this API takes is as large as DATA_UPLOAD_MAX_MEMORY_SIZE."""
+    """The body exceeds DATA_UPLOAD_MAX_MEMORY_SIZE."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "too_large"
@@ -30,7 +30,7 @@ class BodyTooLarge(APIException):
 
 
 class StrictJSONParser(BaseParser):
-    """JSON as RFC 8259 has it: UTF-8, no NaN, and no deeper than we can follow."""
+    """JSON by RFC 8259: UTF-8, no NaN, and not nested too deeply."""
 
     media_type = "application/json"
 
@@ -51,7 +51,7 @@ class StrictJSONParser(BaseParser):
 
 
 class AlwaysJson(DefaultContentNegotiation):
-    """Answer with JSON whatever was asked for: there is nothing else."""
+    """Answer with JSON whatever the Accept header asks for."""
 
     def select_renderer(
         self,

@@ -1,4 +1,4 @@
-"""Long lists in pages that stay right while rows come and go."""
+"""Pages of long lists that stay correct while rows are added and deleted."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Pages(CursorPagination):
             {
                 "name": "limit",
                 "in": "query",
-                "description": "How many at a time.",
+                "description": "The page size.",
                 "schema": sizes,
             },
         ]

@@ -1,4 +1,4 @@
-"""How OpenAPI tells what types cannot: refusals, waiting, pages, who may ask."""
+"""Schema details beyond types: refusals, waiting, pages, authentication."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def described(
 ) -> Callable[[Any], Any]:
     """Describe an operation of the API, with every answer that it can give.
 
-    One that has `examples` also shows those refusals that look the same everywhere.
+    With `examples`, the common refusals get examples, too.
     """
     statuses = {401, 429, 503, *refused, *(WITH_BODY if body else ())}
     if examples:
@@ -138,12 +138,12 @@ class PasswordScheme(OpenApiAuthenticationExtension):
 
 @cache
 def whole_schema() -> Any:
-    """Return the schema; all get the same, and to make it takes a second."""
+    """Return the schema, generated once, as that takes a second."""
     return SchemaGenerator().get_schema(request=None, public=True)
 
 
 class KeptSchema(SchemaGenerator):
-    """Makes the schema with the first request alone."""
+    """Generates the schema on the first request only."""
 
     def get_schema(self, request: Any = None, public: bool = False) -> Any:
         return whole_schema()

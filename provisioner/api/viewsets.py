@@ -76,7 +76,7 @@ def _validated(shape: type[Serializer[Any]], data: Any) -> dict[str, Any]:
 def chosen(
     rows: QuerySet[AnyModel], *, word: str, id_or_name: int | str, hint: str = ""
 ) -> AnyModel:
-    """Return the one row that was meant.
+    """Return the row with an id or name.
 
     Raises: InvalidRequest where there is none, or more than one of that name.
     """

@@ -71,7 +71,7 @@ PLACES = Places()
 
 
 def ask_again_unless(was_held: bool, response: Response) -> Response:
-    """Return the answer, as one that says when to ask again where it was not held."""
+    """Return the answer, with status 202 and Retry-After if it was not held."""
     if not was_held:
         response.status_code = 202
         response["Retry-After"] = str(ASK_AGAIN_SECONDS)
@@ -79,7 +79,7 @@ def ask_again_unless(was_held: bool, response: Response) -> Response:
 
 
 def wait_while(moving: QuerySet[Any], *, seconds: float, by: User) -> bool:
-    """Look again and again, at most for so long, while there is such a row.
+    """Wait while the query has a row, at most for a time.
 
     Call it outside any transaction: each check is a statement of its own, between
     growing pauses, so nothing is held meanwhile but the caller's thread. It is put

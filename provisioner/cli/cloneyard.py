@@ -174,7 +174,7 @@ def id_or_name(text: str) -> Any:
 
 
 def plain(text: object) -> str:
-    """Return text that does nothing to a terminal: file names may hold anything."""
+    """Return text that is safe on a terminal: file names may contain anything."""
     return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
@@ -280,7 +280,7 @@ def read_json(path: Path) -> Json:
 
 
 def keep_login(address: str, *, token: str, user: str) -> Path:
-    """Keep a token where its owner alone can read it, in place of the one before."""
+    """Save a token readable by its owner only, replacing an earlier one."""
     path = login_path(address)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # mkstemp makes files that only their owner can read.
@@ -354,7 +354,7 @@ class Server:
         key: str = "",
         is_repeatable: bool = True,
     ) -> Json:
-        """Return the answer; what has none yet is asked for again.
+        """Return the answer; repeat the request if it got none.
 
         Raises: Stop with the server's sentence; `was_repeated` says that an earlier
         try may have done what was asked for.
@@ -477,7 +477,7 @@ class Server:
         )
 
     def _give_up(self, reason: object) -> NoReturn:
-        """Raise what it means that there was no answer, or not all of it."""
+        """Raise the error for a missing or incomplete answer."""
         if isinstance(reason, ssl.SSLCertVerificationError):
             raise Stop(
                 NOT_REACHED,
@@ -527,7 +527,7 @@ class Server:
             raise
 
     def settle(self, workspace: Json, *, timeout: float) -> Json:
-        """Wait until nothing is under way, and show the steps to who watches.
+        """Wait until the operation has settled, and show its steps.
 
         Raises: Stop when the time is over, or somebody interrupts; work goes on.
         """
@@ -551,7 +551,7 @@ class Server:
 
 
 def as_json(raw: bytes) -> Json | None:
-    """Return the object that a body is, None for anything else."""
+    """Return a body's JSON object, None for anything else."""
     try:
         body = json.loads(raw)
     except ValueError:
@@ -623,7 +623,7 @@ def print_json(thing: object) -> None:
 
 
 def json_text(thing: object, *, indent: int | None = None) -> str:
-    """Return JSON that does nothing to a terminal either, with the same values."""
+    """Return JSON that is safe on a terminal, with the same values."""
     said = json.dumps(thing, indent=indent, ensure_ascii=False)
     safe = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in said)
     return "".join(safe)
@@ -950,7 +950,7 @@ def run_rescue(args: argparse.Namespace) -> None:
 
 
 def chosen_rescue(rescues: list[Json], wanted: int | None, workspace: Json) -> Json:
-    """Return the rescue that was meant, the newest with an archive where none was.
+    """Return the given rescue, by default the newest with an archive.
 
     Raises: Stop where there is none.
     """
@@ -1390,7 +1390,7 @@ def run_logs(args: argparse.Namespace) -> None:
 
 
 def operation_to_read(server: Server, args: argparse.Namespace) -> int:
-    """Return the id of the operation that was meant, the newest where several are.
+    """Return the id of the chosen operation, by default the newest.
 
     Raises: Stop where there is none.
     """
@@ -1571,7 +1571,7 @@ def names(page: Json) -> list[str]:
 
 
 class Parser(argparse.ArgumentParser):
-    """Like all of them, but a mistake ends as everything here does."""
+    """An argument parser whose errors end like all others here."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_abbrev=False, **kwargs)

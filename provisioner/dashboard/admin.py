@@ -1,4 +1,4 @@
-"""Rows that administrators keep by hand: sites and Perforce servers.
+"""Django's admin for sites and Perforce servers.
 
 Everything with a lifecycle is checked here and changed through actions alone.
 """
@@ -30,7 +30,7 @@ class PerforceServerAdmin(admin.ModelAdmin[PerforceServer]):
 
 @admin.register(ServerWatch)
 class ServerWatchAdmin(admin.ModelAdmin[ServerWatch]):
-    """How often a server is asked; the rest is written by asking, or has its page."""
+    """The poll interval of a server; its other fields are measured or have a page."""
 
     list_display = ("server", "interval_seconds", "newest_change", "polled_at")
     fields = ("server", "interval_seconds")

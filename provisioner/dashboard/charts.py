@@ -169,7 +169,7 @@ def _of_day(
     ceiling: float | None = None,
     before: float | None = None,
 ) -> Point:
-    """Return the point of a day that was measured; it leads to what was made on it."""
+    """Return the point of a measured day, with a link to its operations."""
     begin = dt.datetime.combine(day, dt.time(), tzinfo=dt.UTC)
     return Point(
         label=f"{day:%-d %b %Y}",

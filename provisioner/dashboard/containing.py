@@ -1,4 +1,4 @@
-"""Which snapshots and workspaces contain a change, as far as that is known."""
+"""Find which snapshots and workspaces contain a change."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Holding:
 
 
 def holding(user: User, change: int) -> list[Holding]:
-    """Return the templates that contain a change or may, those that do first.
+    """Return the templates that contain a change, then those that may.
 
-    A template that is known to have nothing of it is left out. Five queries, which
+    Templates known not to contain it are left out. Five queries, which
     read few rows, however many snapshots there are.
     """
     templates = {each.pk: each for each in templates_to_choose_from(user)}

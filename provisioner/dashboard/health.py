@@ -1,4 +1,4 @@
-"""Is everything there that a workspace needs? Looked at, never guessed."""
+"""Check the health of everything that workspaces need."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _last_found: list[Readiness] = []
 
 
 def shared_readiness() -> Readiness | None:
-    """Return what a check finds, or found last while another is under way.
+    """Return the result of a check, or the last one while another is running.
 
     Anybody may ask without signing in, and a check at a far side that is silent takes
     seconds: one thread is held for it, however many ask. None: nothing was found yet.
@@ -93,7 +93,7 @@ def readiness() -> Readiness:
 
 
 def _timed(name: str, look: Look) -> HealthCheck:
-    """Look once; what goes wrong is the reason."""
+    """Run a check once; an error is its reason."""
     began_at = time.monotonic()
     reason = ""
     try:
@@ -128,7 +128,7 @@ def _check_clock() -> None:
 
 
 def _check_workers() -> None:
-    """A worker that lives says so every few seconds.
+    """Check that workers sent a heartbeat within the last seconds.
 
     While others work, the overview alone names one that waits for its clock.
     """
@@ -149,7 +149,7 @@ def _check_workers() -> None:
 
 
 def _check_queues(site: Site) -> None:
-    """Each queue that a site's steps and sweeps wait in needs somebody."""
+    """Check that each queue of a site is served by a worker."""
     own = (site.commands_queue, site.bisections_queue)
     needed = (STORAGE, PERFORCE, site.host_queue, *own, SWEEPS, DELIVERIES)
     missing = unserved(needed, alive_workers())
@@ -175,7 +175,7 @@ def _check_perforce(server: PerforceServer) -> None:
 
 
 class FarSides:
-    """Looks under way, at most one per far side, however many ask at once.
+    """Running checks, at most one per remote system.
 
     Anybody may ask without signing in, so asking more often must not mean more calls.
     """

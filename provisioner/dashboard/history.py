@@ -1,4 +1,4 @@
-"""How things were in some time: what was measured each day, and what ended."""
+"""History of a period: daily measurements, and ended operations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def capacity_days(*, since: dt.date) -> dict[int, list[CapacityDay]]:
 def ended_in(
     *, since: dt.datetime, until: dt.datetime, by_hour: bool
 ) -> dict[dt.datetime, Ended]:
-    """Return what ended of what was requested in each hour or day of a time, in UTC."""
+    """Return the ended operations by the hour or day of their request, in UTC."""
     rows = (
         Operation.objects.filter(
             created_at__gte=since, created_at__lt=until, ended_at__isnull=False

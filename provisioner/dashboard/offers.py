@@ -1,4 +1,4 @@
-"""The templates that somebody is offered, and what stands against each of them.
+"""The templates offered to a person, each with its obstacle.
 
 A person's own are those that they pinned, then those that they or their team use.
 """

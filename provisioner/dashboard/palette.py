@@ -1,4 +1,4 @@
-"""Where a person may want to go, by a few letters of its name."""
+"""Search for pages, rows and actions by a few letters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a person may see whose name contains the letters."""
+    """Rows with a matching name that a person may see."""
 
     templates: list[Template]
     workspaces: list[Workspace]
@@ -35,7 +35,7 @@ class Found:
 
 
 def found(user: User, text: str) -> Found:
-    """Return what matches all words of a text, a person's own rows first.
+    """Return the rows that match all words of a text, a person's own first.
 
     A number also finds an operation. Without a text only own workspaces are found.
     Administrators also find people and sites.

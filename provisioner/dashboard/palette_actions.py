@@ -19,7 +19,7 @@ SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Verb:
-    """Something that is done to a workspace in some states, on a page that asks first.
+    """An action on a workspace in some states, on a page that asks first.
 
     `words` are what people type for it.
     """
@@ -75,7 +75,7 @@ VERBS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Deed:
-    """A verb with what it would be done to."""
+    """A verb with its workspace."""
 
     verb: Verb
     workspace: Workspace
@@ -109,7 +109,7 @@ def deeds(user: User, words: list[str]) -> Iterator[Deed]:
 
 
 def verbs_meant(word: str) -> list[Verb]:
-    """Return the verbs that a word is, or that it begins."""
+    """Return the verbs that begin with a word."""
     word = word.casefold()
     if len(word) < SHORTEST_VERB:
         return []
@@ -117,5 +117,5 @@ def verbs_meant(word: str) -> list[Verb]:
 
 
 def is_verb(word: str) -> bool:
-    """Return whether a word is a verb to its last letter."""
+    """Return whether a word is a complete verb."""
     return any(word.casefold() in verb.words for verb in VERBS)

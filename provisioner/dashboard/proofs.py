@@ -28,7 +28,7 @@ class Proof:
 
 
 def proofs_of(overview: WorkspaceOverview) -> list[Proof]:
-    """Return what a workspace contains, and what supports that."""
+    """Return the facts about a workspace's contents, with their proofs."""
     workspace = overview.workspace
     return [
         _snapshot(workspace),

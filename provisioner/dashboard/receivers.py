@@ -51,7 +51,7 @@ NOT_A_CHANGE = frozenset({"last_login"})
 
 @receiver(asks_where_to_go_on)
 def go_on_with_setup(user: User, **kwargs: Any) -> str | None:
-    """Lead back to the setup for as long as something is missing."""
+    """Redirect to the setup while a step is missing."""
     return None if setup_for(user) is None else "setup"
 
 
@@ -81,7 +81,7 @@ def _signed_out(sender: Any, user: User | None, **kwargs: Any) -> None:
 
 
 def _sign_in_failed(sender: Any, credentials: dict[str, Any], **kwargs: Any) -> None:
-    """Keep the failure; what was typed only if it names an account.
+    """Record a failed sign-in, with the name only if it is an account's.
 
     People type passwords into the field for the name.
     """

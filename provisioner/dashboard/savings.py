@@ -1,4 +1,4 @@
-"""What clones save: time that nobody waits for a sync and a build, and space.
+"""The savings by clones: time not spent on syncs and builds, and space.
 
 Hours: for each workspace that became ready, what sync and build of its template take
 from nothing, less what its owner waited. The former is the median of the template's
@@ -168,7 +168,7 @@ _COUNTED: dict[str, Any] = {
 
 
 def _ready(**criteria: Any) -> QuerySet[Workspace]:
-    """Return workspaces that somebody got and that became ready."""
+    """Return workspaces that became ready for somebody."""
     found = Workspace.objects.filter(is_pooled=False, ready_at__isnull=False)
     return found.filter(**criteria).order_by()
 
@@ -231,7 +231,7 @@ def _seconds(number: int, waited: dt.timedelta, whole: float | None) -> float:
 
 
 def _whole_seconds() -> dict[int, float]:
-    """Return what sync and build take from nothing, by the template's id."""
+    """Return the time of a sync and build from scratch, by the template's id."""
     took = F("sync_seconds") + F("build_seconds")
     rows = Snapshot.objects.order_by().values_list("template")
     return {

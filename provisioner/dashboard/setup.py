@@ -28,7 +28,7 @@ _Row = TypeVar("_Row", Template, Workspace)
 
 
 class Progress(StrEnum):
-    """How far something is: words for pages."""
+    """The progress of a setup step."""
 
     DONE = "done"
     TODO = "todo"
@@ -98,7 +98,7 @@ class Setup:
 
 
 def setup_for(user: User) -> Setup | None:
-    """Return what is to do; None once anybody has had a workspace."""
+    """Return the setup, None once anybody has had a workspace."""
     if Workspace.objects.filter(ready_at__isnull=False).exists():
         return None
     workers = alive_workers()
@@ -117,7 +117,7 @@ def setup_for(user: User) -> Setup | None:
 
 
 def _in_order(found: Sequence[Milestone], *, tells_why: bool) -> tuple[Milestone, ...]:
-    """Let what is done prove what comes before it; what is open keep the rest back."""
+    """Mark steps before a done one as done, and steps after an open one as later."""
     last_done = max((n for n, each in enumerate(found) if each.is_done), default=-1)
     ordered: list[Milestone] = []
     for number, each in enumerate(found):
@@ -207,7 +207,7 @@ def _workspace(user: User) -> Milestone:
 def _furthest(
     rows: Iterable[_Row], progress_of: Callable[[_Row], Progress]
 ) -> tuple[_Row | None, Progress]:
-    """Return the row that is furthest, and how far; None and TODO without any."""
+    """Return the most advanced row and its progress; None and TODO without rows."""
     order = (Progress.TODO, Progress.FAILED, Progress.MOVING, Progress.DONE)
     found = [(row, progress_of(row)) for row in rows]
     return max(

@@ -1,4 +1,4 @@
-"""What the page of an empty installation says and offers for each milestone."""
+"""The page of the setup: texts and actions of each milestone."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _first(milestone: Milestone, action: Action) -> Offer:
 
 
 def _connection(kind: str, label: str) -> Callable[[Milestone, User], Offer]:
-    """Return what offers to connect a system, or to test it once it has a row."""
+    """Return a function that offers to connect a system, or to test its row."""
 
     def offer(milestone: Milestone, user: User) -> Offer:
         about, connection = milestone.about, milestone.connection

@@ -66,7 +66,7 @@ class Span:
 
 
 class SpanForm(forms.Form):
-    """Which time: a usual length until now, or from a day to a day."""
+    """The filter of a period: a preset until now, or from day to day."""
 
     range = forms.ChoiceField(
         required=False,
@@ -107,7 +107,7 @@ class SpanForm(forms.Form):
 
 
 def span_of(form: SpanForm) -> Span:
-    """Return the time that was asked for, or the usual one where it makes no sense."""
+    """Return the requested period, or the default if it is invalid."""
     is_right = form.is_valid()
     data = form.cleaned_data
     is_compared = bool(data.get("compare"))
@@ -127,7 +127,7 @@ def span_of(form: SpanForm) -> Span:
 
 
 def span_links(query: QueryDict, chosen: str) -> list[tuple[str, str, bool]]:
-    """Return the usual lengths with their addresses, and whether each is shown."""
+    """Return the presets with their addresses, and whether each is current."""
     links = []
     for name, (label, _) in LENGTHS.items():
         other = query.copy()

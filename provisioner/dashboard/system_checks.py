@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy --database default` looks for in our rows."""
+"""Checks of rows for `manage.py check --deploy --database default`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return what is wrong besides missing workers. Three queries."""
+    """Return the problems besides missing workers. Three queries."""
     return [
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
@@ -61,7 +61,7 @@ def troubles(
 
 
 def _mails() -> list[Trouble]:
-    """Owners who are told of nothing: a lease ends, and they do not know."""
+    """Return a problem if owners get no mail, so that leases end unnoticed."""
     if not mails_are_sent():
         return [Trouble(sentence=f"{NO_MAILS} Nobody is warned before a lease ends.")]
     living = Workspace.objects.filter(state__in=LEASED, is_pooled=False)

@@ -27,7 +27,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A number of this week and of the week before; None: nobody measured it.
+    """A number of this week and the week before; None: not measured.
 
     `query` leads to the operations behind it, without the days.
     """
@@ -48,7 +48,7 @@ class Change:
 
     @property
     def difference(self) -> str:
-        """Return how much more or less it is now; "" where nobody knows."""
+        """Return the difference to the week before, "" if unknown."""
         if self.now is None or self.before is None:
             return ""
         more = self.now - self.before
@@ -143,7 +143,7 @@ def _sum_on(
     days: Mapping[int, Sequence[CapacityDay]],
     value: Callable[[CapacityDay], int | None],
 ) -> float | None:
-    """Add up what sites had on a day, or on the last one before it with a figure."""
+    """Add up the sites' figures of a day, or of the last measured day before it."""
     found = []
     for of_site in days.values():
         known = [(one.day, value(one)) for one in of_site if one.day <= day]

@@ -1,4 +1,4 @@
-"""What the page of a workspace says and offers to its reader."""
+"""The page of a workspace, as one reader sees it."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
 
 
 def findings_adopt(*, by: User) -> int:
-    """Request the adoption of everything unknown to the database; return how many.
+    """Request the adoption of everything unknown to the database; return the count.
 
     Each is checked again before anything is written.
 
@@ -117,7 +117,7 @@ def findings_adopt(*, by: User) -> int:
 
 
 def adoptable() -> QuerySet[Finding]:
-    """Return the open findings of what an older backup does not know.
+    """Return the open findings of objects that the database does not know.
 
     Snapshots come first, then templates: workspaces are of them.
     """

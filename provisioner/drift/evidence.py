@@ -20,7 +20,7 @@ class Comparison:
 
 
 def compared(finding: Finding) -> Comparison | None:
-    """Return what is beside what should be, or a copy beside its original."""
+    """Return actual beside expected values, or a copy beside its original."""
     details = finding.details
     if fields := details.get("fields"):
         rows = [
@@ -41,7 +41,7 @@ def compared(finding: Finding) -> Comparison | None:
 
 
 def alone(finding: Finding) -> list[tuple[str, str]]:
-    """Return what is shown beside nothing."""
+    """Return the values without a counterpart."""
     beside = finding.details.get("own", {})
     return [
         (_title(name), _text(value))

@@ -96,7 +96,7 @@ def _is_offered(finding: Finding) -> bool:
 
 
 def _notices(finding: Finding, refusal: str) -> list[Notice]:
-    """Return how far a finding is, and what came of the last attempt to resolve it."""
+    """Return a finding's state, and the result of the last repair."""
     notices = []
     if refusal:
         notices.append(Notice(level=Level.ERROR, texts=(refusal,), is_urgent=True))

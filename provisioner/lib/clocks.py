@@ -1,4 +1,4 @@
-"""Whose clock counts: the database's, which everybody shares.
+"""Clocks: the database's counts, as all processes share it.
 
 A worker whose own is off would end leases and empty the trash before their time.
 """
@@ -14,7 +14,7 @@ MAY_BE_OFF_SECONDS = 60.0
 
 
 def database_now() -> dt.datetime:
-    """Return what time it is by the database."""
+    """Return the database's time."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         [now] = cursor.fetchone()

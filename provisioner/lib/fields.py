@@ -1,4 +1,4 @@
-"""Columns that hold names of files, of whatever bytes those are.
+"""Model fields for file names of any bytes.
 
 They are the same columns to the database as Django's own, so no migration knows them.
 """
@@ -32,7 +32,7 @@ class EvidenceField(models.JSONField):
 
 
 class NamesField(EvidenceField):
-    """JSON that is worked with: names come back as they were."""
+    """JSON that code works with: names come back as they were."""
 
     _written = staticmethod(storable_json)
 

@@ -17,7 +17,7 @@ NEAR_PERCENT = 80
 
 
 class Limit(NamedTuple):
-    """A number of things, or of bytes, that may be there.
+    """A limit on a number of things or bytes, with its usage.
 
     `code` is that of its refusal, `subject` whose limit it is. `used` is None where
     nobody has measured it lately, `allowed` where there is no limit; `needed` is how
@@ -39,7 +39,7 @@ class Limit(NamedTuple):
 
     @property
     def is_reached(self) -> bool:
-        """Whether there is no room for one more; what is not known refuses nobody."""
+        """Whether there is no room for one more. Unknown usage refuses nobody."""
         if self.used is None or self.allowed is None:
             return False
         return self.used + self.needed > self.allowed
@@ -222,7 +222,7 @@ def refusal_of(limits: Sequence[Limit]) -> LimitReached | None:
 
 
 def refuse_what_is_near(limits: Sequence[Limit]) -> None:
-    """Refuse by the first limit that is near: what can wait leaves the rest to others.
+    """Refuse if a limit is near: background work leaves the rest to requests.
 
     Raises: LimitReached.
     """

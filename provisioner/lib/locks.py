@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def pass_one_by_one(what: str, pk: int) -> None:
-    """Wait until nobody else is here about the same, and keep others out.
+    """Take a lock on a subject until the transaction ends.
 
     It ends with the transaction. Teams come before sites, sites before people.
     """

@@ -10,7 +10,7 @@ from provisioner.lib import times
 
 
 def exact(moment: dt.datetime) -> str:
-    """Return a moment as who reads now has it: "Sat 21 Nov 2026, 23:05 CET".
+    """Return a moment in the reader's zone: "Sat 21 Nov 2026, 23:05 CET".
 
     On pages and in mails that is the reader's zone, elsewhere UTC.
     """

@@ -1,4 +1,4 @@
-"""How fast something goes, and when it will be done."""
+"""Rates and remaining times."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _few: set[type[Model]] = set()
 
 
 def few(model: AnyModel) -> AnyModel:
-    """Mark rows that are few beside what is theirs, for searches by their names."""
+    """Mark a model with few rows, for searches by their names."""
     _few.add(model)
     return model
 

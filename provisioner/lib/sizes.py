@@ -1,4 +1,4 @@
-"""Numbers of bytes as people write and read them, in powers of 1024."""
+"""Sizes in bytes as text, in powers of 1024."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def shown_json(value: Any) -> Any:
 
 
 def as_named_json(value: Any) -> Any:
-    """Return what JSON holds with the names that it was made of."""
+    """Return JSON with its original names."""
     return _each_text(value, as_named)
 
 

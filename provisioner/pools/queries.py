@@ -59,14 +59,14 @@ def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) 
 
 
 def youngest_too_old(pool: Pool, *, now: dt.datetime) -> dt.datetime:
-    """Return when what became ready is too old to be handed out."""
+    """Return the time before which ready members are too old."""
     return now - dt.timedelta(seconds=pool.max_age_seconds)
 
 
 def ready_members(
     pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
 ) -> QuerySet[Workspace]:
-    """Return what a pool can hand out, in the order in which it became ready."""
+    """Return the members that can be claimed, in the order they became ready."""
     at_work = Operation.objects.filter(
         subject=OuterRef("subject"), state=Operation.State.RUNNING
     )

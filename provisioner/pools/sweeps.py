@@ -50,7 +50,7 @@ LEAVING = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
 @app.periodic(cron="* * * * * */15")
 @app.task(name="sweep_pools", queue="sweeps", queueing_lock="sweep_pools")
 def sweep_pools(timestamp: int) -> None:
-    """Bring each pool nearer to its size, and retire what is in none any more."""
+    """Fill or shrink each pool, and retire members of deleted ones."""
     now = clocks.database_now()
     strays = Workspace.objects.filter(is_pooled=True, pool__isnull=True)
     for member in strays.filter(state__in=(*queries.ALIVE, W.FAILED))[:AT_ONCE]:
@@ -60,7 +60,7 @@ def sweep_pools(timestamp: int) -> None:
 
 
 def _tend(pool: Pool, *, now: dt.datetime) -> None:
-    """Retire what does not belong there, then begin to make what is missing."""
+    """Retire unfit members, then start missing ones."""
     snapshot, client_type, obstacle = _what_to_make(pool)
     wanted = 0
     if snapshot is not None:
@@ -169,9 +169,9 @@ def _retire(member: Workspace, *, why: str, now: dt.datetime) -> bool:
 
 
 def _may_leave(member: Workspace, last: Operation, now: dt.datetime) -> bool:
-    """Return whether it may be retired, or again where that did not work before.
+    """Return whether it may be retired, or retried after a failure.
 
-    A purge that did not work is tried again with the trash.
+    A failed purge is retried with the trash.
     """
     if last.kind not in LEAVING:
         return True

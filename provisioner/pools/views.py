@@ -74,7 +74,7 @@ def _notices(pool: Pool) -> list[Notice]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def pool_edit(request: WebRequest, pk: int) -> HttpResponse:
-    """Change how many members, when, and for how long."""
+    """Change the settings of a pool."""
     pool = _pool(pk)
     form = PoolChangeForm(posted(request), initial=PoolChangeForm.initial_of(pool))
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""Transferring work: a newer workspace that takes over what is not submitted."""
+"""Transfer unsubmitted work to a newer workspace."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _locked_source(workspace: Workspace) -> Workspace:
 
 
 def _check_account(owner: User, source: Workspace) -> None:
-    """Refuse where the files of the two workspaces would belong to different people."""
+    """Refuse if the files of both workspaces would belong to different people."""
     if owner.uid is None or owner.gid is None:
         raise AccountIncomplete(username=owner.username)
     if (owner.uid, owner.gid) != (source.uid, source.gid):

@@ -14,7 +14,7 @@ from provisioner.workspaces.queries import default_to_move_to, snapshots_to_move
 
 
 class TransferForm(AskingForm):
-    """Which snapshot, and what comes along."""
+    """The snapshot, and what to transfer."""
 
     snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())
     name = NameField(required=False)

@@ -47,7 +47,7 @@ class Transfer(models.Model):
     conflicts = NamesField(default=dict, blank=True)
     counts = EvidenceField(default=dict, blank=True, help_text="What arrived, by kind.")
     outcome = models.TextField(
-        blank=True, help_text="What became of the source, in a sentence."
+        blank=True, help_text="What happened to the source, in a sentence."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     transferred_at = models.DateTimeField(null=True, blank=True)
@@ -69,5 +69,5 @@ class Transfer(models.Model):
 
     @property
     def all_conflicts(self) -> list[dict[str, Any]]:
-        """Return what is left for a person to decide, file by file."""
+        """Return the conflicts left for a person, file by file."""
         return [c for name in sorted(self.conflicts) for c in self.conflicts[name]]

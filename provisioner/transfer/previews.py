@@ -1,4 +1,4 @@
-"""What pages say of work that could be transferred."""
+"""Previews of transfers."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class TransferOverview:
 
     @property
     def left(self) -> list[tuple[str, int]]:
-        """What was not taken along, as words and numbers."""
+        """What was not transferred, as words and numbers."""
         counts = self.transfer.counts.get("left", {})
         return [
             (title, counts[kind])
@@ -58,18 +58,18 @@ class TransferOverview:
 
 
 def transfer_of(workspace: Workspace) -> TransferOverview | None:
-    """Return how work came into a workspace, None where none did."""
+    """Return the transfer into a workspace, or None."""
     transfer = getattr(workspace, "transfer", None)
     return TransferOverview(transfer=transfer) if transfer else None
 
 
 def transfer_under_way(source: Workspace) -> Transfer | None:
-    """Return how a workspace's work is being transferred now, None if it is not."""
+    """Return the running transfer out of a workspace, or None."""
     return transfers_under_way([source]).get(source.pk)
 
 
 def transfers_under_way(sources: Sequence[Workspace]) -> dict[int, Transfer]:
-    """Return how work is being transferred now out of workspaces, by their keys."""
+    """Return the running transfers out of workspaces, by their keys."""
     transfers = (
         Transfer.objects.filter(
             source__in=sources,

@@ -20,7 +20,7 @@ from provisioner.workspaces.views.guards import for_changing
 @vary_on_headers("HX-Request")
 @for_changing
 def workspace_transfer(request: WebRequest, pk: int) -> HttpResponse:
-    """Show what would be taken along, and ask for a newer workspace with it."""
+    """Preview a transfer, and request it."""
     overview = previews.find_transfer_preview(request.user, pk=pk)
     if overview is None:
         raise Http404

@@ -1,4 +1,4 @@
-"""What people keep of lists for themselves."""
+"""Save columns and views of lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_VIEWS = 50
 
 
 def columns_choose(*, by: User, listing: str, path: str, hidden: Iterable[str]) -> None:
-    """Keep which columns of a list somebody does not want to see.
+    """Save which columns of a list a person hides.
 
     Raises: InvalidRequest.
     """
@@ -38,7 +38,7 @@ def view_save(
     query: str,
     hidden: Iterable[str],
 ) -> SavedView:
-    """Keep a list as it is looked at, by a name.
+    """Save the current view of a list under a name.
 
     Raises: InvalidRequest.
     """
@@ -68,7 +68,7 @@ def view_save(
 
 
 def view_delete(*, by: User, pk: int) -> SavedView | None:
-    """Forget one of a person's own views; return what it was, None if it is gone."""
+    """Delete one of a person's own views; return it, None if there is none."""
     row = SavedView.objects.exclude(name="").filter(person=by, pk=pk).first()
     if row is not None:
         SavedView.objects.filter(pk=pk).delete()

@@ -1,4 +1,4 @@
-"""Act on many rows one by one, or say of each what would happen."""
+"""Act on many rows one by one, or preview the effects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RowOutcome(Generic[Row]):
 
 
 def in_bulk(rows: Iterable[Row], act: Callable[[Row], str]) -> list[RowOutcome[Row]]:
-    """Return what `act` says of each row. A refusal does not stop the others.
+    """Return the outcome of `act` for each row. A refusal does not stop the others.
 
     Raises: InvalidRequest (none, or too many).
     """

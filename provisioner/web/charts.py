@@ -21,7 +21,7 @@ _WIDEST_PERCENT = 6.0
 
 
 class Unit(StrEnum):
-    """What an axis counts; scripts write its ticks by it."""
+    """The unit of an axis, which scripts use for its ticks."""
 
     NUMBER = "number"
     BYTES = "bytes"

@@ -27,7 +27,7 @@ class FilterForm(forms.Form):
         return self.cleaned_data
 
     def criteria(self) -> dict[str, Any]:
-        """Return what was asked for, the words of `q` as `text`.
+        """Return the filters that are set, with `q` as `text`.
 
         Fields that are empty or make no sense are left out.
         """
@@ -40,7 +40,7 @@ class FilterForm(forms.Form):
 
 
 class SearchForm(FilterForm):
-    """Words to search for, and nothing else."""
+    """A search field."""
 
     q = forms.CharField(required=False, max_length=100, label="Words")
 

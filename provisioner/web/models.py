@@ -1,4 +1,4 @@
-"""How people look at lists: their columns, and views that they saved."""
+"""Saved views of lists, and their columns."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def register(*places: Place) -> None:
 
 
 def places_for(user: User) -> list[Place]:
-    """Return the places that somebody may go to, in order."""
+    """Return the places that a person may open, in order."""
     return [place for place in _places if place.is_for(user)]
 
 

@@ -1,4 +1,4 @@
-"""What a page says and offers, in order: views decide it, templates show it."""
+"""Notices and actions of pages: views decide, templates show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, kw_only=True)
 class Action:
-    """Something that a page offers: a link, or with `is_post` a form with one button.
+    """An action on a page: a link, or with `is_post` a form with one button.
 
     What cannot be undone is a link to a page that asks first. `sends` are the hidden
     fields of a form. `look` is "primary", "quiet-danger", "link", or "" for a plain
@@ -30,7 +30,7 @@ class Action:
 
 
 class Level(StrEnum):
-    """How much a notice matters; each has its colour and its icon."""
+    """The severity of a notice, with its colour and icon."""
 
     INFO = "info"
     SUCCESS = "success"

@@ -49,7 +49,7 @@ class RefreshSerializer(serializers.Serializer[Any]):
         help_text="It rests while nobody used it for so long; null: it never does.",
     )
     is_paused = serializers.BooleanField()
-    sentence = serializers.CharField(help_text="All of it for people.")
+    sentence = serializers.CharField(help_text="All of this as a sentence.")
 
 
 class RefreshSaveSerializer(serializers.Serializer[Any]):

@@ -68,7 +68,7 @@ class Room:
             self._refuse(after)
 
     def require_after_command(self, log: Path, *, after: str) -> None:
-        """Do as `require`, by the whole log of the command that failed.
+        """Like `require`, from the whole log of the failed command.
 
         Raises: StepRefused.
         """

@@ -218,7 +218,7 @@ def _own(user: User, *, ends: str = "", **criteria: Any) -> QuerySet[Workspace]:
 
 
 def _ending(rows: QuerySet[Workspace], ends: str) -> QuerySet[Workspace]:
-    """Keep those whose lease ends within a week, where that is asked for."""
+    """Keep those whose lease ends within a week, if the filter asks for that."""
     if not ends:
         return rows
     in_a_week = timezone.now() + dt.timedelta(days=7)

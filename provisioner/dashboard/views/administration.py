@@ -21,7 +21,7 @@ from provisioner.web.notices import Level, Notice
 @require_safe
 @administrators_only
 def overview(request: WebRequest) -> HttpResponse:
-    """Show how everything is: space, workspaces, failures, and who waits for what."""
+    """Show the overview: space, workspaces, failures and queues."""
     form = SpanForm(request.GET)
     shown = installation(request.user, span_of(form))
     chosen = form.cleaned_data.get("range") or USUAL
@@ -46,7 +46,7 @@ def savings_list(request: WebRequest) -> HttpResponseBase:
 
 
 def _notices(shown: Installation) -> list[Notice]:
-    """Return what waits for a worker that does not run."""
+    """Return the problem that queues have no worker, if there is one."""
     if not shown.workers:
         waiting = f" {_jobs(shown.waiting)}." if shown.waiting else ""
         return [

@@ -1,4 +1,4 @@
-"""The command line, served to whoever wants to use it here."""
+"""The page and download of the command line program."""
 
 from __future__ import annotations
 

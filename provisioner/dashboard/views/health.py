@@ -16,7 +16,7 @@ from provisioner.dashboard.health import shared_readiness
 @never_cache
 @login_not_required
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer, which is all that is asked; nothing else is touched."""
+    """Answer that the process is alive, without any check."""
     return JsonResponse({"alive": True})
 
 

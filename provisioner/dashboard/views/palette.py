@@ -78,7 +78,7 @@ def command_palette(request: WebRequest) -> HttpResponse:
 
 
 def places_for(user: User, *, text: str) -> list[Place]:
-    """Return what matches: the first is what Enter takes.
+    """Return the matches, the first of which Enter opens.
 
     "@" and a number ask what contains a change. A verb to its last letter comes before
     what has it in its name; one that was only begun comes last.
@@ -96,7 +96,7 @@ def places_for(user: User, *, text: str) -> list[Place]:
 
 
 def change_meant(text: str) -> int | None:
-    """Return the change that a text such as @1840013 names, None for other texts."""
+    """Return the change in a text such as @1840013, or None."""
     number = text.strip().removeprefix("@")
     is_named = text.strip().startswith("@") and number.isascii() and number.isdecimal()
     return int(number) if is_named and int(number) <= LARGEST_ID else None
@@ -134,7 +134,7 @@ def _kind_of(each: Holding, change: int) -> str:
 
 
 def _rows(user: User, text: str) -> Iterator[Place]:
-    """Yield what has the words in its name, templates first."""
+    """Yield rows with the words in their names, templates first."""
     found = palette.found(user, text)
     for template in found.templates:
         kind = "archived template" if template.is_archived else "template"

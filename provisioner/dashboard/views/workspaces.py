@@ -1,4 +1,4 @@
-"""Workspaces: mine, getting one, one of them, taking it back."""
+"""Pages of workspaces: lists, and one of them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def workspace_list(request: WebRequest) -> HttpResponseBase:
 
 @require_safe
 def workspace_team_list(request: WebRequest) -> HttpResponseBase:
-    """Show what my team mates have; changing it is for them."""
+    """Show the workspaces of one's team mates, read-only."""
     return list_answer(request, workspaces.TEAM_WORKSPACES, "workspaces/team.html")
 
 
 @require_safe
 @vary_on_headers("HX-Request")
 def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a workspace; to htmx its progress, and all of it once it has settled."""
+    """Show a workspace; htmx gets its progress, and the whole once it has settled."""
     overview = overviews.find_workspace_overview(request.user, pk=pk)
     if overview is None:
         raise Http404

@@ -4,7 +4,7 @@ What is checked is ours by its mark alone: a volume by the tag in its comment, a
 client by its name and its description together, a snapshot by its name and its comment
 on a volume of ours. Everything else is somebody else's: never listed, never touched.
 
-What is in motion is not judged: an operation runs on it, or ended a moment ago.
+Objects with a running or just ended operation are skipped.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class SeenStorage:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientWork:
-    """What the server would lose with a client."""
+    """The work that would be lost with a client."""
 
     opened: int
     pending: int
@@ -180,7 +180,7 @@ class SeenPerforce:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One difference, as a finding will say it."""
+    """One difference, with the texts of its finding."""
 
     kind: Finding.Kind
     subject: str

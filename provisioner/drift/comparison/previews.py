@@ -1,4 +1,4 @@
-"""What will be done about a finding, in sentences, before anybody confirms."""
+"""Previews of repairs, in sentences."""
 
 from __future__ import annotations
 

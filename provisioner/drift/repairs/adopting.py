@@ -85,7 +85,7 @@ def adopt_template(finding: Finding) -> str:
             f"{volume.name} in ONTAP, then remove it."
         )
     if known is not None:
-        return "It is known by now."
+        return "It has a row now."
     clients = clients_at(finding.site)
     template = template_to_be(volume, site=finding.site, clients=clients)
     return write_template(template, by=finding.asked_by)
@@ -105,7 +105,7 @@ def adopt_snapshot(finding: Finding) -> str:
         return GONE
     snapshot = snapshot_to_be(template, seen)
     if not snapshot._state.adding:
-        return "It is known by now."
+        return "It has a row now."
     _pin(snapshot, client="")
     try:
         with transaction.atomic():
@@ -120,7 +120,7 @@ def adopt_snapshot(finding: Finding) -> str:
 
 
 def _snapshot_taken(snapshot: Snapshot) -> CannotRepair:
-    """Return what to say where somebody else wrote a row of its name just now."""
+    """Return the error if another row of its name was written just now."""
     return CannotRepair(
         f"A row of the snapshot {snapshot.name} of {snapshot.template.name} was "
         "written at the same time. Nothing was done here. Adopt it again."

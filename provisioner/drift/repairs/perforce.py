@@ -143,7 +143,7 @@ def _whole_client_now(finding: Finding) -> ClientSpec | None:
 
 
 def put_view_back(finding: Finding) -> str:
-    """Put it back, and take that back where somebody opened a file in that moment."""
+    """Restore the client, and undo that if somebody opened a file meanwhile."""
     workspace = workspace_in(finding, Workspace.State.READY)
     found = _whole_client_now(finding)
     wanted = client_spec_of(workspace)

@@ -53,7 +53,7 @@ def with_rows_to_be(
 
 
 def _clients_there(site: Site) -> tuple[list[ClientSpec], str]:
-    """Return the clients that may be of ours, or why nobody can say."""
+    """Return the clients that may be ours, or why that is unknown."""
     try:
         return clients_at(site), ""
     except GatewayError as error:

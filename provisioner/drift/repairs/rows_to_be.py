@@ -1,4 +1,4 @@
-"""Which rows adoption would write: made here for its preview and for itself.
+"""Build the rows that adoption would write, for its preview and for itself.
 
 The far sides say enough: the tag names the row, the volume its parent snapshot, its
 path, its uid and what it is for, the client its owner. What they do not say (shares,
@@ -42,9 +42,9 @@ NAMES_TRIED = 50
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceToBe:
-    """A workspace that is not saved, and maybe its snapshot neither.
+    """An unsaved workspace, perhaps with an unsaved snapshot.
 
-    `missing` says what is not there of it, "" where all is.
+    `missing` says what it lacks, or "".
     """
 
     workspace: Workspace
@@ -98,7 +98,7 @@ def workspace_to_be(
 
 
 def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
-    """Return what name and parent of the volume say of its workspace."""
+    """Return the workspace that the volume's name and parent imply."""
     name = re.fullmatch(rf"cy_(.+)_w{tag.hex[:6]}", volume.name)
     if name is None:
         raise CannotRepair(
@@ -173,7 +173,7 @@ def _client_of(
 def _give_to(
     workspace: Workspace, volume: Volume, *, client: ClientSpec | None
 ) -> None:
-    """Find whose it is: the owner of the client, else of the files."""
+    """Find the owner: that of the client, else of the files."""
     people = User.objects.filter(is_active=True)
     owner = None
     if client is not None:
@@ -283,7 +283,7 @@ def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
 
 
 def facts_of_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    """Return what a preview says of a snapshot to be."""
+    """Return the preview of a snapshot's adoption."""
     return {
         "template": snapshot.template.name,
         "snapshot": snapshot.name,

@@ -69,7 +69,7 @@ def template_to_be(
 
 
 def facts_of_template(template: Template) -> dict[str, Any]:
-    """Return what a preview says of a template to be."""
+    """Return the preview of a template's adoption."""
     return {
         "template": template.name,
         "client": template.client_name,
@@ -79,7 +79,7 @@ def facts_of_template(template: Template) -> dict[str, Any]:
 
 
 def write_template(template: Template, *, by: User | None) -> str:
-    """Write its row with the view of its client; say what came of it.
+    """Write its row with its client's view; return the result as a sentence.
 
     Raises: CannotRepair, GatewayError.
     """

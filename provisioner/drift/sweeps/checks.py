@@ -1,8 +1,8 @@
 """The drift check of each site, both ways, every hour and on request.
 
 One job looks at one far side of a site, on the queue of those who reach it. Findings
-are kept until their difference is gone. What cannot lose work is done by itself, once
-it has been seen twice.
+are kept until their difference is gone. Repairs that cannot lose work run by themselves
+once a difference has been seen twice.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def check_site(*, site_id: int, system: str) -> None:
 
 @app.task(name=RESOLVE_TASK)
 def resolve_finding(*, finding_id: int) -> None:
-    """Do what an administrator asked for about a finding."""
+    """Run the repair that an administrator requested."""
     finding = (
         Finding.objects.select_related("site__perforce_server", "asked_by")
         .filter(pk=finding_id, resolved_at=None)
@@ -98,9 +98,9 @@ class Look:
 
 
 def run_drift_check(site: Site, *, system: FarSide) -> DriftCheck:
-    """Look, keep what was found, and do what cannot lose work.
+    """Check, save the findings, and run repairs that cannot lose work.
 
-    A far side that does not answer is said on the run; nothing is concluded from it.
+    If the remote system does not answer, the run records that and concludes nothing.
     """
     began_at, began = clocks.database_now(), time.monotonic()
     try:
@@ -174,7 +174,7 @@ def _without_its_tag(ontap: OntapGateway, tree: KnownTree) -> Volume | None:
 
 
 def _check_perforce(site: Site, asof: dt.datetime) -> Look:
-    """Ask as nobody: naming a client would refresh its Access date."""
+    """List clients without naming one, which would refresh its Access date."""
     perforce = registry.perforce(site.perforce_server)
     clients = tuple(perforce.clients.find_all(name_filter=CLIENT_FILTER))
     tags = {tag[1] for client in clients if (tag := tag_of_client(client))}

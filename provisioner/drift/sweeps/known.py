@@ -54,7 +54,7 @@ _ANYTHING = (M, None, M)
 
 
 def of_storage(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
-    """Return what the rows of a site say about its SVM.
+    """Return the rows of a site about its SVM.
 
     `seen` are tags that something there carries: of retired workspaces, of which there
     may be very many, only these are read.
@@ -127,7 +127,7 @@ def _known(
 
 
 def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
-    """Return what has an operation under way, or had one a moment ago."""
+    """Return the subjects with a running or just ended operation."""
     lately = Operation.objects.filter(
         Q(state=Operation.State.RUNNING) | Q(ended_at__gt=asof - SETTLE)
     )

@@ -39,7 +39,7 @@ class WaitSerializer(serializers.Serializer[Wait]):
     server = serializers.CharField(help_text="The name of the Perforce server.")
     before = serializers.IntegerField(help_text="How many come before it.")
     is_paused = serializers.BooleanField()
-    sentence = serializers.CharField(help_text="All of it for people.")
+    sentence = serializers.CharField(help_text="All of this as a sentence.")
 
 
 class StepSerializer(WorkedOutOnce, serializers.ModelSerializer[Step]):

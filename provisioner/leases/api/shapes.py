@@ -87,7 +87,7 @@ class LeasePolicySaveSerializer(serializers.Serializer[Any]):
         default="",
         allow_blank=True,
         max_length=24,
-        help_text="The seal of a preview. Refused if it would affect others by now.",
+        help_text="The seal of a preview. Refused if other workspaces are affected.",
     )
 
 

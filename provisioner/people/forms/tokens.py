@@ -38,7 +38,7 @@ class TokenForm(AskingForm):
         required=False,
         choices=Workspace.Purpose.choices,
         label="Purposes",
-        help_text="What they may be for; none chosen: anything.",
+        help_text="Their allowed purposes; none chosen: all.",
         widget=forms.CheckboxSelectMultiple,
     )
     max_lease_seconds = SpanField(

@@ -1,4 +1,4 @@
-"""Pausing what Cloneyard does at a Perforce server, and letting it go on."""
+"""Pause and resume Cloneyard's use of a Perforce server."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def perforce_server_pause(
 def perforce_server_resume(
     *, by: User, server: PerforceServer, reason: str = ""
 ) -> bool:
-    """Let what waits go on; return whether it was paused.
+    """Resume a server; return whether it was paused.
 
     Raises: NotAllowed, InvalidRequest.
     """

@@ -1,4 +1,4 @@
-"""Connecting sites and Perforce servers: their rows, and tests of the way to them."""
+"""Save and test sites and Perforce servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = ConnectionTest.Place
 def site_save(*, by: User, site: Site) -> Site:
     """Create or change a site after checking what would hurt its workspaces.
 
-    What was found about the way to it was found for other settings, and is forgotten.
+    Earlier test results are deleted, since the settings changed.
 
     Raises: NotAllowed, InvalidRequest (mount options, and what the fields refuse).
     """
@@ -27,7 +27,7 @@ def site_save(*, by: User, site: Site) -> Site:
 
 
 def perforce_server_save(*, by: User, server: PerforceServer) -> PerforceServer:
-    """Create or change a Perforce server; what was found about it is forgotten.
+    """Create or change a Perforce server, and delete its earlier test results.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -56,7 +56,7 @@ def perforce_server_connect(*, by: User, server: PerforceServer) -> PerforceServ
 
 
 def site_test(*, by: User, site: Site) -> None:
-    """Look from here whether a site can be worked with, and have its workers look.
+    """Test a site from here, and ask its workers to test it.
 
     Takes as long as ONTAP takes to answer, a few seconds at most.
 

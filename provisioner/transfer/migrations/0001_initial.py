@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 ('changes', models.JSONField(blank=True, default=dict)),
                 ('conflicts', models.JSONField(blank=True, default=dict)),
                 ('counts', models.JSONField(blank=True, default=dict, help_text='What arrived, by kind.')),
-                ('outcome', models.TextField(blank=True, help_text='What became of the source, in a sentence.')),
+                ('outcome', models.TextField(blank=True, help_text='What happened to the source, in a sentence.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('transferred_at', models.DateTimeField(blank=True, null=True)),
                 ('source', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='transfers', to='workspaces.workspace')),

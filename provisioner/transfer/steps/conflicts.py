@@ -128,7 +128,7 @@ def with_copy(conflict: Conflict, file: OpenedFile, *, place: str, copy: str) ->
 
 
 def history_lost(file: OpenedFile) -> Conflict:
-    """It has arrived as something simpler than it was."""
+    """Its content arrived without its integration history."""
     became = AS_OPENED[file.action]
     return _conflict(
         "history",

@@ -80,7 +80,7 @@ def _account_of(run: WorkspaceRun, user: str) -> PerforceAccount:
 
 
 def _make_stand_in(run: WorkspaceRun, transfer: Transfer) -> str:
-    """Make a client that maps what the source's does, and has what is opened there.
+    """Create the temporary client: the source's view, with its opened files.
 
     Return its name.
     """
@@ -163,7 +163,7 @@ def ensure_opened(run: WorkspaceRun) -> None:
 
 
 def _require_room(run: WorkspaceRun, reasons: list[str]) -> None:
-    """Refuse to call it a conflict that a file had no room: a retry may bring it.
+    """Refuse if files failed for lack of space: that is no conflict, but retried.
 
     Raises: StepRefused.
     """
@@ -198,7 +198,7 @@ class Merged(StepResult):
 def ensure_merged(run: WorkspaceRun) -> Merged:
     """Sync all opened files to the new workspace's change, and merge what merges.
 
-    What has a conflict is listed with the commands that resolve it.
+    Conflicts are listed with the commands that resolve them.
     """
     transfer = transfer_of(run)
     if transfer.transferred_at is not None:

@@ -83,7 +83,7 @@ class Plan:
 
 
 def transfer_of(run: WorkspaceRun) -> Transfer:
-    """Return what the workspace of this operation takes over, as it is now."""
+    """Return the transfer into the workspace of this operation, freshly read."""
     assert run.operation.subject.workspace is not None
     return Transfer.objects.select_related(
         "workspace__site__perforce_server",

@@ -26,7 +26,7 @@ _GONE = ("delete", "move/delete")
 def ensure_proven(run: WorkspaceRun) -> None:
     """Compare what arrived with what was planned, and both trees file by file.
 
-    What is not as planned is listed; then the source stays where it is.
+    Differences are listed; with any, the source stays.
     """
     transfer = transfer_of(run)
     if transfer.transferred_at is not None:

@@ -17,7 +17,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Act(Generic[Row]):
-    """One thing that can be done to chosen rows, by an action that does it to one row.
+    """A bulk action on chosen rows, by an action for one row.
 
     `label` is the text of the button ("Retire"). `asks` begins the question about the
     rows where the label is too short ("Pause the refresh of"). `done` begins the
@@ -46,7 +46,7 @@ class Act(Generic[Row]):
         return True
 
     def do(self, row: Row, **told: Any) -> Any:
-        """Do it to one row. Raises: ActionRefused."""
+        """Act on one row. Raises: ActionRefused."""
         raise NotImplementedError
 
     def says(self, row: Row, result: Any) -> str:
@@ -58,7 +58,7 @@ class Act(Generic[Row]):
         return ""
 
     def on(self, rows: Sequence[Row], told: Mapping[str, Any]) -> list[RowOutcome[Row]]:
-        """Do it to each row, in a transaction of its own.
+        """Act on each row in its own transaction.
 
         Raises: InvalidRequest.
         """
@@ -67,7 +67,7 @@ class Act(Generic[Row]):
     def preview(
         self, rows: Sequence[Row], told: Mapping[str, Any]
     ) -> list[RowOutcome[Row]]:
-        """Return what `on` would do to each row, or what would refuse it.
+        """Return what `on` would do to each row, or its refusal.
 
         Raises: InvalidRequest.
         """
@@ -76,7 +76,7 @@ class Act(Generic[Row]):
     def forecast(
         self, rows: Sequence[Row], told: Mapping[str, Any]
     ) -> Callable[[Row], str]:
-        """Return a function that says what would happen to a row, or raises why not.
+        """Return a function that previews the act on a row, or raises its refusal.
 
         It rehearses: actions reach nothing outside the database before they are
         committed, so what is done and rolled back shows exactly that. An act whose

@@ -64,7 +64,7 @@ def _acted(
 
 
 def _chosen(request: WebRequest, look: Look[Row]) -> list[Row]:
-    """Return the chosen rows: all that match, or those that were ticked."""
+    """Return the chosen rows: all matching ones, or the ticked ones."""
     rows = look.rows
     if not request.POST.get("every"):
         keys = _keys(request)[: MOST_AT_A_TIME + 1]
@@ -160,7 +160,7 @@ def _usual(form: forms.Form, act: Act[Any]) -> dict[str, Any]:
 
 
 def _complaints(form: forms.Form) -> list[str]:
-    """Return what is wrong with what was typed; what is missing is no mistake yet."""
+    """Return the errors of the form's values. Missing values are no errors yet."""
     return [
         message
         for name, errors in form.errors.get_json_data().items()
@@ -195,7 +195,7 @@ def _say(
     act: Act[Row],
     outcomes: Sequence[RowOutcome[Row]],
 ) -> None:
-    """Report how many rows were changed, and which were not and why."""
+    """Report how many rows were changed, and which were refused and why."""
     refused = [outcome for outcome in outcomes if outcome.is_refused]
     if done := len(outcomes) - len(refused):
         said = f"{act.done}: {listing.tally(done)}. {act.undo}"

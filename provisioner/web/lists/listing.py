@@ -271,7 +271,7 @@ class Look(Generic[Row]):
 
     @property
     def hides(self) -> str:
-        """The classes of the table that hide what nobody wants to see."""
+        """The CSS classes of the table that hide columns."""
         hidden = {
             column.name for column, is_shown in self.choosable_columns if not is_shown
         }

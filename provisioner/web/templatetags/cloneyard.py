@@ -1,4 +1,4 @@
-"""How states, times and numbers look on pages."""
+"""Template tags for states, times and numbers."""
 
 from __future__ import annotations
 

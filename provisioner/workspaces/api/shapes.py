@@ -51,7 +51,7 @@ class LeaseSerializer(WorkedOutOnce):
         allow_null=True,
         help_text="When it ends without another heartbeat; null: none is waited for.",
     )
-    sentence = serializers.CharField(help_text="All of it for people.")
+    sentence = serializers.CharField(help_text="All of this as a sentence.")
 
 
 class WorkspaceLinks(TypedDict):
