@@ -127,7 +127,7 @@ class ApiToken(AbstractAuthToken):
         models.BigIntegerField(),
         null=True,
         blank=True,
-        help_text="Of which templates; empty: of all.",
+        help_text="The allowed templates; empty: all.",
     )
     purposes = ArrayField(
         models.CharField(max_length=16),
@@ -136,7 +136,7 @@ class ApiToken(AbstractAuthToken):
         help_text="For which purposes; empty: for all.",
     )
     max_lease_seconds = models.PositiveIntegerField(
-        null=True, blank=True, help_text="How far from now a lease may reach."
+        null=True, blank=True, help_text="The maximum lease from now."
     )
     max_workspaces = models.PositiveIntegerField(
         null=True, blank=True, help_text="The page size."

@@ -43,7 +43,7 @@ LOCATION = OpenApiParameter(
     "Location",
     OpenApiTypes.URI,
     OpenApiParameter.HEADER,
-    description="Where to look at it again.",
+    description="The address to poll.",
     response=[201, 202],
 )
 RETRY_AFTER = OpenApiParameter(

@@ -30,11 +30,11 @@ class ErrorSerializer(serializers.Serializer[Any]):
     fields_ = serializers.DictField(
         child=serializers.CharField(),
         required=False,
-        help_text="What is wrong with each field.",
+        help_text="The errors by field.",
     )
     workspace = serializers.IntegerField(
         required=False,
-        help_text="Which workspace it is about, where one was asked for.",
+        help_text="The workspace that the refusal is about, if any.",
     )
     limits = LimitSerializer(
         many=True,

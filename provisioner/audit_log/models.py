@@ -35,7 +35,7 @@ class Event(models.Model):
     at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=60)
     message = models.TextField(help_text="What happened.")
-    reason = models.TextField(blank=True, help_text="Why, as the actor wrote it.")
+    reason = models.TextField(blank=True, help_text="The reason that the actor gave.")
     actor = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )

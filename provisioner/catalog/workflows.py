@@ -62,7 +62,7 @@ TEMPLATE_BUILD = (
     StepSpec("visible", "Check the mount", volume.ensure_visible, HOST, ("mount",)),
     StepSpec(
         "clean",
-        "Remove what is not versioned",
+        "Remove unversioned files",
         contents.ensure_clean,
         HOST,
         ("visible",),
@@ -105,7 +105,7 @@ TEMPLATE_BUILD = (
     ),
     StepSpec(
         "outcome",
-        "Say what the test found",
+        "Report the test's result",
         publishing.ensure_outcome,
         STORAGE,
         ("prune",),

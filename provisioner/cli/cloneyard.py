@@ -294,7 +294,7 @@ def keep_login(address: str, *, token: str, user: str) -> Path:
 def clean_token(text: str) -> str:
     token = text.strip()
     if not re.fullmatch(r"[!-~]+", token):
-        raise Stop(USAGE, "That is no API token.")
+        raise Stop(USAGE, "That is not an API token.")
     return token
 
 

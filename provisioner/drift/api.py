@@ -25,7 +25,7 @@ class FindingSerializer(serializers.ModelSerializer[Finding]):
         child=serializers.JSONField(allow_null=True), help_text="The evidence."
     )
     preview = serializers.SerializerMethodField(
-        help_text="What its action would do, in order."
+        help_text="The steps of its repair, in order."
     )
     asked_by = serializers.CharField(
         source="asked_by.username", allow_null=True, default=None
@@ -74,11 +74,11 @@ class FindingListQuery(serializers.Serializer[Any]):
 
 
 class DriftCheckStartedSerializer(serializers.Serializer[Any]):
-    queued = serializers.IntegerField(help_text="How many far sides will be checked.")
+    queued = serializers.IntegerField(help_text="The number of queued checks.")
 
 
 class AdoptionStartedSerializer(serializers.Serializer[Any]):
-    asked_for = serializers.IntegerField(help_text="How many will be adopted.")
+    asked_for = serializers.IntegerField(help_text="The number of requested adoptions.")
 
 
 class FindingViewSet(ApiViewSet):

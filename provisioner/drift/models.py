@@ -97,7 +97,8 @@ class Finding(models.Model):
     details = EvidenceField(default=dict)
     action = models.CharField(max_length=10, choices=Action, default=Action.NONE)
     is_automatic = models.BooleanField(
-        default=False, help_text="The action cannot lose work, so nobody is asked."
+        default=False,
+        help_text="The repair cannot lose work, so it needs no confirmation.",
     )
     workspace = models.ForeignKey(
         Workspace, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

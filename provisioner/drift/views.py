@@ -61,7 +61,7 @@ def drift_check(request: WebRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a finding with its evidence and what would be done; do it when confirmed."""
+    """Show a finding with its evidence and repair; repair it when confirmed."""
     finding = get_object_or_404(
         Finding.objects.select_related(
             "site", "workspace", "template", "asked_by", "resolved_by"

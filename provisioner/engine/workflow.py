@@ -100,7 +100,7 @@ def spec_of(step: Step) -> StepSpec:
 
 
 def title_of(step: Step) -> str:
-    """Return what people read for a step; one of an older release has its name."""
+    """Return the title of a step; steps of older releases have their name."""
     steps = workflow_of(step.operation).steps
     return next((spec.title for spec in steps if spec.name == step.name), step.name)
 

@@ -45,7 +45,7 @@ class LeaseExtendForm(AskingForm):
         required=False,
         label="New lease length, or its last day",
         help_text="Such as 30 days, 2 weeks, 24 Dec or 2026-12-24. "
-        "Empty: the usual length.",
+        "Empty: the default length.",
         max_length=40,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )

@@ -27,7 +27,7 @@ class SiteLimitsSerializer(serializers.Serializer[Any]):
         help_text="The measurement is too old to refuse anybody for lack of space."
     )
     status_message = serializers.CharField(
-        help_text="Why the last measurement failed, or what it could not see."
+        help_text="Why the last measurement failed, or what it could not read."
     )
     limits = LimitSerializer(many=True)
 

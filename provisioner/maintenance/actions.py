@@ -27,7 +27,9 @@ def maintenance_announce(
     permissions.require(permissions.can_administer(by))
     message = one_line(message, word="The message", most=LONGEST_MESSAGE)
     if not message:
-        raise InvalidRequest("Say what is done, and what does not work meanwhile.")
+        raise InvalidRequest(
+            "Say what is maintained, and what does not work meanwhile."
+        )
     if ends_at <= starts_at:
         raise InvalidRequest("It ends before it begins. Give a later end.")
     if ends_at <= clocks.database_now():

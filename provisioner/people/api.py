@@ -91,7 +91,7 @@ class TokenCreateSerializer(serializers.Serializer[Any]):
         required=False,
         min_value=1,
         max_value=LONGEST_DAYS,
-        help_text="How long it lives; the usual if not given.",
+        help_text="Its lifetime; the default if not given.",
     )
     templates = serializers.ListField(
         child=IdOrName(),
@@ -105,9 +105,7 @@ class TokenCreateSerializer(serializers.Serializer[Any]):
         max_length=len(Workspace.Purpose),
         help_text="All if not given or empty.",
     )
-    max_lease_seconds = Seconds(
-        required=False, help_text="How far from now a lease may reach."
-    )
+    max_lease_seconds = Seconds(required=False, help_text="The maximum lease from now.")
     max_workspaces = Number(
         required=False,
         min_value=1,
@@ -278,7 +276,7 @@ class TokenViewSet(ApiViewSet):
 
     @described(
         "Revoke a token",
-        "From the next request on it opens nothing. Workspaces that it got stay.",
+        "It stops working with the next request. Its workspaces stay.",
         ok=None,
         status=204,
         refused=[403, 404],

@@ -22,7 +22,7 @@ class PoolChangeForm(AskingForm):
     size = forms.IntegerField(
         min_value=0,
         label="Size",
-        help_text="How many members, where no line below says otherwise.",
+        help_text="The number of members outside the windows below.",
     )
     windows = LinesField(
         rows=4,

@@ -30,7 +30,7 @@ class Pool(models.Model):
         User,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="Whose workspaces they become, with that account's uid.",
+        help_text="The account that owns the members, with its uid.",
     )
     size = models.PositiveIntegerField()
     windows = ArrayField(models.CharField(max_length=80), default=list, blank=True)

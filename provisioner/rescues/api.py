@@ -75,7 +75,9 @@ class EntrySerializer(serializers.Serializer[Entry]):
     size_bytes = serializers.IntegerField(
         allow_null=True, help_text="null where the archive has no content of it."
     )
-    link_target = serializers.CharField(help_text="Of a symbolic link, else empty.")
+    link_target = serializers.CharField(
+        help_text="The target of a symbolic link, else empty."
+    )
 
 
 class ContentsSerializer(serializers.Serializer[Contents]):

@@ -60,7 +60,7 @@ SITE_LABELS = {
 }
 SITE_HELP = {
     "name": NAME_HELP,
-    "title": "What people read; empty: the name.",
+    "title": "The title on pages; empty: the name.",
     "ontap_host": "Of the cluster, or of the SVM.",
     "ontap_ca_file": "A PEM file at this path on every machine. Empty: those that the "
     "system trusts.",

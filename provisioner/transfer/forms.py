@@ -29,5 +29,5 @@ class TransferForm(AskingForm):
         newer = snapshots_to_move_to(workspace)
         field.offer(newer, usual=default_to_move_to(workspace))
         field.error_messages["invalid_choice"] = (
-            "That snapshot is gone or not newer. Choose another one."
+            "That snapshot was deleted or is not newer. Choose another one."
         )

@@ -69,7 +69,7 @@ def my_view_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Forget a saved view; its list stays."""
     view = view_delete(by=request.user, pk=pk)
     if view is None:
-        messages.warning(request, "That view is not there any more.")
+        messages.warning(request, "That view no longer exists.")
         return redirect("my-account")
     messages.success(request, f"Deleted the view “{view}”.")
     return redirect(_safe(view.path))

@@ -56,7 +56,7 @@ class WorkspaceCreateForm(AskingForm):
         required=False,
         label="At least",
         choices=[
-            ("", "What the template asks for"),
+            ("", "The template's setting"),
             *Template.WantedQuality.choices,
         ],
     )

@@ -20,7 +20,7 @@ from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
 CHECK_HOLDS = dt.timedelta(minutes=5)
-"""How long the result of a check is shown without checking again."""
+"""How long a check's result is reused."""
 
 FINDING_TITLES = {
     "opened": "Opened",

@@ -121,7 +121,7 @@ def test_a_server_is_paused_alone(as_admin: Client, snapshot: Snapshot) -> None:
 
 def test_a_pause_of_nothing_is_refused(as_admin: Client) -> None:
     page = as_admin.post("/refreshes/pause/", {"server": 999}, follow=True).text
-    assert "Say what to pause" in page
+    assert "Choose what to pause" in page
     assert not RefreshSwitch.objects.exists()
 
 

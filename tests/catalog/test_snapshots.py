@@ -140,7 +140,7 @@ def test_a_quality_makes_no_sense_with_a_snapshot_or_by_another_name(
 def test_what_is_tested_can_be_asked_for_only_where_there_is_a_test(
     template: Template,
 ) -> None:
-    with pytest.raises(TemplateInvalid, match="no test command"):
+    with pytest.raises(TemplateInvalid, match="without a test command"):
         template_update(by=template.owner, template=template, wanted_quality="tested")
 
 

@@ -204,7 +204,7 @@ def test_a_login_that_is_open_or_damaged_is_not_used(
         ("list", "Which server?"),
         ("list --server https://h --ca-file /dev/null", "has no certificates"),
         ("login --server https://h --user alice", "cloneyard login --token"),
-        ("login --server https://h --token", "That is no API token."),
+        ("login --server https://h --token", "That is not an API token."),
     ],
 )
 def test_a_mistake_is_explained_in_a_sentence(

@@ -390,7 +390,7 @@ def test_a_second_click_makes_no_second_row(
     forgotten(lab_workspace)
     finding, _ = adopted(lab_site, admin)
 
-    assert adopt_workspace(finding) == "Its workspace is known by now."
+    assert adopt_workspace(finding) == "Its workspace has a row now."
     assert Workspace.objects.filter(tag=lab_workspace.tag).count() == 1
 
 

@@ -420,7 +420,7 @@ def test_an_end_that_nobody_ordered_is_a_failure(worker: Child) -> None:
             )
 
     assert worker.process.returncode == 1
-    assert "nobody told it to stop" in worker.last_lines()
+    assert "without being told to stop" in worker.last_lines()
 
 
 def test_no_connection_waits_for_a_host_that_vanished() -> None:

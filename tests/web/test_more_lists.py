@@ -54,7 +54,7 @@ LISTS = [
     ("/templates/", "main", Template, "build", "It is built at the newest change."),
     ("/refreshes/", "main", Template, "pause", "Built when somebody asks for it"),
     ("/drift/", "left_over", Finding, "resolve", "Delete the volume cy_left_over"),
-    ("/webhooks/", "hooks", Webhook, "off", "It gets no events until"),
+    ("/webhooks/", "hooks", Webhook, "off", "It receives no events until"),
     ("/pools/", "alice", Pool, "delete", "Its 0 members are retired"),
     ("/bisections/", "alice", Bisection, "stop", "No further change is tested"),
 ]

@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('kind', models.CharField(max_length=60)),
                 ('message', models.TextField(help_text='What happened.')),
-                ('reason', models.TextField(blank=True, help_text='Why, as the actor wrote it.')),
+                ('reason', models.TextField(blank=True, help_text='The reason that the actor gave.')),
                 ('actor_name', models.CharField(blank=True, max_length=150)),
                 ('via', models.CharField(blank=True, max_length=200)),
                 ('ip', models.GenericIPAddressField(blank=True, null=True)),

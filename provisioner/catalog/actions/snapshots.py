@@ -172,7 +172,7 @@ def template_roll_back(*, by: User, template: Template, build: Operation) -> Sna
 def _reason(reason: str) -> str:
     reason = one_line(reason, word="A reason", most=LONGEST_REASON)
     if not reason:
-        raise InvalidRequest("Say why: people who choose a snapshot read it.")
+        raise InvalidRequest("Give a reason: people who choose a snapshot read it.")
     return reason
 
 

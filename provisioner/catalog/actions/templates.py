@@ -164,7 +164,7 @@ def check_definition(template: Template) -> None:
     wants_test = template.wanted_quality == Template.WantedQuality.TESTED
     if wants_test and not template.test_command.strip():
         raise TemplateInvalid(
-            "New workspaces cannot get what is tested where there is no test command."
+            "A template without a test command cannot require tested snapshots."
         )
     for field in ("build_environment", "bisection_environment"):
         _check_environment(field, getattr(template, field))

@@ -37,7 +37,7 @@ class TemplateCheckSerializer(serializers.Serializer[Any]):
     depot_files = serializers.IntegerField(
         allow_null=True, help_text="Of all depots that the view maps."
     )
-    error = serializers.CharField(help_text="Why it could not be asked, or empty.")
+    error = serializers.CharField(help_text="Why the server did not answer, or empty.")
     checked_at = serializers.DateTimeField(
         allow_null=True, help_text="null: it was not looked at, or not kept."
     )
@@ -54,7 +54,7 @@ class TemplateCheckViewSet(ApiViewSet):
 
     @described(
         "Read the remarks on a template's definition",
-        "As they were when it was last looked at: after each change, and when asked.",
+        "From the last check: after each change, and on demand.",
         ok=TemplateCheckSerializer,
         refused=[404],
         operation_id="templates_check",

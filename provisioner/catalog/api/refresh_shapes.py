@@ -46,7 +46,7 @@ class RefreshSerializer(serializers.Serializer[Any]):
     )
     unused_days = serializers.IntegerField(
         allow_null=True,
-        help_text="It rests while nobody used it for so long; null: it never does.",
+        help_text="Refreshes stop while it is unused for this long; null: never.",
     )
     is_paused = serializers.BooleanField()
     sentence = serializers.CharField(help_text="All of this as a sentence.")

@@ -39,8 +39,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         "snapshot without choosing it.",
     )
     behind = serializers.SerializerMethodField(
-        help_text="How many changes under its template's view came since; null: not "
-        "known."
+        help_text="Changes under its template's view since then; null: unknown."
     )
     remarks = serializers.ListField(
         child=serializers.JSONField(), help_text="Remarks for people."
@@ -49,13 +48,13 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         source="held_by.username",
         allow_null=True,
         default=None,
-        help_text="Who holds it; new workspaces get it. null: not held.",
+        help_text="Who holds it as the default; null: not held.",
     )
     withdrawn_by = serializers.CharField(
         source="withdrawn_by.username",
         allow_null=True,
         default=None,
-        help_text="Once it is withdrawn, nobody gets it; null: it is not.",
+        help_text="When it was withdrawn and no longer offered; null: it was not.",
     )
 
     class Meta:
@@ -110,7 +109,7 @@ class PinsSerializer(serializers.Serializer[Any]):
 
     is_needed = serializers.BooleanField(help_text="false: it will be deleted.")
     reasons = serializers.ListField(
-        child=serializers.CharField(), help_text="What needs it besides workspaces."
+        child=serializers.CharField(), help_text="What keeps it besides workspaces."
     )
     workspaces_count = serializers.IntegerField()
     workspaces = PinningWorkspaceSerializer(
@@ -143,7 +142,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         source="archived_by.username",
         allow_null=True,
         default=None,
-        help_text="While it is archived, nobody gets a new workspace; null: it is not.",
+        help_text="When it was archived; it gives no new workspaces. null: it was not.",
     )
     pinned = serializers.BooleanField(
         source="is_pinned", help_text="By you, to the top of your home page."

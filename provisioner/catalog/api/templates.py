@@ -174,7 +174,7 @@ class TemplateViewSet(ApiViewSet):
         return Response(OperationSerializer(operation).data)
 
     @described(
-        "Say when a template is built by itself",
+        "Set the refresh policy of a template",
         "For administrators: never, after changes, or on a schedule; always to the "
         "newest change under its view, and if there is one since its newest snapshot.",
         body=RefreshSaveSerializer,
@@ -215,7 +215,7 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Rename a template, or change its owner",
-        "For its owner and administrators. Its name is for good; pages show the title.",
+        "For its owner and administrators. The name never changes. Pages show titles.",
         body=TemplateChangeSerializer,
         ok=TemplateSerializer,
         refused=[403, 404, 409],
@@ -265,7 +265,7 @@ class TemplateViewSet(ApiViewSet):
         return self._now(template)
 
     @described(
-        "Say what needs a template",
+        "Get what needs a template",
         "For administrators: what stands against deleting it, and what goes with it.",
         ok=TemplateNeedsSerializer,
         refused=[403, 404],

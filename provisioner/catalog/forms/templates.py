@@ -82,8 +82,8 @@ class TemplateDefinitionForm(AskingForm):
     test_command = LinesField(
         rows=3,
         required=False,
-        help_text="Run after the build, in the same place. What it finds becomes the "
-        "mark of the snapshot; one whose test failed nobody gets without choosing it. "
+        help_text="Run after the build, in the same place. Its result becomes the "
+        "snapshot's quality. A snapshot with failed tests is never a default. "
         "Empty: no test.",
     )
     test_timeout_seconds = forms.IntegerField(
@@ -135,7 +135,7 @@ class TemplateCreateForm(TemplateDefinitionForm):
 
     site = forms.ModelChoiceField(queryset=Site.objects.order_by("name"))
     name = NameField(
-        help_text="Part of the volume's and the client's name, so it is for good."
+        help_text="Part of the names of the volume and the client, so it cannot change."
     )
     field_order = ("site", "name", "description")
 

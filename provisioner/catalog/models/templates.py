@@ -105,7 +105,7 @@ class Template(HasOperations):
         max_length=100,
         blank=True,
         validators=[check_one_line],
-        help_text="What pages call it. Empty: its name, which is for good.",
+        help_text="The title on pages. Empty: its name, which never changes.",
     )
     description = models.CharField(
         max_length=500, blank=True, validators=[check_one_line]
@@ -130,7 +130,7 @@ class Template(HasOperations):
     build_environment = EvidenceField(
         default=dict,
         blank=True,
-        help_text="Of builds and tests. Administrators alone see the values.",
+        help_text="For builds and tests. Only administrators see the values.",
     )
     bisection_environment = EvidenceField(
         default=dict,
@@ -187,19 +187,21 @@ class Template(HasOperations):
         null=True, blank=True, help_text="The size that its volume has, by ONTAP."
     )
     used_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="What its volume uses, as ONTAP reports it."
+        null=True,
+        blank=True,
+        help_text="The space used by its volume, as ONTAP reports it.",
     )
     used_inodes = models.BigIntegerField(
         null=True, blank=True, help_text="Files and directories in it, by ONTAP."
     )
     max_inodes = models.BigIntegerField(
-        null=True, blank=True, help_text="How many its volume may have."
+        null=True, blank=True, help_text="The inode limit of its volume."
     )
     owner = models.ForeignKey(
         User,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="Who looks after it, and may say which of its snapshots people get.",
+        help_text="Who manages it, and decides which of its snapshots people get.",
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)

@@ -60,7 +60,7 @@ def refresh_pause(request: WebRequest) -> HttpResponse:
     """Turn a switch."""
     form = RefreshPauseForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Say what to pause or to resume.")
+        messages.error(request, "Choose what to pause or resume.")
         return redirect("refresh-list")
     is_paused = form.cleaned_data["do"] == "pause"
     server = form.cleaned_data["server"]

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ('sentence', models.TextField()),
                 ('details', models.JSONField(default=dict)),
                 ('action', models.CharField(choices=[('none', 'Look into it'), ('adopt', 'Adopt'), ('finish', 'Finish'), ('remove', 'Remove')], default='none', max_length=10)),
-                ('is_automatic', models.BooleanField(default=False, help_text='The action cannot lose work, so nobody is asked.')),
+                ('is_automatic', models.BooleanField(default=False, help_text='The repair cannot lose work, so it needs no confirmation.')),
                 ('first_seen_at', models.DateTimeField()),
                 ('last_seen_at', models.DateTimeField()),
                 ('times_seen', models.PositiveIntegerField(default=1)),

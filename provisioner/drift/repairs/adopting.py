@@ -40,7 +40,7 @@ from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import was_purged
 from provisioner.workspaces.states import set_workspace_state
 
-KNOWN = "Its workspace is known by now."
+KNOWN = "Its workspace has a row now."
 
 
 def adopt_workspace(finding: Finding) -> str:

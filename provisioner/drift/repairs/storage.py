@@ -43,7 +43,7 @@ def remove_volume(finding: Finding) -> str:
     if row is None and "workspace=" in str(finding.details.get("comment", "")):
         raise CannotRepair("It may hold work: adopt it, then retire it.")
     if row is None and _template_is_known(finding):
-        raise CannotRepair("Its tag belongs to a row by now.")
+        raise CannotRepair("Its tag belongs to a row now.")
     volume = volume_now(finding)
     if volume is None:
         return GONE
@@ -258,7 +258,7 @@ def remove_snapshot(finding: Finding) -> str:
         state=Workspace.State.RETIRED
     )
     if rows.filter(deleted_at=None).exists() or needed.exists():
-        raise CannotRepair(f"The snapshot {name} is needed by now.")
+        raise CannotRepair(f"The snapshot {name} is needed now.")
     ontap = registry.ontap(finding.site)
     volume_uuid = finding.details["volume_uuid"]
     found = ontap.find_snapshot(volume_uuid, name=name)

@@ -116,7 +116,7 @@ class LogSerializer(serializers.Serializer[PrintedPiece]):
         help_text="UTF-8; bytes that are not are replaced. Whole lines while the step "
         "runs."
     )
-    offset = serializers.IntegerField(help_text="Where the text begins, in bytes.")
+    offset = serializers.IntegerField(help_text="The offset of the text in bytes.")
     next_offset = serializers.IntegerField(help_text="Where to go on.")
     size = serializers.IntegerField(help_text="The current size of the log in bytes.")
     is_last = serializers.BooleanField(help_text="Nothing follows yet.")

@@ -37,7 +37,7 @@ class WaitSerializer(serializers.Serializer[Wait]):
     """Why a queued step has not started: others come first, or a pause."""
 
     server = serializers.CharField(help_text="The name of the Perforce server.")
-    before = serializers.IntegerField(help_text="How many come before it.")
+    before = serializers.IntegerField(help_text="The number of steps before it.")
     is_paused = serializers.BooleanField()
     sentence = serializers.CharField(help_text="All of this as a sentence.")
 

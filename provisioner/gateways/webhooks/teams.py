@@ -30,7 +30,7 @@ REFUSALS = {
         sentence="The workflow could not read the message, or is turned off in Teams."
     ),
     401: Refusal(sentence="The signature in the address is not right. Copy it again."),
-    403: Refusal(sentence="Whoever owns the workflow lets nobody call it."),
+    403: Refusal(sentence="The workflow's owner allows nobody to call it."),
     404: Refusal(
         sentence="The workflow is gone in Teams. Create a new one there and enter its "
         "address.",

@@ -90,7 +90,7 @@ def workspace_retire_abandoned(
     permissions.require(by.is_administrator)
     with transaction.atomic():
         workspace, abandonment = _checked_again(workspace)
-        sentence = "It is retired; what is not submitted is rescued first."
+        sentence = "It is retired; unsubmitted work is rescued first."
         if workspace.keep_reason:
             sentence += f" It was kept: {workspace.keep_reason}"
         operation = None

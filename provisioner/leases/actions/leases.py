@@ -149,7 +149,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
     permissions.require(can_change_workspace(by, workspace))
     reason = " ".join(reason.split())
     if not reason:
-        raise InvalidRequest("Say why it is to be kept: others will ask.")
+        raise InvalidRequest("Give a reason to keep it: others will ask.")
     if len(reason) > LONGEST_REASON or "\0" in reason:
         raise InvalidRequest(f"A reason may have up to {LONGEST_REASON} characters.")
     with transaction.atomic():

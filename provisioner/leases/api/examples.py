@@ -13,7 +13,7 @@ _EXTENDED = {
 }
 EXTEND = [
     request_body("Four hours from now", {"seconds": 14400}),
-    request_body("As far as is usual", {}),
+    request_body("By the default length", {}),
     answer("Extended", _EXTENDED),
     refusal("Too long", LeaseTooLong(asked="1 Dec 09:00", latest="25 Nov 09:00")),
 ]

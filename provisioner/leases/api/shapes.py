@@ -30,7 +30,9 @@ class LeaseExtendSerializer(serializers.Serializer[Any]):
 
 
 class LeaseKeepSerializer(serializers.Serializer[Any]):
-    reason = Text(max_length=LONGEST_REASON, help_text="Why. Others can read it.")
+    reason = Text(
+        max_length=LONGEST_REASON, help_text="The reason. Others can read it."
+    )
 
 
 # --- policies
@@ -80,7 +82,7 @@ class LeasePolicySaveSerializer(serializers.Serializer[Any]):
     warn_seconds = serializers.ListField(
         child=Seconds(),
         max_length=MOST_WARNINGS,
-        help_text="How long before the end mails go out.",
+        help_text="When mails are sent before the end.",
     )
     preview = Flag(default=False, help_text="Only return the effect; change nothing.")
     seal = Text(
@@ -109,7 +111,7 @@ class AffectedSerializer(serializers.Serializer[Any]):
 class PolicyPreviewSerializer(serializers.Serializer[Any]):
     moving = serializers.IntegerField(help_text="How many deadlines change.")
     kept = serializers.IntegerField(
-        help_text="How many are kept without an end and do not change."
+        help_text="Workspaces kept without an end, which do not change."
     )
     affected = AffectedSerializer(many=True)
     seal = serializers.CharField(
@@ -177,7 +179,7 @@ class RetirementLineSerializer(serializers.Serializer[Any]):
 class AbandonedListSerializer(serializers.Serializer[Any]):
     after_days = serializers.IntegerField()
     unseen = serializers.IntegerField(
-        help_text="Ready workspaces whose signs nobody has collected yet."
+        help_text="Ready workspaces without collected signs of life."
     )
     frees_bytes = serializers.IntegerField()
     workspaces = AbandonedSerializer(many=True)
@@ -208,7 +210,7 @@ class OutcomeSerializer(serializers.Serializer[Any]):
         ],
     )
     sentence = serializers.CharField()
-    code = serializers.CharField(help_text="Why it was refused, “” where it was not.")
+    code = serializers.CharField(help_text="Why it was refused, or “”.")
     operation = serializers.SerializerMethodField(help_text="What to follow.")
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))

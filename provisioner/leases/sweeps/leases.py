@@ -101,7 +101,7 @@ def _end_lease(pk: int, *, now: dt.datetime) -> bool:
             renew_lease(
                 workspace,
                 by=system_user(),
-                why="It was brought back, so its lease begins anew.",
+                why="It was restored, so its lease starts again.",
             )
             return False
         if not may_try_again(

@@ -71,7 +71,7 @@ class Bound(TextChoices):
     NONE = "none", "No limit"
 
 
-_OF_THEIR_OWN = "What workspaces do not share with their templates."
+_OF_THEIR_OWN = "The space that workspaces do not share with their templates."
 _BOUNDS = [("", "Choose…"), *((b, b.label) for b in (Bound.LIMIT, Bound.NONE))]
 
 
@@ -220,7 +220,7 @@ class AccountForm(TeamChoiceForm, QuotaForm):
 
 class NewAccountForm(AccountForm):
     username = forms.CharField(
-        max_length=150, help_text="What they sign in with; it stays."
+        max_length=150, help_text="The sign-in name. It cannot change."
     )
     password = forms.CharField(
         required=False,

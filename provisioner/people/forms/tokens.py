@@ -32,7 +32,7 @@ class TokenForm(AskingForm):
         required=False,
         queryset=Template.objects.none(),
         label="Templates",
-        help_text="Which it may get workspaces of; none chosen: all.",
+        help_text="The templates that it may use; none chosen: all.",
     )
     purposes = forms.MultipleChoiceField(
         required=False,

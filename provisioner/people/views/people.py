@@ -46,7 +46,7 @@ def person_list(request: WebRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def person_detail(request: WebRequest, pk: int) -> HttpResponseBase:
-    """Show an account: what it has, to be acted on, its tokens, what it did lately."""
+    """Show an account with its workspaces, tokens and recent activity."""
     person = find_person(request.user, pk=pk)
     if person is None:
         raise Http404

@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
                 ('failed_at', models.DateTimeField(blank=True, null=True)),
                 ('retry_at', models.DateTimeField(blank=True, null=True)),
                 ('status_message', models.TextField(blank=True)),
-                ('owner', models.ForeignKey(help_text="Whose workspaces they become, with that account's uid.", on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('owner', models.ForeignKey(help_text="The account that owns the members, with its uid.", on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('template', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pools', to='catalog.template')),
             ],
             options={

@@ -21,8 +21,8 @@ class ConnectionCheckSerializer(serializers.Serializer[Any]):
     found = serializers.ChoiceField(
         source="outcome", choices=ConnectionTest.Outcome.choices
     )
-    sentence = serializers.CharField(help_text="What was seen, for people.")
-    advice = serializers.CharField(help_text="What to do; “”: nothing.")
+    sentence = serializers.CharField(help_text="The result as a sentence.")
+    advice = serializers.CharField(help_text="Advice, or “”.")
 
 
 class ConnectionReportSerializer(serializers.Serializer[Any]):
@@ -31,9 +31,7 @@ class ConnectionReportSerializer(serializers.Serializer[Any]):
     place = serializers.ChoiceField(choices=ConnectionTest.Place.choices)
     host = serializers.CharField(help_text="“”: nobody has looked yet.")
     checked_at = serializers.DateTimeField(allow_null=True)
-    why_not = serializers.CharField(
-        help_text="Why nobody looks there; “”: somebody has, or is about to."
-    )
+    why_not = serializers.CharField(help_text="Why no worker tests from there, or “”.")
     checks = ConnectionCheckSerializer(many=True, source="lines")
 
 
@@ -66,7 +64,7 @@ class SiteViewSet(ShortListViewSet):
 
     @described(
         "List sites",
-        "How each is, as last tested at /sites/: nothing is asked of ONTAP now.",
+        "The state of each, as last tested at /sites/. Makes no call to ONTAP.",
         ok=SiteSerializer,
         refused=[403],
         operation_id="sites_list",

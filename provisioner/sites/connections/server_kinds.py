@@ -56,7 +56,7 @@ _REMARKED = {
     ),
     "distribution-server": (
         "It is a distribution server: files are synced from it, and submits refused.",
-        "Use it for templates and workspaces in which nobody works.",
+        "Use it for templates and for workspaces without people.",
     ),
 }
 _REFUSED = {

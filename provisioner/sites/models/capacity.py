@@ -23,10 +23,12 @@ class SiteCapacity(models.Model):
     logical_bytes = models.BigIntegerField(
         null=True,
         blank=True,
-        help_text="What all volumes hold, counting what they share once for each.",
+        help_text="The logical size of all volumes, shared blocks counted for each.",
     )
     saved_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="How much of that takes no blocks of its own."
+        null=True,
+        blank=True,
+        help_text="The part of it that takes no blocks of its own.",
     )
     saved_within_bytes = models.BigIntegerField(
         null=True,
@@ -38,7 +40,7 @@ class SiteCapacity(models.Model):
         default=0, help_text="Those that no row of ours stands for."
     )
     max_volumes = models.PositiveIntegerField(
-        null=True, blank=True, help_text="What the SVM allows. Empty: no limit."
+        null=True, blank=True, help_text="The SVM's limit. Empty: no limit."
     )
     details = EvidenceField(
         default=dict,

@@ -33,7 +33,7 @@ WORKSPACE: dict[str, Any] = {
         "files": 182340,
         "have_digest": "7c1f0e2a9d4b4c51",
         "client_verified": True,
-        "sentence": "Change 5023 of main with what its build made.",
+        "sentence": "Change 5023 of main with its build output.",
     },
     "path": "/mnt/cloneyard/w-ci-main-4711",
     "client": "cy-ci-main-4711-w1a2b3c",

@@ -30,7 +30,7 @@ class LeaseSerializer(WorkedOutOnce):
         allow_null=True, help_text="Null: it has no lease, or one without an end."
     )
     kept_because = serializers.CharField(
-        help_text="Why it is kept without an end, “” where it is not."
+        help_text="Why it is kept without an end, or “”."
     )
     maximum_seconds = serializers.IntegerField(
         allow_null=True, help_text="The maximum lease from now; null: no limit."
@@ -98,7 +98,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     site = serializers.CharField(source="site.name")
     snapshot = SnapshotReferenceSerializer()
     change = serializers.IntegerField(
-        source="snapshot.change", help_text="What it contains when it is new."
+        source="snapshot.change", help_text="Its contents when new."
     )
     verification = serializers.SerializerMethodField(
         help_text="Its contents when new, and how they were verified."
@@ -108,7 +108,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
         source="client_name", help_text="The Perforce client, “” where it has none."
     )
     client_type = serializers.CharField(
-        help_text="Of that client; “” is writeable, or none."
+        help_text="The client's type; “”: writeable, or no client."
     )
     p4port = serializers.CharField(source="site.perforce_server.p4port_for_people")
     p4_user = serializers.CharField()
@@ -118,12 +118,12 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     ownership = serializers.DictField(
         child=serializers.JSONField(),
         allow_null=True,
-        help_text="Who made the files the owner's, and how that was checked.",
+        help_text="What set the owner of the files, and how that was verified.",
     )
     reconcile = serializers.DictField(
         child=serializers.JSONField(),
         allow_null=True,
-        help_text="What differed from the depot, where that was asked for.",
+        help_text="The differences from the depot, if requested.",
     )
     start = serializers.SerializerMethodField(
         help_text="Whether it was claimed from a warm pool; "
@@ -222,7 +222,7 @@ class WorkspaceRetireQuery(WaitQuery):
     unsubmitted = serializers.ChoiceField(
         choices=Unsubmitted.choices,
         default=Unsubmitted.REFUSE,
-        help_text="What becomes of work that is not submitted.",
+        help_text="What to do with unsubmitted work.",
     )
     purge = serializers.BooleanField(
         default=False, help_text="Purge it at once, without the trash."

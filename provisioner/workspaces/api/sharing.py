@@ -104,7 +104,7 @@ class WorkspaceShareViewSet(ApiViewSet):
         return workspace
 
     @described(
-        "List whom a workspace is shared with",
+        "List the shares of a workspace",
         ok=ShareSerializer,
         refused=[400, 403, 404],
     )

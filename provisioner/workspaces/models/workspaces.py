@@ -79,7 +79,7 @@ class Workspace(HasOperations):
     client_type = models.CharField(
         max_length=16,
         blank=True,
-        help_text="Of its Perforce client, which keeps it; empty: writeable, or none.",
+        help_text="The type of its Perforce client; empty: writeable, or none.",
     )
     request_key = models.CharField(
         max_length=200, blank=True, help_text="Makes a repeated request the same one."
@@ -104,7 +104,7 @@ class Workspace(HasOperations):
         help_text="The warm pool that it is in, came from, or could have come from.",
     )
     is_pooled = models.BooleanField(
-        default=False, help_text="It was made ahead, and nobody has got it."
+        default=False, help_text="A pool's member that nobody has claimed."
     )
     made_ahead_at = models.DateTimeField(
         null=True,
@@ -114,7 +114,7 @@ class Workspace(HasOperations):
     seconds_saved = models.FloatField(
         null=True,
         blank=True,
-        help_text="How long provisioning had taken, if it was claimed.",
+        help_text="How long provisioning took, if it was claimed.",
     )
     cold_reason = models.CharField(max_length=16, choices=ColdReason, blank=True)
     uid = models.PositiveIntegerField()
@@ -207,7 +207,7 @@ class Workspace(HasOperations):
         null=True, blank=True, help_text="Files and directories in it, by ONTAP."
     )
     max_inodes = models.BigIntegerField(
-        null=True, blank=True, help_text="How many its volume may have."
+        null=True, blank=True, help_text="The inode limit of its volume."
     )
     measured_at = models.DateTimeField(null=True, blank=True)
     activity = EvidenceField(

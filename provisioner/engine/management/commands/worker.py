@@ -84,7 +84,7 @@ class Command(BaseCommand):
             bisection_slots=options["bisections"],
         )
         if not asyncio.run(Working(pools).work()):
-            raise CommandError("The worker ended although nobody told it to stop.")
+            raise CommandError("The worker ended without being told to stop.")
 
 
 class Working:
