@@ -43,7 +43,7 @@ class RescueRead(models.Model):
     asked_at = models.DateTimeField(
         db_default=Now(),
         editable=False,
-        help_text="When more of it was last asked for.",
+        help_text="When more of it was last requested.",
     )
 
     objects = RescueReadQuerySet.as_manager()

@@ -14,7 +14,7 @@ asks_what_stays = Signal()
 """Which cannot be retired now (workspaces): receivers return refusals by their keys."""
 
 asks_how_to_make = Signal()
-"""Which operation makes a workspace anew (workspace): receivers return its kind."""
+"""The operation that retries a workspace (workspace): receivers return its kind."""
 
 asks_deadline = Signal()
 """When and how a workspace ends (workspace, now, known): receivers return a deadline.

@@ -277,7 +277,7 @@ def deadline_of(
 ) -> Any:
     """Return when and how a workspace ends, as pages, mails and the API say it.
 
-    `known` keeps what is read for one, for the others of a list.
+    `known` caches what is read, for the other workspaces of a list.
     """
     answers = asks_deadline.send(
         Workspace, workspace=workspace, now=now, known={} if known is None else known

@@ -17,7 +17,7 @@ from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.refusals import RequestKeyReused
 
 KEYS_KEPT = dt.timedelta(days=7)
-"""For how long a key stands for its first request."""
+"""How long a key identifies its first request."""
 
 
 def one_request_at_a_time(owner: User, *, key: str = "") -> None:

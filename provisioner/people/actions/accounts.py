@@ -85,7 +85,7 @@ def account_create(*, by: User, username: str, password: str, **given: Any) -> U
 
 
 def account_close(*, by: User, account: User) -> None:
-    """Let an account in no more, nor its tokens; its workspaces stay until they end.
+    """Close an account and its tokens. Its workspaces stay until their leases end.
 
     Raises: NotAllowed, NotYourself.
     """

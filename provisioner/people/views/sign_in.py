@@ -125,7 +125,7 @@ def my_password(request: WebRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def my_account(request: WebRequest) -> HttpResponse:
-    """Show who I am here, and let me choose in which zone I read times."""
+    """Show one's account, and let one choose the time zone of pages."""
     browsers = request.COOKIES.get(zones.COOKIE, "")
     form = ZoneForm(
         posted(request),

@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                 ('size_bytes', models.BigIntegerField(null=True)),
                 ('problem', models.CharField(blank=True, max_length=60)),
                 ('problem_message', models.TextField(blank=True)),
-                ('asked_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, help_text='When more of it was last asked for.')),
+                ('asked_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, help_text='When more of it was last requested.')),
                 ('rescue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reads', to='workspaces.rescue')),
             ],
             options={

@@ -1,4 +1,4 @@
-"""What holds the commands of templates and bisections on this host: tried by one."""
+"""Test the sandbox of commands on this host by running one in it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class LeaseSerializer(WorkedOutOnce):
     )
     heartbeat_due_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="When it ends without another heartbeat; null: none is waited for.",
+        help_text="When it ends without another heartbeat; null: none is expected.",
     )
     sentence = serializers.CharField(help_text="All of this as a sentence.")
 
