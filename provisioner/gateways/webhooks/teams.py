@@ -1,10 +1,12 @@
 """Messages as a workflow of Microsoft Teams takes them, and what its answers mean.
 
 The workflow is "Send webhook alerts to a channel" and begins with "When a Teams webhook
-request is received". Cards use no more than version 1.2 has, which phones show.
+request is received". Teams takes Adaptive Cards up to version 1.5. Ours name the oldest
+that has what they use: where a client is older, it shows `fallbackText` alone.
 
-Source: https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
-and https://adaptivecards.io/explorer/.
+Source: https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using,
+"Support for Adaptive Cards" in https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-reference
+and "version" in https://learn.microsoft.com/adaptive-cards/schema-explorer/adaptive-card.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ MOST_BYTES = 20_000
 LONGEST_TITLE, LONGEST_TEXT, LONGEST_FACT, LONGEST_LINE = 200, 3000, 500, 200
 MOST_FACTS = 12
 LOG_CHARACTERS = 4000
+# The first with rich text. Source: https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run
+CARD_VERSION = "1.2"
 
 REFUSALS = {
     400: Refusal(
@@ -65,7 +69,7 @@ def _with_card(message: Message, lines: tuple[str, ...]) -> dict[str, Any]:
     card: dict[str, Any] = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
-        "version": "1.4",
+        "version": CARD_VERSION,
         "fallbackText": f"{title}. {text}",
         "body": body,
     }
