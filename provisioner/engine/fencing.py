@@ -19,6 +19,7 @@ from procrastinate.jobs import Job
 
 from provisioner.engine import states
 from provisioner.engine.models import Step
+from provisioner.lib.databases import require_no_transaction
 from provisioner.lib.refusals import StepCutShort
 
 LEAVE_SECONDS = 1.0
@@ -52,8 +53,9 @@ class _Leave(ABC):
         An answer that arrives after its permission expired is ignored, and asked again.
 
         Raises: StepCutShort if another attempt continues it; OperationalError if the
-        database does not answer in time.
+        database does not answer in time; RuntimeError within a transaction.
         """
+        require_no_transaction()
         for _ in range(ASKED_AT_MOST):
             asked_at = _now()
             if asked_at < self._until:

@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,15 +44,15 @@ class StepRun:
         self._progress_shown_at = 0.0
         self._phase_shown = ""
 
-    @cached_property
+    @property
     def ontap(self) -> OntapGateway:
         return registry.ontap(self.site)
 
-    @cached_property
+    @property
     def perforce(self) -> PerforceGateway:
         return registry.perforce(self.site.perforce_server)
 
-    @cached_property
+    @property
     def perforce_account(self) -> PerforceAccount:
         return registry.perforce_account(self.site.perforce_server)
 

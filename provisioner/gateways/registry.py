@@ -19,6 +19,7 @@ from provisioner.gateways.ontap.types import OntapAccount
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.gateways.reach import perforce_address
+from provisioner.lib.databases import require_no_transaction
 
 
 class PerforceAddress(Protocol):
@@ -46,8 +47,10 @@ class SiteAddress(Protocol):
 def ontap_account(site: SiteAddress) -> OntapAccount:
     """Return where to manage the site's SVM, and with which account.
 
-    Raises: Refused where our password is not for that host.
+    Raises: Refused where our password is not for that host; RuntimeError within a
+    transaction.
     """
+    require_no_transaction()
     require_secret_host(site.ontap_host, system="ontap")
     return OntapAccount(
         host=site.ontap_host,
@@ -62,8 +65,10 @@ def ontap_account(site: SiteAddress) -> OntapAccount:
 def perforce_account(server: PerforceAddress) -> PerforceAccount:
     """Return how Cloneyard connects to the server.
 
-    Raises: Refused where our password is not for that host.
+    Raises: Refused where our password is not for that host; RuntimeError within a
+    transaction.
     """
+    require_no_transaction()
     require_secret_host(perforce_host(server), system="perforce")
     return PerforceAccount(
         port=server.p4port,

@@ -20,6 +20,19 @@ def unless_database_is_away() -> Iterator[None]:
         close_unusable_connection()
 
 
+def require_no_transaction() -> None:
+    """Ensure that nobody waits for a far side while rows are locked.
+
+    PostgreSQL ends a transaction in which nothing happens for WORKER_STALLED_SECONDS.
+    Those around tests do not count, as for `transaction.atomic(durable=True)`.
+
+    Raises: RuntimeError.
+    """
+    blocks = connection.atomic_blocks
+    if any(not block._from_testcase for block in blocks):  # type: ignore[attr-defined]
+        raise RuntimeError("Nothing far away is asked within a transaction.")
+
+
 def close_unusable_connection() -> None:
     """Close the database connection if it is broken or too old.
 

@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import psycopg
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.db.models import F
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
@@ -170,6 +171,20 @@ class LateAnswer(AttemptLeave):
         self.asked += 1
         time.sleep(self.seconds)
         return is_given
+
+
+def test_nobody_waits_for_a_far_side_while_rows_are_locked(
+    step: Step, job: Job
+) -> None:
+    site = step.operation.site
+    for ask in (
+        AttemptLeave(step, job=job),
+        partial(registry.ontap, site),
+        partial(registry.perforce, site.perforce_server),
+    ):
+        ask()
+        with transaction.atomic(), pytest.raises(RuntimeError):
+            ask()
 
 
 def test_an_answer_that_comes_late_is_no_leave(
