@@ -56,16 +56,14 @@ def test_many_hits_come_page_by_page(path: Path) -> None:
     assert numbers == list(range(1, 26))
 
 
-def test_a_search_ends_in_time_and_goes_on_from_there(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(search, "BLOCK_BYTES", 64)
-    path.write_text("nothing\n" * 100 + "needle\n")
+def test_a_search_ends_in_time_and_goes_on_from_there(path: Path) -> None:
+    lines = search.BLOCK_BYTES // 4
+    path.write_text("nothing\n" * lines + "needle\n")
     found = there(search_log(path, text="needle", seconds=-1))
     assert not found.hits
     assert 0 < found.searched_to < found.size
     rest = there(search_log(path, text="needle", start=found.searched_to))
-    assert [hit.number for hit in rest.hits] == [101]
+    assert [hit.number for hit in rest.hits] == [lines + 1]
 
 
 def test_there_may_be_no_log_or_nothing_to_find(path: Path) -> None:

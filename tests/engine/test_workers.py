@@ -10,10 +10,10 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock, Mock
 
 import psycopg
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
@@ -25,8 +25,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
-from provisioner.engine import job_manager
-from provisioner.engine.job_manager import LastingJobManager
+from provisioner.engine.job_manager import WHAT_TIME, LastingJobManager
 from provisioner.engine.models import WorkerQueues
 from provisioner.engine.queueing import defer
 from provisioner.engine.queues import OWN_SLOTS
@@ -312,6 +311,8 @@ class RestartsMeanwhile(InMemoryConnector):
         self.asked: list[str] = []
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
+        if query == WHAT_TIME:
+            return [{"now": time.time()}]
         self._ask("prune")
         return [{"worker_id": 3}]
 
@@ -326,22 +327,20 @@ class RestartsMeanwhile(InMemoryConnector):
             raise ConnectorException("lost") from lost
 
 
-def test_a_worker_that_starts_outlives_its_database(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_that_starts_outlives_its_database() -> None:
     """Which restarts between its first questions."""
-    told = [OperationalError("the database system is in recovery mode"), None]
-    monkeypatch.setattr(job_manager, "tell_queues", Mock(side_effect=told))
     connector = RestartsMeanwhile()
     pool = Pool(queues=None, slots=1)
     manager = LastingJobManager(connector, pool=pool)
-    monkeypatch.setattr(manager, "_compare_clocks", AsyncMock())
 
     async def start() -> tuple[list[int], int]:
-        return await manager.prune_stalled_workers(60), await manager.register_worker()
+        pruned = await manager.prune_stalled_workers(60)
+        await sync_to_async(cut_by_the_server)()
+        return pruned, await manager.register_worker()
 
     assert asyncio.run(start()) == ([3], 4)
     assert connector.asked == ["prune", "prune", "register", "register"]
+    assert WorkerQueues.objects.filter(worker_id=4).exists()
 
 
 @pytest.mark.parametrize("break_it", [cut_by_the_server, left_in_an_answer])
