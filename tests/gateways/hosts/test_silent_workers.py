@@ -44,11 +44,15 @@ def command_of(walker: Walker) -> list[str]:
 
 @contextmanager
 def removing(
-    walker: Walker, tree: Path, *, after: Sequence[str] = ()
+    walker: Walker,
+    tree: Path,
+    *,
+    after: Sequence[str] = (),
+    silent_seconds: float = SILENT_SECONDS,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start the process that removes what is in a tree."""
     root_fd = os.open(tree, ENTER)
-    order = [str(SILENT_SECONDS), str(root_fd), "0", "remove"]
+    order = [str(silent_seconds), str(root_fd), "0", "remove"]
     with subprocess.Popen(
         [*after, *command_of(walker), *order],
         stdin=subprocess.PIPE,
@@ -98,11 +102,10 @@ def test_a_walk_takes_nothing_said_before_it_was_ready_for_leave(
     tree = tmp_path / "tree"
     plant(tree, directories=2, files=3)
 
-    with removing(walker, tree) as walk:
+    with removing(walker, tree, silent_seconds=4 * SILENT_SECONDS) as walk:
         assert walk.stdin is not None
         walk.stdin.write(BEAT)  # then its worker was frozen
         walk.stdin.flush()
-        said_by(walk, "ready")
         assert walk.wait(WITHIN_SECONDS) == 1
 
     assert len(list(tree.iterdir())) == 2
@@ -283,7 +286,6 @@ def test_an_archive_takes_nothing_said_before_it_was_ready_for_leave(
         assert process.stdin is not None
         process.stdin.write(BEAT * 2 * READ_BYTES)  # then its worker was frozen
         process.stdin.flush()
-        said_by(process, "ready")
         assert process.wait(WITHIN_SECONDS) == 1
 
     assert not list((root.parent / "rescue").iterdir())
@@ -292,7 +294,7 @@ def test_an_archive_takes_nothing_said_before_it_was_ready_for_leave(
 def test_an_archive_gets_no_name_where_its_worker_is_silent(root: Path) -> None:
     (root / "mine").write_text("work")
 
-    with archiving(root, silent_seconds=2 * SILENT_SECONDS) as process:
+    with archiving(root, silent_seconds=4 * SILENT_SECONDS) as process:
         begin(process)
         said_by(process, "complete")
         assert process.wait(WITHIN_SECONDS) == 1
