@@ -94,7 +94,7 @@ def test_a_walk_that_began_late_ends_at_once(walker: Walker, tmp_path: Path) -> 
     assert len(list(tree.iterdir())) == 2
 
 
-@pytest.mark.parametrize("walker", ["sequential"])
+@pytest.mark.parametrize("walker", WALKERS)
 def test_a_walk_takes_nothing_said_before_it_was_ready_for_leave(
     walker: Walker, tmp_path: Path
 ) -> None:

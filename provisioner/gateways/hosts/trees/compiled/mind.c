@@ -43,16 +43,18 @@ static double still_heard(void) {
   return at;
 }
 
-/* Waits a while for a word; returns whether there was one, or ends this process. */
+/* Waits a while for the worker; returns whether it said that we may begin, or ends this
+   process. */
 static bool hear(void) {
   char said[4096];
   struct pollfd worker = {.fd = STDIN_FILENO, .events = POLLIN};
   int ready = poll(&worker, 1, (int)(most_silent * 1000 / 5) + 1);
   double at = still_heard();
   if (ready <= 0) return false;
-  if (read(STDIN_FILENO, said, sizeof said) <= 0) _exit(1);
+  ssize_t length = read(STDIN_FILENO, said, sizeof said);
+  if (length <= 0) _exit(1);
   heard = at;
-  return true;
+  return memchr(said, 'B', (size_t)length);
 }
 
 static void *mind(void *nothing) {
@@ -60,8 +62,9 @@ static void *mind(void *nothing) {
   return nothing;
 }
 
-/* Waits until the worker says that it has leave: it may have lost it since it decided to
-   start us. It answers whatever we say with a word, or kills us. */
+/* Waits until the worker says that we may begin: it may have lost its leave since it
+   decided to start us. It answers that alone with 'B' (processes.BEGIN), or kills us: what
+   it said before we were ready says nothing of now. */
 void mind_worker(const char *silent_seconds) {
   pthread_t thread;
   char *end;

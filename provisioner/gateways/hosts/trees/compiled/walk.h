@@ -9,9 +9,9 @@
    happens to the tree meanwhile leads out of it. Where it was not built,
    `sequential.py` does the same and says the same JSON lines.
 
-   A worker that may still act says so on standard input, again and again. The walk
-   begins at the first word; after SILENT_SECONDS without one, or at the worker's end, it
-   ends at once. HAS_MOUNTS 1 says that something is mounted in the tree; IS_WHOLE 1 that
+   The walk says that it is ready, and begins when the worker answers 'B'. One that may
+   still act goes on saying so on standard input; after SILENT_SECONDS without a word, or
+   at the worker's end, the walk ends at once. HAS_MOUNTS 1 says that something is mounted in the tree; IS_WHOLE 1 that
    the tree is all there is of its filesystem, so that no file in it has a name outside.
 
    main.c starts it, walk.c reads directories, stacks.c keeps those that are to be read,
