@@ -274,7 +274,7 @@ def test_an_owner_hears_that_somebody_retired_their_workspace(
 def test_an_owner_hears_that_somebody_discarded_their_work(
     leased: Workspace, clock: Clock, admin: User, was_found: bool
 ) -> None:
-    nothing, discarded = "nothing in it that was not", "was discarded, as admin chose"
+    nothing, discarded = "It had no unsubmitted work.", "was discarded, as admin chose"
     workspace_retire(by=admin, workspace=leased, unsubmitted="discard")
     if was_found:
         # Whoever chose it last had it done.
