@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as rest_framework_handler
 
 from provisioner.lib import limits
-from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.refusals import ActionRefused, InvalidRequest
 
 # What the domain refuses.
 # What is refused before the domain sees it, and our own failure.
@@ -61,6 +61,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         body: dict[str, Any] = {"detail": exc.sentence, "code": exc.code}
         if isinstance(exc, limits.LimitReached):
             body["limits"] = [limit_shape(limit) for limit in exc.limits]
+        if isinstance(exc, InvalidRequest) and exc.field:
+            body["fields"] = {exc.field: exc.message}
         if "workspace" in exc.facts:
             body["workspace"] = exc.facts["workspace"]
         return Response(body, status=exc.http_status)

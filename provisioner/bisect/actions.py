@@ -70,7 +70,7 @@ def bisection_start(
     TooManyBisections.
     """
     if not 0 < good < bad <= LARGEST_CHANGE:
-        raise InvalidRequest("Give a good change, and a bad one that is later.")
+        raise InvalidRequest.at("bad", "Give a change later than the good one.")
     if "\0" in command or len(command) > LONGEST_COMMAND:
         raise InvalidRequest(f"A command has up to {LONGEST_COMMAND:,} characters.")
     if by.uid is None or by.gid is None:

@@ -16,6 +16,8 @@ class ActionRefused(Exception):
 
     code: ClassVar[str] = "refused"
     http_status: ClassVar[int] = 409
+    field: str = ""
+    """What of the request it is about, where that is one thing."""
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
         template = sentence or " ".join((type(self).__doc__ or "").split())
@@ -29,6 +31,15 @@ class InvalidRequest(ActionRefused):
 
     code = "invalid"
     http_status = 400
+    message: str = ""
+    """What is wrong with its `field`."""
+
+    @classmethod
+    def at(cls, field: str, message: str) -> InvalidRequest:
+        """Return the refusal of what a field has."""
+        refusal = cls(f"{field}: {message}")
+        refusal.field, refusal.message = field, shown(message)
+        return refusal
 
 
 class NotAllowed(ActionRefused):
@@ -42,6 +53,7 @@ class NameTaken(ActionRefused):
     """The name “{name}” is taken at this site. Choose another one."""
 
     code = "name_taken"
+    field = "name"
 
 
 class TooMany(ActionRefused):

@@ -31,9 +31,13 @@ def maintenance_announce(
             "Say what is maintained, and what does not work meanwhile."
         )
     if ends_at <= starts_at:
-        raise InvalidRequest("It ends before it begins. Give a later end.")
+        raise InvalidRequest.at(
+            "ends_at", "It ends before it begins. Give a later end."
+        )
     if ends_at <= clocks.database_now():
-        raise InvalidRequest("It would already be over. Choose a later end.")
+        raise InvalidRequest.at(
+            "ends_at", "It would already be over. Choose a later end."
+        )
     row = Maintenance.objects.create(
         message=message, starts_at=starts_at, ends_at=ends_at, announced_by=by
     )

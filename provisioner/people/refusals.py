@@ -44,6 +44,7 @@ class AccountExists(ActionRefused):
     """There already is an account “{name}”."""
 
     code = "account_exists"
+    field = "username"
 
 
 class NoMailGoesThere(ActionRefused):
@@ -57,3 +58,4 @@ class TeamExists(ActionRefused):
     """There is a team “{name}” already."""
 
     code = "team_exists"
+    field = "name"

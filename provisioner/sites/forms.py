@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
+from django.core.exceptions import ValidationError
 
 from provisioner.sites.actions.pausing import LONGEST_REASON
 from provisioner.sites.models import PerforceServer, Site
+from provisioner.sites.values import client_match_validator
 from provisioner.web.forms import LinesField, Refusable
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ NAME_HELP = (
     "Lower-case letters, digits and hyphens. It cannot be changed, since the "
     "variable of the password is named after it."
 )
+TAKEN = "That name is taken. Choose another one."
 _CODE = {"autocomplete": "off", "spellcheck": "false", "class": "code"}
 
 
@@ -27,13 +30,20 @@ def _code() -> forms.TextInput:
     return forms.TextInput(attrs=_CODE)
 
 
-class ListField(LinesField):
-    """Words, one a line or between commas."""
+class HostsField(LinesField):
+    """Hosts and networks, one a line or between commas."""
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, list):
             return value
         return super().to_python(value).replace(",", "\n").split()
+
+    def run_validators(self, value: Any) -> None:
+        for host in value:
+            try:
+                client_match_validator(host)
+            except ValidationError as error:
+                raise ValidationError(f"“{host}”: {error.message}") from error
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
@@ -100,12 +110,12 @@ SERVER_WIDGETS = {
 class SiteForm(Refusable, _OfSite):
     """A site; the name of one that is there is for good."""
 
-    export_clients = ListField(
+    export_clients = HostsField(
         rows=3,
         label="Who may mount",
         help_text="Hosts and networks, one per line, such as 10.0.0.0/24.",
     )
-    worker_clients = ListField(
+    worker_clients = HostsField(
         rows=2,
         required=False,
         label="Hosts of workers",
@@ -119,6 +129,7 @@ class SiteForm(Refusable, _OfSite):
         labels = SITE_LABELS
         help_texts = SITE_HELP
         widgets = SITE_WIDGETS
+        error_messages: ClassVar = {"name": {"unique": TAKEN}}
 
     def __init__(self, data: Any = None, *, instance: Site | None = None) -> None:
         super().__init__(data, instance=instance)
@@ -139,6 +150,7 @@ class PerforceServerForm(Refusable, _OfServer):
         labels = SERVER_LABELS
         help_texts = SERVER_HELP
         widgets = SERVER_WIDGETS
+        error_messages: ClassVar = {"name": {"unique": TAKEN}}
 
     def __init__(
         self, data: Any = None, *, instance: PerforceServer | None = None

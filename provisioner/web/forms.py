@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from provisioner.lib.limits import Limit, LimitReached
 from provisioner.lib.names import LONGEST_NAME, name_validator
-from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.lib.sizes import parse_size
 from provisioner.lib.spans import parse_span
 from provisioner.lib.times import parse_date
@@ -42,11 +42,15 @@ class Refusable(forms.BaseForm):
             return None
 
     def refuse(self, refusal: ActionRefused) -> None:
-        """Show why the request was refused."""
+        """Show why the request was refused, at the field that it is about."""
         self.is_refused = True
         if isinstance(refusal, LimitReached):
             self.limits = refusal.limits
-        self.add_error(None, refusal.sentence)
+        field = refusal.field if refusal.field in self.fields else None
+        sentence = refusal.sentence
+        if field and isinstance(refusal, InvalidRequest):
+            sentence = refusal.message
+        self.add_error(field, sentence)
 
     @property
     def http_code(self) -> int:

@@ -10,7 +10,7 @@ from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import available_snapshots, default_snapshot
 from provisioner.leases.refusals import LeaseTooLong
-from provisioner.lib.refusals import ActionRefused, NameTaken
+from provisioner.lib.refusals import ActionRefused
 from provisioner.web.forms import AskingForm, NameField
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import unsupported_purposes
@@ -107,9 +107,6 @@ class WorkspaceCreateForm(AskingForm):
 
     def refuse(self, refusal: ActionRefused) -> None:
         super().refuse(refusal)
-        if isinstance(refusal, NameTaken) and self.data.get("name"):
-            self.errors.clear()
-            self.add_error("name", refusal.sentence)
         if isinstance(refusal, LeaseTooLong):
             self.errors.clear()
             self.add_error("lease_days", refusal.sentence)

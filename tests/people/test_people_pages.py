@@ -255,7 +255,8 @@ def test_teams_are_made_and_changed(as_admin: Client, rendering: Team) -> None:
     assert unsaid.text.count("This field is required.") == 2
     taken = as_admin.post("/teams/new/", {"name": " Rendering ", **NO_LIMIT})
     assert taken.status_code == 409
-    assert "There is a team “Rendering” already" in taken.text
+    said = taken.context["form"].errors["name"]
+    assert said == ["There is a team “Rendering” already."]
     sent = {"name": "Audio", **NO_LIMIT, "space": "limit", "max_unique_bytes": "1 TiB"}
     made = as_admin.post("/teams/new/", sent)
     assert made.status_code == 302

@@ -155,11 +155,11 @@ def check_definition(template: Template) -> None:
         template.clean_fields()
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
-        raise InvalidRequest(f"{field}: {messages[0]}") from error
+        raise InvalidRequest.at(field, messages[0]) from error
     for field in sorted(DEFINITION):
         if _NO_TEXT.search(str(getattr(template, field))):
-            raise InvalidRequest(
-                f"{field}: null characters and halves of characters are not allowed."
+            raise InvalidRequest.at(
+                field, "Null characters and halves of characters are not allowed."
             )
     wants_test = template.wanted_quality == Template.WantedQuality.TESTED
     if wants_test and not template.test_command.strip():
@@ -173,17 +173,18 @@ def check_definition(template: Template) -> None:
 def _check_environment(field: str, variables: Any) -> None:
     """Refuse environments that no command can be started with."""
     if not isinstance(variables, dict):
-        raise InvalidRequest(f"{field}: give names with their values.")
+        raise InvalidRequest.at(field, "Give names with their values.")
     for name, value in variables.items():
         if not (name.isascii() and name.isidentifier()):
-            raise InvalidRequest(f"{field}: “{name}” names no variable.")
+            raise InvalidRequest.at(field, f"“{name}” names no variable.")
         if name.startswith(OF_THE_LOADER):
-            raise InvalidRequest(
-                f"{field}: {name} would change the programs that start the command. "
-                "Export it in the command itself."
+            raise InvalidRequest.at(
+                field,
+                f"{name} would change the programs that start the command. "
+                "Export it in the command itself.",
             )
         if not isinstance(value, str) or "\0" in value:
-            raise InvalidRequest(f"{field}: the value of {name} is no text.")
+            raise InvalidRequest.at(field, f"The value of {name} is no text.")
 
 
 def template_build(

@@ -128,7 +128,7 @@ def check_password(password: str, account: User) -> None:
     try:
         password_validation.validate_password(password, account)
     except ValidationError as error:
-        raise InvalidRequest(" ".join(error.messages)) from error
+        raise InvalidRequest.at("password", " ".join(error.messages)) from error
 
 
 def _write(row: User, values: dict[str, Any]) -> None:
@@ -139,12 +139,13 @@ def _write(row: User, values: dict[str, Any]) -> None:
     for name, value in values.items():
         setattr(row, name, value)
     if (row.uid is None) != (row.gid is None):
-        raise InvalidRequest("Give both uid and gid, or neither.")
+        missing = "uid" if row.uid is None else "gid"
+        raise InvalidRequest.at(missing, "Give both uid and gid, or neither.")
     try:
         row.full_clean(validate_constraints=False)
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
-        raise InvalidRequest(f"{field}: {messages[0]}") from error
+        raise InvalidRequest.at(field, messages[0]) from error
     row.save()
 
 
@@ -178,7 +179,7 @@ def _saved_team(team: Team, changes: dict[str, Any]) -> Team:
         team.full_clean(validate_unique=False)
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
-        raise InvalidRequest(f"{field}: {messages[0]}") from error
+        raise InvalidRequest.at(field, messages[0]) from error
     if Team.objects.filter(name=team.name).exclude(pk=team.pk).exists():
         raise TeamExists(name=team.name)
     team.save()
@@ -218,4 +219,4 @@ def _check_quota(changes: dict[str, Any]) -> None:
     ):
         allowed = changes.get(name)
         if allowed is not None and not 0 <= allowed <= most:
-            raise InvalidRequest(f"A quota is from 0 to {most:,}.")
+            raise InvalidRequest.at(name, f"A quota is from 0 to {most:,}.")

@@ -102,7 +102,7 @@ def _save(row: Site | PerforceServer, *, by: User) -> None:
         row.full_clean()
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
-        raise InvalidRequest(f"{field}: {messages[0]}") from error
+        raise InvalidRequest.at(field, messages[0]) from error
     with transaction.atomic():
         row.save()
         row.connection_tests.all().delete()
