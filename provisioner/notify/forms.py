@@ -80,7 +80,7 @@ class WebhookChangeForm(AskingForm):
     events = forms.MultipleChoiceField(
         choices=WebhookEvent.choices,
         label="Events",
-        widget=forms.SelectMultiple(attrs={"size": len(WebhookEvent)}),
+        widget=forms.CheckboxSelectMultiple,
     )
 
     def __init__(
