@@ -25,6 +25,9 @@ _CONTROLS |= dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xF
 _CONTROLS |= dict.fromkeys([0x2028, 0x2029, *range(0xD800, 0xE000)], 0xFFFD)
 
 
+QUOTES_LOG = " of the log:\n"
+"""Between what a message says and the lines of a log that it quotes."""
+
 # The same, but for the end of a line: what a page shows may have it in forms.
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 

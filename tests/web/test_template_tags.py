@@ -4,9 +4,10 @@ import pytest
 from django.db.models import TextChoices
 
 from provisioner.catalog.models import Template
+from provisioner.engine.logs.excerpt import Excerpt
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import StepLine
-from provisioner.web.templatetags.cloneyard import STATE_ICONS, count
+from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, said
 from provisioner.workspaces.models import Workspace
 
 
@@ -25,6 +26,16 @@ from provisioner.workspaces.models import Workspace
 def test_measure_says_what_is_known(progress: dict[str, object], text: str) -> None:
     step = Step(state=Step.State.RUNNING, progress=progress)
     assert StepLine(step=step, title="x", operation=Operation()).measure == text
+
+
+def test_what_a_message_quotes_of_a_log_is_code() -> None:
+    excerpt = Excerpt(lines=("cc <a.c>", "a.c:1: error"), line_number=7)
+
+    assert said(f"It failed.\n{excerpt}") == (
+        '<p class="prose-lines">It failed.\nFirst error, line 7 of the log:</p>'
+        '<pre class="quoted">cc &lt;a.c&gt;\na.c:1: error</pre>'
+    )
+    assert said("It <failed>.") == '<p class="prose-lines">It &lt;failed&gt;.</p>'
 
 
 def test_count_knows_one() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from provisioner.engine.logs.error_lines import ErrorLine, find_error
 from provisioner.engine.models import Step
 from provisioner.engine.subjects import error_patterns_of
-from provisioner.lib.terminal import shown_text
+from provisioner.lib.terminal import QUOTES_LOG, shown_text
 
 LINES_BEFORE = 2
 LINES_AFTER = 4
@@ -35,7 +35,7 @@ class Excerpt:
         if not self.lines:
             return ""
         name = f"First error, line {self.line_number:,}" if self.line_number else "End"
-        return f"{name} of the log:\n" + "\n".join(self.lines)
+        return f"{name}{QUOTES_LOG}" + "\n".join(self.lines)
 
 
 def excerpt_of(step: Step, *, last_lines: int = LAST_LINES) -> Excerpt:

@@ -124,6 +124,19 @@ def state(value: str, label: str) -> SafeString:
     )
 
 
+@register.simple_tag
+def said(message: str) -> SafeString:
+    """Show a message as it is written, and what it quotes of a log as code."""
+    words, mark, log = message.partition(terminal.QUOTES_LOG)
+    if not mark:
+        return format_html('<p class="prose-lines">{}</p>', message)
+    return format_html(
+        '<p class="prose-lines">{}</p><pre class="quoted">{}</pre>',
+        words + mark.rstrip(),
+        log,
+    )
+
+
 @register.filter
 def state_icon(value: TextChoices | str) -> str:
     return STATE_ICONS[str(value)]
