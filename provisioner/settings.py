@@ -129,6 +129,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "provisioner.web.middleware.DownloadsMiddleware",
 ]
 
 ROOT_URLCONF = "provisioner.urls"
@@ -299,7 +300,8 @@ API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
 # How often each token may ask, for anything and for workspaces.
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", default=1200)
 API_WORKSPACES_PER_MINUTE = env.int("API_WORKSPACES_PER_MINUTE", default=120)
-# How many answers a process holds for `?wait=`, and how many of them for one person.
+# How many answers a process holds for `?wait=` and downloads, and how many of them for
+# one person.
 # The web server has more threads than that: the others are for everything else.
 API_WAITS_PER_PROCESS = env.int("API_WAITS_PER_PROCESS", default=8)
 API_WAITS_PER_PERSON = env.int("API_WAITS_PER_PERSON", default=4)

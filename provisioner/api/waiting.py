@@ -2,19 +2,14 @@
 
 Each held answer takes a thread of the web server, so their number is limited per
 process and per person. Beyond that the answer comes at once, with `Retry-After`.
-Downloads of rescues hold a thread as long as they take, and have the same places.
+Downloads have the same places (`lib/places.py`).
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 from rest_framework import serializers
@@ -22,52 +17,14 @@ from rest_framework.response import Response
 
 from provisioner.accounts.models import User
 from provisioner.api.fields import WorkedOutOnce
+from provisioner.lib.places import PLACES
 
 LONGEST_WAIT_SECONDS = 60
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
-
-
 # Sooner, a rush of those who were not held would take the threads all the same, and
 # a hundred jobs with one token would come to its limit a minute.
 ASK_AGAIN_SECONDS = 5
-
-
-class Places:
-    """How many answers this process holds, in all and for each person."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held_for: Counter[int] = Counter()
-
-    @contextmanager
-    def one_for(self, person: int) -> Iterator[bool]:
-        """Take a place for as long as the block takes; False where none is left."""
-        has_place = self._take(person)
-        try:
-            yield has_place
-        finally:
-            if has_place:
-                self._give_back(person)
-
-    def _take(self, person: int) -> bool:
-        with self._lock:
-            is_full = (
-                self._held_for.total() >= settings.API_WAITS_PER_PROCESS
-                or self._held_for[person] >= settings.API_WAITS_PER_PERSON
-            )
-            if not is_full:
-                self._held_for[person] += 1
-            return not is_full
-
-    def _give_back(self, person: int) -> None:
-        with self._lock:
-            self._held_for[person] -= 1
-            if not self._held_for[person]:
-                del self._held_for[person]
-
-
-PLACES = Places()
 
 
 def ask_again_unless(was_held: bool, response: Response) -> Response:

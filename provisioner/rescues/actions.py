@@ -9,13 +9,13 @@ import structlog
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.api.waiting import PLACES
 from provisioner.audit_log.actions import record_event
+from provisioner.lib.places import place_for_download
 from provisioner.lib.sizes import size_text
 from provisioner.rescues.contents import Contents, entries_from
 from provisioner.rescues.models import RescueRead
 from provisioner.rescues.reading import DownloadBroken, Reader
-from provisioner.rescues.refusals import NothingArchived, TooManyDownloads
+from provisioner.rescues.refusals import NothingArchived
 from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.permissions import can_change_workspace
 
@@ -58,9 +58,7 @@ def rescue_download(*, by: User, rescue: Rescue) -> Download:
     RescueUnreadable, NoHostAnswers.
     """
     _require_archive(by, rescue)
-    with ExitStack() as held:
-        if not held.enter_context(PLACES.one_for(by.pk)):
-            raise TooManyDownloads
+    with place_for_download(by.pk) as held:
         reader = held.enter_context(closing(Reader(rescue, RescueRead.File.ARCHIVE)))
         size = reader.size()
         record_event(
@@ -77,18 +75,18 @@ def rescue_download(*, by: User, rescue: Rescue) -> Download:
 def rescue_contents(*, by: User, rescue: Rescue, start: int = 0) -> Contents:
     """Return some entries of the archive, from a byte of its list on.
 
-    Raises: NotAllowed, NothingArchived, RescueRemoved, RescueUnreadable, RescueDamaged,
-    NoHostAnswers.
+    Raises: NotAllowed, NothingArchived, TooManyDownloads, RescueRemoved,
+    RescueUnreadable, RescueDamaged, NoHostAnswers.
     """
     _require_archive(by, rescue)
-    with closing(
-        Reader(
+    with place_for_download(by.pk) as held:
+        reader = Reader(
             rescue,
             RescueRead.File.LIST,
             start=start,
             window_bytes=CONTENTS_WINDOW_BYTES,
         )
-    ) as reader:
+        held.enter_context(closing(reader))
         return entries_from(reader.pieces(), start=start)
 
 

@@ -100,12 +100,19 @@ class Reader:
         RescueRead.objects.filter(pk=self._read.pk).forget()
 
     def _ask_on(self) -> None:
-        """Request the next window, unless the file ends before it."""
+        """Request the next window, unless the file ends before it.
+
+        An owner's are read one at a time: whoever stops the helper that reads them, as
+        its uid, holds one slot of the hosts.
+        """
         size = self._read.size_bytes
         if size is not None and self._asked_to >= size:
             return
         job = app.configure_task(
-            READ, queue=self._rescue.workspace.site.host_queue, priority=PEOPLE_FIRST
+            READ,
+            queue=self._rescue.workspace.site.host_queue,
+            lock=f"{READ}.of.{self._rescue.workspace.owner_id}",
+            priority=PEOPLE_FIRST,
         )
         defer(
             job,

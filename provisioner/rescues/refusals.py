@@ -35,10 +35,3 @@ class NoHostAnswers(ActionRefused):
     Try again later, or tell an administrator."""
 
     code = "no_host_answers"
-
-
-class TooManyDownloads(ActionRefused):
-    """Too many downloads are running. Try again when one has ended."""
-
-    code = "too_many_downloads"
-    http_status = 429

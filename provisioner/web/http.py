@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, QueryDict, StreamingHttpResponse
+from django.http import FileResponse, HttpRequest, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -17,6 +18,7 @@ from django_htmx.middleware import HtmxDetails
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
+from provisioner.lib.places import place_for_download
 
 P = ParamSpec("P")
 
@@ -64,11 +66,31 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def csv_answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
-    """Return a CSV download that is streamed line by line."""
+class HeldAnswer(StreamingHttpResponse):
+    """A download that holds what it needs, such as its place, until it is closed."""
+
+    def __init__(self, *args: Any, held: ExitStack, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._held = held
+
+    def close(self) -> None:
+        self._held.close()
+        super().close()
+
+
+class HeldFile(HeldAnswer, FileResponse):
+    """A file that is sent like that."""
+
+
+def csv_answer(name: str, lines: Iterable[str], *, to: User) -> StreamingHttpResponse:
+    """Return a CSV download that is streamed line by line.
+
+    Raises: TooManyDownloads.
+    """
     file_name = f"cloneyard-{name}-{timezone.now():%Y%m%d-%H%M%S}.csv"
-    return StreamingHttpResponse(
+    return HeldAnswer(
         lines,
+        held=place_for_download(to.pk),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
 
 from provisioner.accounts import origin, zones
 from provisioner.accounts.models import User
+from provisioner.lib.places import TooManyDownloads
 from provisioner.lib.terminal import harmless_page
 
 
@@ -81,6 +83,24 @@ class ZoneMiddleware:
         browsers = request.COOKIES.get(zones.COOKIE, "")
         with timezone.override(zones.zone_of(user, browsers=browsers)):
             return self.get_response(request)
+
+
+class DownloadsMiddleware:
+    """Answer with a page where too many downloads hold a thread."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(
+        self, request: HttpRequest, error: Exception
+    ) -> HttpResponse | None:
+        if not isinstance(error, TooManyDownloads):
+            return None
+        context = {"sentence": error.sentence}
+        return render(request, "429.html", context, status=error.http_status)
 
 
 Handler = Callable[[HttpRequest], HttpResponse]

@@ -50,7 +50,7 @@ OF_DEVELOPERS = (
     *("/bisections/", "/webhooks/"),
 )
 OF_ADMINISTRATORS = ("/tokens/everybody/", "/workspaces/")
-ERROR_PAGES = ("400.html", "403_csrf.html", "500.html", "503.html")
+ERROR_PAGES = ("400.html", "403_csrf.html", "429.html", "500.html", "503.html")
 FIND = """
 asked => axe.run({...asked, resultTypes: ["violations"], preload: false})
   .then(found => found.violations.flatMap(rule => rule.nodes.map(node =>

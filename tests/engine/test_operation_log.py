@@ -350,6 +350,20 @@ def test_all_of_it_can_be_downloaded(
     assert downloaded(answer) == log.read_bytes()
 
 
+def test_a_download_of_a_log_has_a_place_until_it_is_sent(
+    as_alice: Client, build: Operation, log: Path, settings: Settings
+) -> None:
+    settings.API_WAITS_PER_PERSON = 1
+    address = f"/operations/{build.pk}/build/log.txt"
+    first = as_alice.get(address)
+    refused = as_alice.get(address)
+    downloaded(first)
+
+    assert refused.status_code == 429
+    assert "Too many downloads are running." in refused.text
+    assert downloaded(as_alice.get(address)) == log.read_bytes()
+
+
 def test_nothing_to_download_is_not_found(
     as_alice: Client, build: Operation, settings: Settings, tmp_path: Path
 ) -> None:

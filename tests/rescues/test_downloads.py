@@ -22,6 +22,7 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test import Client
 from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import Team, User
@@ -39,6 +40,7 @@ from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.browsers import downloaded
 from tests.support.factories import UserFactory
+from tests.support.queued_steps import worker_that_serves_everything
 from tests.support.requests import workspace_create
 from tests.support.rescue_archives import UID
 from tests.support.rescues import (
@@ -466,10 +468,30 @@ def test_so_many_at_a_time_and_no_more(
     refused = as_alice.get(address)
     assert refused.status_code == 429
     assert refused.json()["code"] == "too_many_downloads"
+    assert as_alice.get(f"{api_of(big)}/{big.pk}/files").status_code == 429
     held.append(rescue_download(by=admin, rescue=big))
     for download in held:
         download.close()
     assert b"".join(rescue_download(by=alice, rescue=big)) == tar_of(big).read_bytes()
+
+
+def test_rescues_of_one_owner_are_read_one_at_a_time(
+    rescue: Rescue, jobs_emptied: None
+) -> None:
+    """Whoever stops the helper that reads, as its uid, stops one job."""
+    worker_that_serves_everything()
+    readers = [Reader(rescue, file) for file in RescueRead.File]
+    with connection.cursor() as cursor:
+        for _ in range(4):
+            cursor.execute(
+                "SELECT procrastinate_fetch_job_v2(NULL, id) FROM procrastinate_workers"
+            )
+    jobs = ProcrastinateJob.objects.filter(task_name=reading.READ)
+    states = list(jobs.values_list("status", flat=True))
+    for reader in readers:
+        reader.close()
+
+    assert sorted(states) == ["doing", "todo"]
 
 
 # --- what goes wrong half way

@@ -96,13 +96,16 @@ def start_host(
     """Start a worker as on a host of the site; all of them end with the test."""
     started: list[Child] = []
 
+    def serving() -> int:
+        return sum(worker.serves("host.any") for worker in alive_workers())
+
     def start() -> Child:
-        before = len(alive_workers())
+        before = serving()
         name = f"host{len(started)}"
         child = Child(name, manage("worker"), log_dir=tmp_path, start=warm_host)
         started.append(child)
         ends_at = time.monotonic() + HEARD_WITHIN_SECONDS
-        while len(alive_workers()) <= before:
+        while serving() <= before:
             assert child.is_running, child.last_lines()
             assert time.monotonic() < ends_at, child.last_lines()
             time.sleep(0.05)

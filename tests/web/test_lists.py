@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
@@ -24,7 +25,7 @@ from provisioner.web.lists.pages import CountingPaginator, KeyPaginator
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.states import set_workspace_state
-from tests.support.browsers import confirm, post, table
+from tests.support.browsers import confirm, downloaded, post, table
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.requests import workspace_create
 from tests.support.workspaces import end, running_of, states_of
@@ -53,6 +54,17 @@ def three(alice: User, snapshot: Snapshot) -> list[Workspace]:
 
 def names(browser: Client, query: str) -> list[str]:
     return [row["name"] for row in table(browser, f"{ALL}?as=csv&{query}")]
+
+
+def test_a_download_of_a_table_has_a_place_until_it_is_sent(
+    as_admin: Client, settings: Settings
+) -> None:
+    settings.API_WAITS_PER_PERSON = 1
+    for address in (f"{ALL}?as=csv", "/savings/?as=csv"):
+        first = as_admin.get(address)
+        assert as_admin.get(address).status_code == 429
+        assert as_admin.get(ALL).status_code == 200
+        downloaded(first)
 
 
 def test_the_address_sorts_and_a_table_has_all_that_match(

@@ -37,10 +37,14 @@ def overview(request: WebRequest) -> HttpResponse:
 @require_safe
 @administrators_only
 def savings_list(request: WebRequest) -> HttpResponseBase:
-    """Show what clones save, by month and team, or send it as CSV."""
+    """Show what clones save, by month and team, or send it as CSV.
+
+    Raises: TooManyDownloads.
+    """
     rows = savings(request.user)
     if request.GET.get("as") == "csv":
-        return csv_answer("savings", csv_lines(COLUMNS, (row.cells for row in rows)))
+        lines = csv_lines(COLUMNS, (row.cells for row in rows))
+        return csv_answer("savings", lines, to=request.user)
     months = totals(rows)
     return render(request, "dashboard/savings.html", {"months": months})
 

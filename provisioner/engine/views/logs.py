@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpResponse
+from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,7 +18,8 @@ from provisioner.engine.logs import of_steps, reading, search
 from provisioner.engine.logs.error_lines import find_error
 from provisioner.engine.logs.of_steps import StepLog
 from provisioner.engine.subjects import error_patterns_of
-from provisioner.web.http import WebRequest
+from provisioner.lib.places import place_for_download
+from provisioner.web.http import HeldFile, WebRequest
 
 WRAP_COOKIE = "log_wrap"
 A_YEAR_SECONDS = 365 * 86400
@@ -155,18 +156,23 @@ def operation_step_log_error(request: WebRequest, pk: int, step: str) -> HttpRes
 def operation_step_log_download(
     request: WebRequest, pk: int, step: str
 ) -> HttpResponseBase:
-    """Send a step's whole log as a text file."""
+    """Send a step's whole log as a text file.
+
+    Raises: TooManyDownloads.
+    """
     log = _log_or_404(request, pk=pk, step=step)
-    try:
-        opened = log.step.log_path.open("rb")
-    except FileNotFoundError:
-        raise Http404 from None
-    return FileResponse(
-        opened,
-        as_attachment=True,
-        filename=log.file_name,
-        content_type="text/plain; charset=utf-8",
-    )
+    with place_for_download(request.user.pk) as held:
+        try:
+            opened = held.enter_context(log.step.log_path.open("rb"))
+        except FileNotFoundError:
+            raise Http404 from None
+        return HeldFile(
+            opened,
+            held=held.pop_all(),
+            as_attachment=True,
+            filename=log.file_name,
+            content_type="text/plain; charset=utf-8",
+        )
 
 
 def _log_or_404(request: WebRequest, *, pk: int, step: str) -> StepLog:

@@ -40,7 +40,7 @@ def list_answer(
     if request.method == "POST":
         return _acted(request, look, template, context)
     if request.GET.get("as") == "csv":
-        return csv_answer(listing.name, look.as_csv())
+        return csv_answer(listing.name, look.as_csv(), to=request.user)
     return render(request, template, {**(context or {}), "listing": look})
 
 
