@@ -1,10 +1,12 @@
-"""Mails that let people choose a password."""
+"""Mails that let people choose a password, and sessions that are over."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
+from django.contrib.sessions.models import Session
 from django.core.mail import EmailMessage
+from django.db.models.functions import Now
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.encoding import force_bytes
@@ -16,6 +18,13 @@ from provisioner.accounts.models import User
 from provisioner.people.actions.passwords import MAIL_TASK
 
 SENT_AGAIN = RetryStrategy(max_attempts=5, wait=30)
+
+
+@app.periodic(cron="41 4 * * *")
+@app.task(name="sweep_sessions", queue="sweeps", queueing_lock="sweep_sessions")
+def sweep_sessions(timestamp: int) -> None:
+    """Delete sessions that have expired, by the database's clock."""
+    Session.objects.filter(expire_date__lt=Now()).delete()
 
 
 @app.task(name=MAIL_TASK, queue="sweeps", retry=SENT_AGAIN)

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import datetime as dt
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.db.models import F
 from django.test import Client
+from django.utils import timezone
 
 from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
 from provisioner.accounts.models import ApiToken, User
 from provisioner.accounts.tokens import token_create
+from provisioner.people.sweeps import sweep_sessions
 from tests.support.browsers import Answer
 from tests.support.factories import PASSWORD
 
@@ -117,3 +124,17 @@ def test_who_sets_anothers_password_is_offered_their_tokens(
     shown = as_admin.post(page, form, follow=True).text
     assert said in shown
     assert "/tokens/everybody/?q=alice" in shown
+
+
+def test_sessions_are_deleted_once_the_database_says_that_they_are_over(
+    as_alice: Client, as_carol: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = as_carol.session.session_key
+    hers = Session.objects.filter(pk=as_alice.session.session_key)
+    hers.update(expire_date=F("expire_date") - dt.timedelta(days=366))
+    ahead = timezone.now() + dt.timedelta(days=366)
+    monkeypatch.setattr(timezone, "now", lambda: ahead)
+
+    sweep_sessions(0)
+
+    assert [session.pk for session in Session.objects.all()] == [kept]
