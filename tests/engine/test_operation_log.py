@@ -350,6 +350,13 @@ def test_all_of_it_can_be_downloaded(
     assert downloaded(answer) == log.read_bytes()
 
 
+def test_every_account_reads_the_log_of_a_build(
+    as_carol: Client, build: Operation, log: Path
+) -> None:
+    address = f"/operations/{build.pk}/build/log.txt"
+    assert downloaded(as_carol.get(address)) == log.read_bytes()
+
+
 def test_a_download_of_a_log_has_a_place_until_it_is_sent(
     as_alice: Client, build: Operation, log: Path, settings: Settings
 ) -> None:

@@ -144,13 +144,16 @@ def test_a_template_sends_one_event_when_it_fails_and_one_when_it_recovers(
 ) -> None:
     Snapshot.objects.update(created_at=clock.now - dt.timedelta(hours=1))
     submitted(template, 101, "alice")
-    fails(build(template, by=admin, change=101))
+    first = build(template, by=admin, change=101)
+    first.steps.get(name="build").log_path.write_text("key.c: error\n")
+    fails(first)
     fails(build(template, by=admin, change=101))
     assert events_told() == ["template.failed"]
     said = json.loads(WebhookDelivery.objects.get().body)
     assert said["template"]["name"] == template.name
     assert said["build"]["change"] == 101
     assert [each["user"] for each in said["build"]["suspects"]] == ["alice"]
+    assert said["build"]["log_tail"] == ["key.c: error"]
 
     submitted(template, 102, "bob")
     fails(build(template, by=admin, change=102))

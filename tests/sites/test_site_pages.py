@@ -135,6 +135,15 @@ def test_a_page_says_from_where_what_was_found_and_what_to_do(
     assert "Mount root: /clones cannot be read." in listed
 
 
+def test_a_site_says_who_may_read(as_admin: Client, tested: Site) -> None:
+    page = as_admin.get(f"/sites/{tested.pk}/").text
+    assert "whoever Perforce lets read all of its template" in page
+    assert "are shown to every account" in page
+    PerforceServer.objects.update(checks_read_access=False)
+    page = as_admin.get(f"/sites/{tested.pk}/").text
+    assert "is not asked who may read" in page
+
+
 def test_it_polls_while_a_worker_is_about_to_look(
     as_admin: Client, admin: User, tested: Site
 ) -> None:

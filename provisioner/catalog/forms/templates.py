@@ -57,7 +57,8 @@ class TemplateDefinitionForm(AskingForm):
     build_command = LinesField(
         rows=3,
         required=False,
-        help_text="Run by /bin/sh in the template's root. Empty: no build.",
+        help_text="Run by /bin/sh in the template's root. Every account can read what "
+        "it prints. Empty: no build.",
     )
     build_environment = EnvironmentField(
         rows=3,
