@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import get_resolver, reverse
@@ -37,6 +36,7 @@ from tests.support.rights_world import (
     world,
     written,
 )
+from tests.support.undoing import undone
 
 __all__ = ["people", "shared_workspace", "world", "written", "written_once"]
 
@@ -340,9 +340,8 @@ def rows(table: dict[str, dict[str, str]]) -> list[Any]:
 def in_order(people: People) -> Iterator[tuple[str, User | None]]:
     """Yield everybody; what one of them did is undone before the next."""
     for name, user in people.items():
-        with transaction.atomic():
+        with undone():
             yield name, user
-            transaction.set_rollback(True)
 
 
 def seen_by(name: str) -> str:

@@ -18,7 +18,7 @@ from django.conf import settings as django_settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections
 from django.utils import timezone
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import CheckFunction
@@ -43,6 +43,7 @@ from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import PASSWORD, SnapshotFactory, UserFactory
 from tests.support.module_rows import Write, written_once
 from tests.support.requests import workspace_create
+from tests.support.undoing import undone
 
 __all__ = ["written_once"]
 
@@ -219,14 +220,6 @@ def do_not_wait(case: schemathesis.Case[Any]) -> None:
 # What is well formed can still be refused with 400: a cursor that is not ours, a
 # template that is not there. That it matters who asks is checked once for all roles.
 EXCLUDED: list[CheckFunction] = [positive_data_acceptance]
-
-
-@contextmanager
-def undone() -> Iterator[None]:
-    """Let nothing stay of what is written inside."""
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 @schema.parametrize()

@@ -9,6 +9,8 @@ import pytest
 from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
+from tests.support.undoing import around_tests
+
 Rows = TypeVar("Rows")
 Write = Callable[[Callable[[], Rows]], Rows]
 
@@ -22,7 +24,7 @@ def written_once(
     What a test writes is undone after it, as ever. What it changes in Python stays: it
     gets copies.
     """
-    outer = transaction.atomic()
+    outer = around_tests()
 
     def write(rows: Callable[[], Rows]) -> Rows:
         with django_db_blocker.unblock():
