@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.bisect.models import Bisection
@@ -51,6 +52,16 @@ def test_the_template_leads_to_the_form_and_the_list_to_what_was_begun(
     assert "Find the first bad change" in as_alice.get(begin).text
     listed = as_alice.get(reverse("bisection-list")).text
     assert f'href="{address(started)}"' in listed
+
+
+def test_the_form_says_which_bisections_are_running_already(
+    as_alice: Client, started: Bisection, settings: Settings
+) -> None:
+    settings.BISECTIONS_PER_PERSON = 1
+    begin = reverse("bisection-create", args=[started.template_id])
+    page = as_alice.post(begin, {"good": 101, "bad": 150, "command": ""}).text
+    assert f"at a time: {started.pk} of main (100 to 150). Stop one" in page
+    assert 'value="101"' in page
 
 
 def test_the_page_says_what_waits_and_where_it_lies(
