@@ -86,6 +86,6 @@ def test_the_list_is_bounded_in_queries(
 ) -> None:
     for number in range(5):
         record_event(workspace, kind="told", message=f"Told {number}.")
-    # The token, its owner's other tokens, its last use, its requests; the page.
-    with django_assert_max_num_queries(5):
+    # The token, the time, its owner's others, its last use, its requests; the page.
+    with django_assert_max_num_queries(6):
         assert len(api_as_alice.get(EVENTS).json()["results"]) == 6
