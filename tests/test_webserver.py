@@ -122,40 +122,6 @@ def seconds_to_answer(port: int, path: str) -> float:
     return time.monotonic() - began
 
 
-def test_seventy_who_wait_hold_up_nobody(web: Web, alice: User) -> None:
-    template = SnapshotFactory.create().template
-    workspace = workspace_create(by=alice, template=template)
-    path = f"/api/v1/workspaces/{workspace.pk}?wait=30"
-    tokens = [token_create(by=alice)[1]]
-    admins = [UserFactory.create(is_staff=True, is_superuser=True) for _ in range(9)]
-    tokens += [token_create(by=admin)[1] for admin in admins]
-
-    with ExitStack() as stack:
-        waiting = [
-            stack.enter_context(closing(send(web.port, path, token=tokens[n % 10])))
-            for n in range(70)
-        ]
-        assert seconds_to_answer(web.health_port, "/healthz") < 1
-        assert seconds_to_answer(web.port, "/healthz") < SECONDS_FOR_SEVENTY
-        answers = [each.getresponse() for each in answered(waiting, number=62)]
-
-    assert {answer.status for answer in answers} == {202}
-    assert {answer.headers["Retry-After"] for answer in answers} == {"5"}
-
-
-def answered(
-    asking: list[http.client.HTTPConnection], *, number: int
-) -> list[http.client.HTTPConnection]:
-    """Return those with an answer, once there are so many; more would be too many."""
-    ends = time.monotonic() + SECONDS_FOR_SEVENTY
-    found: list[http.client.HTTPConnection] = []
-    while len(found) < number and time.monotonic() < ends:
-        ready, _, _ = select.select([each.sock for each in asking], [], [], 0.1)
-        found = [each for each in asking if each.sock in ready]
-    assert len(found) == number
-    return found
-
-
 HALF_A_REQUEST = {
     "nothing": b"",
     "header": b"GET /healthz HTTP/1.1\r\nHost: ",
@@ -177,6 +143,7 @@ def test_requests_that_come_slowly_take_no_thread(web: Web, half: bytes) -> None
         assert seconds_to_answer(web.health_port, "/healthz") < 1
         for each in slow[::2]:
             each.shutdown(socket.SHUT_WR)
+        time.sleep(1)  # halves that end are answered
         used_before = web.processor_seconds()
         time.sleep(1)
         assert web.processor_seconds() - used_before < 0.3, "it looks again and again"
@@ -246,3 +213,37 @@ def test_waits_that_could_take_all_threads_are_refused(settings: Settings) -> No
         Worker.check_config(config, log=None)
     settings.API_WAITS_PER_PROCESS = 7
     Worker.check_config(config, log=None)
+
+
+def test_seventy_who_wait_hold_up_nobody(web: Web, alice: User) -> None:
+    template = SnapshotFactory.create().template
+    workspace = workspace_create(by=alice, template=template)
+    path = f"/api/v1/workspaces/{workspace.pk}?wait=30"
+    tokens = [token_create(by=alice)[1]]
+    admins = [UserFactory.create(is_staff=True, is_superuser=True) for _ in range(9)]
+    tokens += [token_create(by=admin)[1] for admin in admins]
+
+    with ExitStack() as stack:
+        waiting = [
+            stack.enter_context(closing(send(web.port, path, token=tokens[n % 10])))
+            for n in range(70)
+        ]
+        assert seconds_to_answer(web.health_port, "/healthz") < 1
+        assert seconds_to_answer(web.port, "/healthz") < SECONDS_FOR_SEVENTY
+        answers = [each.getresponse() for each in answered(waiting, number=62)]
+
+    assert {answer.status for answer in answers} == {202}
+    assert {answer.headers["Retry-After"] for answer in answers} == {"5"}
+
+
+def answered(
+    asking: list[http.client.HTTPConnection], *, number: int
+) -> list[http.client.HTTPConnection]:
+    """Return those with an answer, once there are so many; more would be too many."""
+    ends = time.monotonic() + SECONDS_FOR_SEVENTY
+    found: list[http.client.HTTPConnection] = []
+    while len(found) < number and time.monotonic() < ends:
+        ready, _, _ = select.select([each.sock for each in asking], [], [], 0.1)
+        found = [each for each in asking if each.sock in ready]
+    assert len(found) == number
+    return found

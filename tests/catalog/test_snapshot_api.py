@@ -79,6 +79,6 @@ def test_the_list_is_bounded_in_queries(
     for _ in range(4):
         SnapshotFactory.create()
 
-    # The token, its owner's other tokens, its use and count, the page, and what is new.
-    with django_assert_max_num_queries(6):
+    # The token, the time, its owner's others, its use and count; the page, what is new.
+    with django_assert_max_num_queries(7):
         api_as_alice.get(SNAPSHOTS)

@@ -112,9 +112,9 @@ def test_the_list_is_bounded_in_queries(
     for number in range(4):
         workspace_create(by=alice, template=workspace.template, name=f"w{number}")
 
-    # The token, its owner's other tokens, its last use, its requests; the page, its
+    # The token, the time, its owner's others, its last use, its requests; the page, its
     # steps.
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         body = api_as_alice.get(OPERATIONS).json()
 
     assert len(body["results"]) == 5

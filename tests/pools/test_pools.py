@@ -555,7 +555,7 @@ def test_nothing_is_begun_while_others_wait(pool: Pool, alice: User) -> None:
 
     pool.refresh_from_db()
     assert members(pool) == []
-    assert "Others wait" in pool.status_message
+    assert "Requests are waiting" in pool.status_message
     Step.objects.filter(operation__subject__workspace=hers).update(
         state=Step.State.RUNNING, started_at=timezone.now()
     )

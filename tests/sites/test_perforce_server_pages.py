@@ -146,7 +146,7 @@ def test_a_pause_without_a_reason_is_refused(
 ) -> None:
     address = f"/perforce/{waiting.site.perforce_server_id}/pause/"
     page = as_admin.post(address, {"reason": " "}, follow=True).text
-    assert "Say why" in page
+    assert "Give a reason" in page
     assert not SlotBudget.objects.exists()
 
 

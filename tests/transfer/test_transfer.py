@@ -317,7 +317,7 @@ def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
     newest = template.snapshots.latest("created_at")
     assert newest.parts == [{"path": path, "change": newest.part_change}]
     assert newest.part_change != newest.change
-    with pytest.raises(NothingGoodNewer, match="Choose one of those"):
+    with pytest.raises(NothingGoodNewer, match="Choose a snapshot"):
         bring(lab_workspace)
 
     transfer = bring(lab_workspace, snapshot=newest)
