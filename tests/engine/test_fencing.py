@@ -25,8 +25,10 @@ from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Job
 from psycopg import sql
 
+from provisioner.catalog.actions.lifecycle import template_delete
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template, TemplateOperation
+from provisioner.catalog.workflows import TEMPLATE_DELETE
 from provisioner.demo.processes import Child, manage, started_anew
 from provisioner.engine import states as engine_states
 from provisioner.engine import tasks, workflow
@@ -62,7 +64,7 @@ from tests.support.database_outage import (
 from tests.support.factories import UserFactory
 from tests.support.forkserver import Warm, warm
 from tests.support.jobs import queue_sweep
-from tests.support.lab import Lab
+from tests.support.lab import Lab, define_template
 from tests.support.projects import Project
 from tests.support.requests import workspace_create
 from tests.support.work import AtWork
@@ -543,6 +545,39 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     assert gateway.clients.find(workspace.client_name) is not None
     assert len(gateway.changes.list_opened(workspace.client_name)) == 1
     assert settled(workspace) == Workspace.State.READY
+
+
+@pytest.mark.parametrize("step", [spec.name for spec in TEMPLATE_DELETE])
+def test_a_worker_stopped_inside_a_deletion_harms_no_template_of_the_same_name(
+    step: str,
+    built_template: Template,
+    lab: Lab,
+    start_worker: Callable[..., Child],
+) -> None:
+    site, admin, name = built_template.site, built_template.owner, built_template.name
+    lab.break_perforce({"command": "*", "latency_seconds": 0.3})
+    lab.break_ontap({"path": "/api/*", "latency_seconds": 0.3})
+    operation = template_delete(by=admin, template=built_template)
+    first = start_worker()
+    running = operation.steps.filter(name=step, state=Step.State.RUNNING)
+    wait_for(running.exists)
+    os.kill(first.process.pid, signal.SIGSTOP)
+    lab.break_perforce()
+    lab.break_ontap()
+    time.sleep(STALLED_SECONDS)
+    start_worker()
+    wait_for(lambda: not Template.objects.exists())
+    again = define_template(site, name=name)
+    template_build(by=admin, template=again)
+    wait_for(Template.objects.filter(state=Template.State.READY).exists)
+
+    os.kill(first.process.pid, signal.SIGCONT)
+    wait_for(lambda: not first.is_running)
+
+    assert registry.ontap(site).find_volume(again.volume_name) is not None
+    perforce = registry.perforce(site.perforce_server)
+    assert perforce.clients.find(again.client_name) is not None
+    assert Template.objects.get().state == Template.State.READY
 
 
 def test_a_worker_stopped_inside_a_transaction_holds_up_nobody(
