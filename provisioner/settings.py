@@ -94,7 +94,6 @@ INSTALLED_APPS = [
     "provisioner.engine",
     "provisioner.catalog",
     "provisioner.workspaces",
-    "provisioner.mirrors",
     "provisioner.rescues",
     "provisioner.leases",
     "provisioner.limits",

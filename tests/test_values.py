@@ -337,7 +337,6 @@ OURS = {
     "LockWait": "command table",
     "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",
-    "Mirror": "name volume_uuid relationship_uuid state status_code status_message",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "RefreshPolicy": "mode",
@@ -349,7 +348,6 @@ OURS = {
     "Site": "reown clones_open_to",
     "SiteCapacity": "ontap_version details status_message",
     "Snapshot": "name ontap_uuid client_spec have_digest quality parts remarks",
-    "SnapshotCopy": "ontap_uuid state",
     "Subject": "kind",
     "Step": "name state perforce_use progress ontap_job_uuid result error_code "
     "error_message",

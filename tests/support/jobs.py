@@ -21,10 +21,9 @@ from provisioner.catalog.models import Template
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
-from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 
-Subject = TypeVar("Subject", Workspace, Template, Mirror)
+Subject = TypeVar("Subject", Workspace, Template)
 
 SETTLED_WITHIN_SECONDS = 30.0
 POLL_EVERY_SECONDS = 0.1

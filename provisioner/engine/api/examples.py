@@ -43,7 +43,6 @@ def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any
         "steps": list(steps),
         "workspace": None,
         "template": None,
-        "mirror": None,
         **others,
     }
 

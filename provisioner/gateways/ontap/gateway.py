@@ -12,11 +12,10 @@ can record the job before it waits.
 from __future__ import annotations
 
 from provisioner.gateways.ontap.exports import ExportPolicies
-from provisioner.gateways.ontap.mirrors import Mirrors
 from provisioner.gateways.ontap.snapshots import Snapshots
 from provisioner.gateways.ontap.system import System
 from provisioner.gateways.ontap.volume_changes import VolumeChanges
 
 
-class OntapGateway(System, VolumeChanges, Snapshots, ExportPolicies, Mirrors):
+class OntapGateway(System, VolumeChanges, Snapshots, ExportPolicies):
     """One SVM of one ONTAP cluster."""

@@ -11,8 +11,6 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.dateparse import parse_duration
-
 from provisioner.gateways.ontap.types import (
     Aggregate,
     CloneParent,
@@ -23,10 +21,7 @@ from provisioner.gateways.ontap.types import (
     ExportRule,
     FileEntry,
     OntapJob,
-    Relationship,
-    SnapshotVersion,
     Svm,
-    SvmPeer,
     Volume,
     VolumeSnapshot,
     VolumeUsage,
@@ -52,14 +47,9 @@ SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 # All of space: releases that lack one kind of efficiency reject its name.
 AGGREGATE_FIELDS = "uuid,name,space"
 FILE_FIELDS = "name,type,owner_id,group_id"
-SVM_FIELDS = "uuid,name,state,nfs.enabled,aggregates.name"
+SVM_FIELDS = "name,state,nfs.enabled,aggregates.name"
 LIF_FIELDS = "name,ip.address,state,enabled"
 JOB_FIELDS = "uuid,state,description,message"
-PEER_FIELDS = "name,state,applications,peer.svm,peer.cluster.name"
-RELATIONSHIP_FIELDS = (
-    "uuid,source.path,state,healthy,unhealthy_reason,lag_time,policy.name,"
-    "transfer.state,transfer.uuid,transfer.bytes_transferred"
-)
 EXPORT_POLICY_FIELDS = "id,name,rules"
 
 
@@ -74,7 +64,6 @@ def cluster(record: Record) -> Cluster:
 
 def svm(record: Record) -> Svm:
     return Svm(
-        uuid=record["uuid"],
         name=record["name"],
         state=record.get("state", ""),
         serves_nfs=_at(record, "nfs.enabled", None),
@@ -184,43 +173,6 @@ def snapshot(record: Record) -> VolumeSnapshot:
         comment=record.get("comment", ""),
         created_at=_time(record.get("create_time")),
         owners=tuple(record.get("owners", ())),
-    )
-
-
-def svm_peer(record: Record) -> SvmPeer:
-    return SvmPeer(
-        name=record["name"],
-        svm_uuid=_at(record, "peer.svm.uuid", ""),
-        svm_name=_at(record, "peer.svm.name", ""),
-        cluster=_at(record, "peer.cluster.name", ""),
-        state=record.get("state", ""),
-        has_snapmirror="snapmirror" in record.get("applications", ()),
-    )
-
-
-def relationship(record: Record) -> Relationship:
-    lag = record.get("lag_time")
-    return Relationship(
-        uuid=record["uuid"],
-        source_path=_at(record, "source.path", ""),
-        policy=_at(record, "policy.name", ""),
-        state=record.get("state", ""),
-        is_healthy=record.get("healthy", True),
-        unhealthy_reason=" ".join(
-            reason.get("message", "") for reason in record.get("unhealthy_reason", ())
-        ),
-        lag=parse_duration(lag) if lag else None,
-        transfer_uuid=_at(record, "transfer.uuid", ""),
-        transfer_state=_at(record, "transfer.state", ""),
-        transferred_bytes=_at(record, "transfer.bytes_transferred", 0),
-    )
-
-
-def snapshot_version(record: Record) -> SnapshotVersion:
-    return SnapshotVersion(
-        uuid=record["uuid"],
-        name=record["name"],
-        version_uuid=record.get("version_uuid", ""),
     )
 
 

@@ -44,7 +44,6 @@ class Svm:
     `serves_nfs` is None if ONTAP does not report it.
     """
 
-    uuid: str
     name: str
     state: str
     serves_nfs: bool | None
@@ -263,63 +262,3 @@ class DataLif:
     name: str
     address: str
     is_up: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class SvmPeer:
-    """An SVM that ours is peered with, or about to be.
-
-    `name` is what ours calls it, `svm_name` what its own `cluster` does. `state` is
-    ONTAP's word: "peered", "pending", "suspended" …
-    """
-
-    name: str
-    svm_uuid: str
-    svm_name: str
-    cluster: str
-    state: str
-    has_snapmirror: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class MirrorVolumeSpec:
-    """A thin volume for SnapMirror to fill, no smaller than its source."""
-
-    name: str
-    aggregate: str
-    size_bytes: int
-    comment: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Relationship:
-    """A SnapMirror relationship, and its transfer that is running or ran last.
-
-    `state` and `transfer_state` are ONTAP's words; the latter is "" before the first
-    transfer. `transfer_uuid` is "" unless one is running. `lag` is None before the
-    first.
-    """
-
-    uuid: str
-    source_path: str
-    policy: str
-    state: str
-    is_healthy: bool
-    unhealthy_reason: str
-    lag: dt.timedelta | None
-    transfer_uuid: str
-    transfer_state: str
-    transferred_bytes: int
-
-    @property
-    def is_transferring(self) -> bool:
-        return self.transfer_state in ("queued", "transferring")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SnapshotVersion:
-    """A snapshot, and what it has in common with its copies: `version_uuid`."""
-
-    uuid: str
-    name: str
-    version_uuid: str

@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError
 
 from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.engine import states as engine_states
-from provisioner.mirrors.states import COPY_TRANSITIONS, MIRROR_TRANSITIONS
 from provisioner.workspaces.states import CLIENT_TRANSITIONS, WORKSPACE_TRANSITIONS
 
 OF_CLIENTS = "Client of a workspace, as far as retirements and restores have settled it"
@@ -43,8 +42,6 @@ def _diagrams() -> str:
         ("Workspace", WORKSPACE_TRANSITIONS),
         (OF_CLIENTS, CLIENT_TRANSITIONS),
         ("Template", TEMPLATE_TRANSITIONS),
-        ("Mirror", MIRROR_TRANSITIONS),
-        ("Copy of a snapshot at a mirror", COPY_TRANSITIONS),
         ("Step", engine_states.STEP_TRANSITIONS),
     )
     return "\n".join(_diagram(title, table) for title, table in tables)
