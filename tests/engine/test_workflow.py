@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import kind_of
 from provisioner.bisect.models import BisectionOperation
 from provisioner.catalog.models import Snapshot, TemplateOperation
 from provisioner.engine import states as engine_states
-from provisioner.engine import workflow
+from provisioner.engine import subjects, workflow
 from provisioner.engine.models import Operation, PerforceUse, Step
 from provisioner.engine.queues import PERFORCE
 from provisioner.engine.tasks import start_operation
@@ -47,6 +48,12 @@ def predecessors(specs: tuple[StepSpec, ...], name: str) -> set[str]:
 
 def test_every_kind_has_its_workflow() -> None:
     assert set(WORKFLOWS) == set(KINDS)
+
+
+def test_the_audit_log_knows_every_kind_of_subject() -> None:
+    """A sweep that heals an operation records it, whatever it is about."""
+    rows = [kind.rows().model() for kind in subjects.kinds()]
+    assert [kind_of(row) for row in rows]
 
 
 @pytest.mark.parametrize("kind", KINDS)
