@@ -4,9 +4,9 @@ Its command line may say otherwise of each setting. Probes have an address of th
 own where HEALTH_BIND says so: what comes there waits for no other request, since it
 has threads that serve nothing else.
 
-No thread waits for a request that comes slowly, and none for ever for a client that
-does not read its answer: otherwise whoever opens as many connections as there are
-threads would stop the server.
+A thread waits for the rest of a large request for seconds alone, for other requests
+not at all, and not for ever for a client that does not read its answer: otherwise
+whoever opens as many connections as there are threads would stop the server.
 
 Source: https://docs.gunicorn.org/en/stable/settings.html
 """
@@ -39,6 +39,7 @@ READ_WITHIN_SECONDS = 30.0
 # As long may a client read nothing of its answer.
 UNREAD_SECONDS = 60
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
+CHUNKED = re.compile(rb"\r\ntransfer-encoding:[^\r]*chunked", re.IGNORECASE)
 EXPECTS_ANSWER = re.compile(rb"\r\nexpect:[ \t]*100-continue", re.IGNORECASE)
 
 
@@ -52,8 +53,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """Answer a request if it has come; else let the poller wait for it."""
         if self.cfg.is_ssl or conn.sock.family == socket.AF_UNIX:
             return super().handle(conn)  # there is a proxy, or it cannot be seen
-        was_read = conn.initialized and conn.parser.unreader.buf.getvalue()
-        if not was_read and not has_come(conn.sock):
+        # What came with the request before it was read with that.
+        read = conn.parser.unreader.buf.getvalue() if conn.initialized else b""
+        if not has_come(conn.sock, read=read):
             return _DEFER
         if not conn.initialized:
             unread = struct.pack("ll", UNREAD_SECONDS, 0)
@@ -78,8 +80,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         super().check_config(cfg, log)
 
 
-def has_come(sock: socket.socket) -> bool:
-    """Return whether a request lies in a socket, with the beginning of its body.
+def has_come(sock: socket.socket, *, read: bytes = b"") -> bool:
+    """Return whether a request lies in a socket, or the first part of a large one.
 
     If not, the socket will not count as readable before more of it is there. One that
     ends in its middle is read, too: gunicorn closes the connection then.
@@ -87,11 +89,10 @@ def has_come(sock: socket.socket) -> bool:
     try:
         there = sock.recv(COMES_FIRST_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
-        there, needs = b"", 1
-    else:
-        needs = _needed(there)
-    is_there = len(there) >= needs or _ends(sock)
-    lowest = 1 if is_there else needs
+        there = b""
+    missing = _needed(read + there) - len(read + there)
+    is_there = missing <= 0 or _ends(sock)
+    lowest = 1 if is_there else len(there) + missing
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowest)
     return is_there
 
@@ -105,14 +106,15 @@ def _ends(sock: socket.socket) -> bool:
 
 def _needed(there: bytes) -> int:
     """Return how many bytes a request needs that begins like this."""
-    head, end, _ = there.partition(b"\r\n\r\n")
-    if not end:
-        # Nothing: the client has closed it.
-        return min(len(there) + 1, COMES_FIRST_BYTES) if there else 0
+    head, end, body = there.partition(b"\r\n\r\n")
     size = len(head) + len(end)
     length = CONTENT_LENGTH.search(head)
-    if length is not None and not EXPECTS_ANSWER.search(head):
+    if not end or (CHUNKED.search(head) and not body.endswith(b"\r\n\r\n")):
+        size = len(there) + 1  # where it ends is not said
+    elif length is not None:
         size += int(length[1])
+    if EXPECTS_ANSWER.search(head) and end:
+        size = len(head) + len(end)
     return min(size, COMES_FIRST_BYTES)
 
 
@@ -123,13 +125,16 @@ class Unreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
         self._ends_at = time.monotonic() + READ_WITHIN_SECONDS
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        self.sock.settimeout(max(self._ends_at - time.monotonic(), 0.001))
+        # gunicorn has a shorter one while it reads what nobody asked for.
+        timeout = self.sock.gettimeout()
+        left = max(self._ends_at - time.monotonic(), 0.001)
+        self.sock.settimeout(left if timeout is None else min(left, timeout))
         try:
             read: bytes = super().chunk(size_hint)
         except TimeoutError as late:
             raise ConnectionResetError(errno.ECONNRESET, "It came too slowly") from late
         finally:
-            self.sock.settimeout(None)
+            self.sock.settimeout(timeout)
         return read
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import select
 import socket
@@ -122,10 +123,15 @@ def seconds_to_answer(port: int, path: str) -> float:
     return time.monotonic() - began
 
 
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+WORKSPACES = "/api/v1/workspaces"
+POST = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
 HALF_A_REQUEST = {
     "nothing": b"",
-    "header": b"GET /healthz HTTP/1.1\r\nHost: ",
-    "body": b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\na",
+    "header": GET[:30],
+    "body": POST + b"Content-Length: 9\r\n\r\na",
+    "chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n9\r\na",
+    "second": GET + GET[:30],
 }
 
 
@@ -150,11 +156,10 @@ def test_requests_that_come_slowly_take_no_thread(web: Web, half: bytes) -> None
 
 
 def test_a_request_in_pieces_is_answered(web: Web) -> None:
-    whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", web.port), timeout=10) as slow:
         for _ in range(2):  # the connection is kept for a second one
-            for byte in range(0, len(whole), 7):
-                slow.sendall(whole[byte : byte + 7])
+            for byte in range(0, len(GET), 7):
+                slow.sendall(GET[byte : byte + 7])
                 time.sleep(0.05)
             answer = http.client.HTTPResponse(slow)
             answer.begin()
@@ -163,35 +168,38 @@ def test_a_request_in_pieces_is_answered(web: Web) -> None:
 
 
 def test_requests_that_come_together_are_answered(web: Web) -> None:
-    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", web.port), timeout=10) as asking:
-        asking.sendall(3 * request)
+        asking.sendall(3 * GET)
         said = asking.makefile("rb")
         status_lines = (line for line in said if line.startswith(b"HTTP/1.1"))
         assert [next(status_lines) for _ in range(3)] == 3 * [b"HTTP/1.1 200 OK\r\n"]
 
 
 @pytest.mark.parametrize("way", ["at once", "in chunks", "when asked to"])
-def test_a_large_body_is_read(web: Web, way: str) -> None:
-    body = b"x" * 300_000
+def test_a_large_body_is_read(web: Web, alice: User, way: str) -> None:
+    body = json.dumps({"template": "x" * 300_000}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Authorization": f"Bearer {token_create(by=alice)[1]}",
+    }
+    if way == "when asked to":
+        headers |= {"Expect": "100-continue", "Content-Length": str(len(body))}
     asking = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
-    headers = {"Content-Type": "application/json"}
     with closing(asking):
         if way == "when asked to":
-            asking.putrequest("POST", "/api/v1/tokens")
-            asking.putheader("Expect", "100-continue")
-            asking.putheader("Content-Length", str(len(body)))
+            asking.putrequest("POST", WORKSPACES)
+            for name, value in headers.items():
+                asking.putheader(name, value)
             asking.endheaders()
             assert asking.sock.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
             asking.send(body)
         else:
+            in_chunks = way == "in chunks"
             asking.request(
-                *("POST", "/api/v1/tokens"),
-                body=iter([body]) if way == "in chunks" else body,
-                headers=headers,
-                encode_chunked=way == "in chunks",
+                *("POST", WORKSPACES, iter([body]) if in_chunks else body, headers),
+                encode_chunked=in_chunks,
             )
-        assert asking.getresponse().status == 401
+        assert asking.getresponse().status == 400
 
 
 def test_there_are_probes_alone_at_their_address(web: Web) -> None:
