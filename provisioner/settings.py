@@ -300,8 +300,7 @@ API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", default=90)
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", default=1200)
 API_WORKSPACES_PER_MINUTE = env.int("API_WORKSPACES_PER_MINUTE", default=120)
 # How many answers a process holds for `?wait=` and downloads, and how many of them for
-# one person.
-# The web server has more threads than that: the others are for everything else.
+# one person. The web server has more threads than that, for everything else.
 API_WAITS_PER_PROCESS = env.int("API_WAITS_PER_PROCESS", default=8)
 API_WAITS_PER_PERSON = env.int("API_WAITS_PER_PERSON", default=4)
 # Where the web server listens, and where for probes alone: those have own threads.

@@ -97,7 +97,7 @@ hypothesis.settings.load_profile("any_machine")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return how many tests run at a time: most wait for the lab half of theirs."""
+    """Return how many tests run at a time: most wait for the lab half of their time."""
     return 3 * (os.cpu_count() or 1)
 
 

@@ -18,7 +18,7 @@ from provisioner.lib.rows import few
 
 
 class Quota(models.Model):
-    """A person's limits at a time; empty: no limit."""
+    """Limits of a person or a team at a time; empty: no limit."""
 
     max_workspaces = models.PositiveIntegerField(null=True, blank=True)
     max_unique_bytes = models.BigIntegerField(
@@ -139,7 +139,7 @@ class ApiToken(AbstractAuthToken):
         null=True, blank=True, help_text="The maximum lease from now."
     )
     max_workspaces = models.PositiveIntegerField(
-        null=True, blank=True, help_text="The page size."
+        null=True, blank=True, help_text="How many workspaces at a time."
     )
     last_used_at = models.DateTimeField(
         null=True, blank=True, help_text="To the minute."

@@ -41,13 +41,13 @@ _origin: ContextVar[Origin | None] = ContextVar("origin", default=None)
 
 
 def current() -> Origin:
-    """Return the client address from the proxy, else the name of this program."""
+    """Return the current origin, else this program."""
     return _origin.get() or Origin(via=_program())
 
 
 @contextmanager
 def coming_from(origin: Origin) -> Iterator[None]:
-    """Record everything in the block as coming from an address."""
+    """Record everything in the block under this origin."""
     token = _origin.set(origin)
     try:
         yield

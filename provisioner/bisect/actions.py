@@ -106,9 +106,7 @@ def bisection_start(
 
 
 def defer_reading(bisection: Bisection) -> None:
-    """Queue the question what was submitted, unless it waits; one of a person's at a
-    time, since Perforce and its queue are everybody's.
-    """
+    """Queue reading the changes, unless it is queued; one at a time per person."""
     read = app.configure_task(
         READ_CHANGES,
         queue=PERFORCE,

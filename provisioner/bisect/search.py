@@ -93,7 +93,7 @@ def nearest(snapshots: Iterable[AnySnapshot], *, change: int) -> AnySnapshot | N
 
 
 def verdict_of(exit_code: int) -> str:
-    """Return the verdict of an exit code, "" for a signal.
+    """Return the verdict of an exit code, "" for one above 127 or a signal.
 
     Source: git bisect run, https://git-scm.com/docs/git-bisect.
     """

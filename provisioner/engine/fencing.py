@@ -48,7 +48,7 @@ class _Leave(ABC):
         self.silent_seconds = settings.WORKER_STALLED_SECONDS / 2
 
     def __call__(self) -> None:
-        """Return if the caller may act.
+        """Raise unless the caller may act.
 
         An answer that arrives after its permission expired is ignored, and asked again.
 

@@ -27,11 +27,11 @@ BISECTIONS_PREFIX = "bisections."
 
 
 DELIVERIES = "deliveries"
-"""Messages to addresses that people gave, where whoever listens may stay silent."""
+"""Webhook messages: their receivers may be slow or silent."""
 
 
 OWN_SLOTS = (COMMANDS_PREFIX, BISECTIONS_PREFIX, DELIVERIES)
-"""What the queues begin with that workers have slots of their own for."""
+"""Queues, or beginnings of their names, with slots of their own on each worker."""
 
 
 def own_slots_of(queue: str) -> str:

@@ -87,7 +87,7 @@ def lock_operation(operation: Operation) -> Operation:
 
 
 def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:
-    """Return the locked step if this attempt is the current one, and still needed."""
+    """Return the step, as a query, if this attempt is current and still needed."""
     steps = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
     return steps.exclude(operation__state__in=ENDED_EARLY)
 
@@ -177,7 +177,7 @@ def finish_step(step: Step, *, result: StepResult | None) -> None:
 
 
 def skip_step(step: Step) -> None:
-    """Skip the step."""
+    """End a step that is not needed, without an attempt."""
     _move_step(step, S.SKIPPED, ended_at=clocks.database_now())
 
 

@@ -129,7 +129,7 @@ def _begin(context: JobContext, step: Step) -> bool:
 
 
 def _hand_over(job: Job, step: Step) -> bool:
-    """Requeue a step whose job came from another queue and died."""
+    """Queue a step for workers of its queue; the worker that had it died."""
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
         step.refresh_from_db(fields=["state", "job_id", "attempt"])

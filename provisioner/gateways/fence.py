@@ -2,7 +2,7 @@
 
 A worker that was frozen, or cut off from the database, can wake up after another worker
 has taken over. So everything that makes a change first checks whether the caller may
-still act. Whoever runs a step provides the check. Without one, as in sweeps and in
+still act. Whoever runs a job provides the check. Without one, as in requests and in
 tests of a single gateway, everything is permitted.
 """
 

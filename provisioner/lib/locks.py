@@ -6,9 +6,9 @@ from django.db import connection
 
 
 def pass_one_by_one(what: str, pk: int) -> None:
-    """Take a lock on a subject until the transaction ends.
+    """Wait for the lock on a row, and hold it until the transaction ends.
 
-    It ends with the transaction. Teams come before sites, sites before people.
+    Teams come before sites, sites before people.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, pk])

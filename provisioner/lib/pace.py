@@ -30,14 +30,14 @@ class Pace:
 
     @property
     def per_second(self) -> float:
-        """Units a second within the window, 0 before there are two looks."""
+        """Units a second within the window, 0 before there are two readings."""
         if len(self._seen) < 2:
             return 0.0
         (began, first), (ended, last) = self._seen[0], self._seen[-1]
         return max(last - first, 0.0) / (ended - began) if ended > began else 0.0
 
     def seconds_left(self, *, total: float) -> float | None:
-        """When the total is reached at this pace; None while it is unknown."""
+        """Seconds until the total is reached at this pace; None while unknown."""
         if len(self._seen) < 2:
             return None
         (began, _), (ended, done) = self._seen[0], self._seen[-1]

@@ -17,7 +17,7 @@ class ActionRefused(Exception):
     code: ClassVar[str] = "refused"
     http_status: ClassVar[int] = 409
     field: str = ""
-    """What of the request it is about, where that is one thing."""
+    """The field of the request that it is about; "": no single one."""
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
         template = sentence or " ".join((type(self).__doc__ or "").split())

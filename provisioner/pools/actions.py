@@ -97,8 +97,7 @@ def pool_delete(*, by: User, pool: Pool) -> None:
     permissions.require(permissions.can_administer(by))
     with transaction.atomic():
         # Locked first: what is made with it is there before it is forgotten.
-        row = Pool.objects.select_for_update().filter(pk=pool.pk).first()
-        if row is not None:
+        for row in Pool.objects.select_for_update().filter(pk=pool.pk):
             row.delete()
 
 

@@ -395,5 +395,5 @@ class Trial:
 
 
 def _without_snapshot(body: dict[str, Any]) -> dict[str, Any]:
-    """Request the newest snapshot, since the older one has been deleted."""
+    """Return the request without its snapshot, which has been deleted."""
     return {key: value for key, value in body.items() if key != "snapshot"}

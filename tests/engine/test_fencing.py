@@ -54,6 +54,7 @@ from provisioner.workspaces.actions.retiring import (
 )
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.wire import SOCKET, Wire
+from tests.support.crossing import wait_until_somebody_waits_for_a_lock
 from tests.support.database_outage import (
     cut_by_the_server,
     cut_off_everybody_else,
@@ -591,18 +592,12 @@ def test_a_worker_stopped_inside_a_transaction_holds_up_nobody(
     with psycopg.connect(**parameters) as other:
         other.execute("SELECT FROM engine_operation FOR UPDATE")
         first = start_worker()
-        wait_for(somebody_waits_for_a_lock)
+        wait_until_somebody_waits_for_a_lock()
         os.kill(first.process.pid, signal.SIGSTOP)
         other.rollback()
     start_worker()
 
     wait_for(lambda: settled(workspace) == Workspace.State.TRASHED)
-
-
-def somebody_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-        return cursor.fetchone() is not None
 
 
 @pytest.fixture

@@ -163,11 +163,11 @@ def operation_step_log_download(
     log = _log_or_404(request, pk=pk, step=step)
     with place_for_download(request.user.pk) as held:
         try:
-            opened = held.enter_context(log.step.log_path.open("rb"))
+            opened = log.step.log_path.open("rb")
         except FileNotFoundError:
             raise Http404 from None
         return HeldFile(
-            opened,
+            opened,  # closed with the answer
             held=held.pop_all(),
             as_attachment=True,
             filename=log.file_name,
