@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from provisioner.engine.models import Operation
 from provisioner.lib.sizes import size_text
-from provisioner.web.lists.acts import Act
+from provisioner.web.lists.acts import Act, unless_refused
 from provisioner.web.lists.listing import Column, Listing, searched
-from provisioner.workspaces.actions.retiring import workspace_purge, workspace_restore
+from provisioner.workspaces.actions.retiring import (
+    refused_purges,
+    refused_restores,
+    workspace_purge,
+    workspace_restore,
+)
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import retired_workspaces_of, trashed_workspaces_of
 
@@ -30,8 +36,13 @@ class Restore(Act[Workspace]):
     def do(self, row: Workspace, **told: Any) -> Operation:
         return workspace_restore(by=self.by, workspace=row)
 
-    def says(self, row: Workspace, result: Operation) -> str:
+    def says(self, row: Workspace, result: Operation | None = None) -> str:
         return f"It is restored to {row.path}."
+
+    def forecast(
+        self, rows: Sequence[Workspace], told: Mapping[str, Any]
+    ) -> Callable[[Workspace], str]:
+        return unless_refused(refused_restores(by=self.by, workspaces=rows), self.says)
 
 
 class Purge(Act[Workspace]):
@@ -42,12 +53,17 @@ class Purge(Act[Workspace]):
     def do(self, row: Workspace, **told: Any) -> Operation:
         return workspace_purge(by=self.by, workspace=row)
 
-    def says(self, row: Workspace, result: Operation) -> str:
+    def says(self, row: Workspace, result: Operation | None = None) -> str:
         if row.state == Workspace.State.PURGING:
             return "It is already being purged."
         if row.unique_bytes is None:
             return "It is purged. Its space was not measured yet."
         return f"It is purged, which frees {size_text(row.unique_bytes)}."
+
+    def forecast(
+        self, rows: Sequence[Workspace], told: Mapping[str, Any]
+    ) -> Callable[[Workspace], str]:
+        return unless_refused(refused_purges(by=self.by, workspaces=rows), self.says)
 
 
 _AWAY = (

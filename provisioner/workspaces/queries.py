@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from django.db.models import (
@@ -32,6 +33,11 @@ from provisioner.workspaces.models import (
 
 GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
 """The states of a retired workspace, from the trash on: it counts for no quota."""
+_RESTORABLE = (
+    Workspace.State.TRASHED,
+    Workspace.State.RETIRING,
+    Workspace.State.FAILED,
+)
 
 
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
@@ -230,23 +236,32 @@ def default_to_move_to(workspace: Workspace) -> Snapshot | None:
 
 def can_be_restored(workspace: Workspace) -> bool:
     """Return whether the workspace can be restored, as far as its rows tell."""
-    if workspace.ready_at is None or was_purged(workspace):
-        return False
-    return workspace.state in (
-        Workspace.State.TRASHED,
-        Workspace.State.RETIRING,
-        Workspace.State.FAILED,
-    )
+    return workspace.pk in restorable([workspace])
+
+
+def restorable(workspaces: Iterable[Workspace]) -> set[int]:
+    """Return the keys of the workspaces that can be restored, in one query at most."""
+    put_away = {
+        workspace.pk
+        for workspace in workspaces
+        if workspace.ready_at is not None and workspace.state in _RESTORABLE
+    }
+    return put_away - _purged(put_away) if put_away else put_away
 
 
 def was_purged(workspace: Workspace) -> bool:
     """Return whether a purge has started a step that cannot be undone."""
-    return Step.objects.filter(
-        operation__subject__workspace=workspace,
+    return bool(_purged({workspace.pk}))
+
+
+def _purged(keys: set[int]) -> set[int]:
+    begun = Step.objects.filter(
+        operation__subject__workspace__in=keys,
         operation__kind=WorkspaceOperation.PURGE,
         name__in=("contents", "delete"),
         attempt__gt=0,
-    ).exists()
+    )
+    return set(begun.values_list("operation__subject__workspace", flat=True))
 
 
 def seconds_it_took(workspace: Workspace) -> float:

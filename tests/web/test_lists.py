@@ -16,14 +16,25 @@ from pytest_django import Settings
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES, Extend, Retire
+from provisioner.dashboard.lists.workspaces import (
+    ALL_WORKSPACES,
+    Extend,
+    Keep,
+    Retire,
+)
 from provisioner.engine.models import Operation
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.web.bulk import MOST_AT_A_TIME, in_bulk
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.pages import CountingPaginator, KeyPaginator
-from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.actions.retiring import (
+    workspace_purge,
+    workspace_restore,
+    workspace_retire,
+)
+from provisioner.workspaces.lists import Purge, Restore
 from provisioner.workspaces.models import Unsubmitted, Workspace
+from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.browsers import confirm, downloaded, post, table
 from tests.support.factories import SnapshotFactory, UserFactory
@@ -261,6 +272,28 @@ def test_a_preview_sums_up_and_keeps_all_but_twenty_folded(
     assert states_of(*rows) == ["ready"] * 23
 
 
+def put_away(alice: User, snapshot: Snapshot) -> None:
+    """Make one in the trash, being restored, being purged, retired, and half gone."""
+    trashed, restored, purged, gone, stuck = [
+        make_ready(workspace_create(by=alice, template=snapshot.template, name=name))
+        for name in ("trashed", "restored", "purged", "gone", "stuck")
+    ]
+    for one in (trashed, restored, purged, gone, stuck):
+        end(workspace_retire(by=alice, workspace=one), Operation.State.SUCCEEDED)
+        one.refresh_from_db()
+        set_workspace_state(one, Workspace.State.TRASHED)
+    workspace_restore(by=alice, workspace=restored)
+    workspace_purge(by=alice, workspace=purged)
+    end(workspace_purge(by=alice, workspace=gone), Operation.State.SUCCEEDED)
+    purge = workspace_purge(by=alice, workspace=stuck)
+    purge.steps.filter(name="delete").update(attempt=1)
+    end(purge, Operation.State.FAILED)
+    for one in (gone, stuck):
+        one.refresh_from_db()
+    set_workspace_state(gone, Workspace.State.RETIRED)
+    set_workspace_state(stuck, Workspace.State.FAILED, code="broken", message="No.")
+
+
 def test_what_is_said_of_all_at_once_is_what_each_would_meet(
     alice: User, snapshot: Snapshot, three: list[Workspace]
 ) -> None:
@@ -278,25 +311,31 @@ def test_what_is_said_of_all_at_once_is_what_each_would_meet(
     keep, become = (Workspace.objects.filter(pk=one.pk) for one in (kept, built))
     keep.update(keep_reason="A demo.", expires_at=None)
     become.update(purpose=Workspace.Purpose.BUILD)
-    rows = list(Workspace.objects.filter(owner=alice))
+    put_away(alice, snapshot)
+    rows = list(workspaces_visible_to(alice))
     ways: list[tuple[type[Act[Workspace]], dict[str, Any]]] = [
         *((Retire, {"unsubmitted": way}) for way in (Unsubmitted.REFUSE, "rescue")),
         *((Extend, {"span": dt.timedelta(days=days)}) for days in (60, 365)),
         (Extend, {"span": None}),
+        (Keep, {"reason": "A demo."}),
+        *((kind, {}) for kind in (Restore, Purge)),
     ]
 
     refusals = set()
     for by in (alice, UserFactory.create(is_staff=True), UserFactory.create()):
         for kind, told in ways:
             act = kind(by=by)
-            said = act.preview(rows, told)
+            with CaptureQueriesContext(connection) as read:
+                said = act.preview(rows, told)
+            assert len(read) <= 2, kind
             assert len(said) > len(made) + len(three)
             assert said == in_bulk(rows, Act.forecast(act, rows, told)), kind
             refusals |= {one.code for one in said}
     assert refusals == {
         *("", "not_allowed", "workspace_retired", "being_transferred"),
         *("workspace_busy", "workspace_kept", "lease_not_longer"),
-        "lease_too_long",
+        *("lease_too_long", "not_allowed_to_keep"),
+        *("nothing_to_restore", "not_in_trash"),
     }
 
 

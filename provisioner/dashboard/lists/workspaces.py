@@ -17,6 +17,7 @@ from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import (
     extended_end,
+    require_keepable,
     workspace_extend,
     workspace_keep,
 )
@@ -24,7 +25,7 @@ from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm, extension_t
 from provisioner.lib import clocks
 from provisioner.lib.moments import exact
 from provisioner.lib.spans import span_text
-from provisioner.web.lists.acts import Act
+from provisioner.web.lists.acts import Act, unless_refused
 from provisioner.web.lists.listing import Chip, Column, Listing, searched
 from provisioner.workspaces.actions.retiring import (
     refused_retirements,
@@ -76,14 +77,10 @@ class Retire(Act[Workspace]):
     def forecast(
         self, rows: Sequence[Workspace], told: Mapping[str, Any]
     ) -> Callable[[Workspace], str]:
-        refused = refused_retirements(by=self.by, workspaces=rows)
-
-        def sentence(row: Workspace) -> str:
-            if row.pk in refused:
-                raise refused[row.pk]
-            return self._sentence(row, told["unsubmitted"])
-
-        return sentence
+        return unless_refused(
+            refused_retirements(by=self.by, workspaces=rows),
+            lambda row: self._sentence(row, told["unsubmitted"]),
+        )
 
     def _sentence(self, row: Workspace, unsubmitted: str) -> str:
         if row.state == Workspace.State.RETIRING:
@@ -144,7 +141,18 @@ class Keep(Act[Workspace]):
     def do(self, row: Workspace, **told: Any) -> Workspace:
         return workspace_keep(by=self.by, workspace=row, **told)
 
-    def says(self, row: Workspace, result: Workspace) -> str:
+    def forecast(
+        self, rows: Sequence[Workspace], told: Mapping[str, Any]
+    ) -> Callable[[Workspace], str]:
+        policies, now = lease_queries.policies_of(rows), clocks.database_now()
+
+        def sentence(row: Workspace) -> str:
+            require_keepable(row, policies.of_workspace(row), now, by=self.by)
+            return self.says(row)
+
+        return sentence
+
+    def says(self, row: Workspace, result: Workspace | None = None) -> str:
         if row.keep_reason:
             return f"It is kept already, for another reason: {row.keep_reason}"
         if row.expires_at is None:

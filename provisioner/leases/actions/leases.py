@@ -154,9 +154,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
         raise InvalidRequest(f"A reason may have up to {LONGEST_REASON} characters.")
     with transaction.atomic():
         workspace, policy, now = _leased(workspace)
-        is_bounded = policy.maximum_seconds is not None and not by.is_administrator
-        if is_bounded or permissions.latest_lease(by, now) is not None:
-            raise NotAllowedToKeep
+        require_keepable(workspace, policy, now, by=by)
         before = workspace.expires_at
         set_lease(workspace, ends_at=None, keep_reason=reason, policy=policy, now=now)
         record_event(
@@ -168,6 +166,20 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
             data=end_moved(before, None),
         )
     return workspace
+
+
+def require_keepable(
+    workspace: Workspace, policy: queries.Policy, now: dt.datetime, *, by: User
+) -> None:
+    """Ensure that `workspace_keep` keeps a workspace, if its reason is good.
+
+    Raises: NotAllowed, NotAllowedToKeep, WorkspaceNotReady.
+    """
+    permissions.require(can_change_workspace(by, workspace))
+    _require_leased(workspace)
+    is_bounded = policy.maximum_seconds is not None and not by.is_administrator
+    if is_bounded or permissions.latest_lease(by, now) is not None:
+        raise NotAllowedToKeep
 
 
 def workspace_release(*, by: User, workspace: Workspace) -> Workspace:

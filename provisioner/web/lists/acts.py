@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Model
 
 from provisioner.accounts.models import User
+from provisioner.lib.refusals import ActionRefused
 from provisioner.web.bulk import RowOutcome, in_bulk
 
 Row = TypeVar("Row", bound=Model)
@@ -92,3 +93,16 @@ class Act(Generic[Row]):
             sentence = self.says(row, self.do(copy.copy(row), **told))
             transaction.set_rollback(is_rehearsal)
         return sentence
+
+
+def unless_refused(
+    refused: Mapping[int, ActionRefused], says: Callable[[Row], str]
+) -> Callable[[Row], str]:
+    """Return a forecast that raises the refusals of rows, given by their keys."""
+
+    def sentence(row: Row) -> str:
+        if row.pk in refused:
+            raise refused[row.pk]
+        return says(row)
+
+    return sentence
