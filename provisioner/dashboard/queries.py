@@ -106,7 +106,7 @@ class Queue:
 
 @dataclass(frozen=True, kw_only=True)
 class PerforceWait:
-    """A server's queued and running steps, and the p95 wait of the last 24 hours."""
+    """A server's steps that wait for a slot or have one, and the p95 wait of 24 h."""
 
     server: str
     waiting: int
@@ -275,17 +275,15 @@ def _queues(workers: list[AliveWorker]) -> list[Queue]:
 
 
 def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
-    """Return each server's queued and running steps, and its p95 wait since a time."""
-    taking_slots = Step.objects.filter(perforce_use__in=slots.NEEDS_SLOT)
-    by_server = taking_slots.order_by().values_list("perforce_server__name")
-    waiting = Q(state__in=(Step.State.QUEUED, Step.State.RETRYING))
-    running = Q(state=Step.State.RUNNING)
+    """Return how many wait and run at each server, and its p95 wait since a time."""
+    by_server = Step.objects.order_by().values_list("perforce_server__name")
     now = {
-        server: (waiting_number, running_number)
-        for server, waiting_number, running_number in by_server.filter(
-            state__in=(Step.State.QUEUED, Step.State.RETRYING, Step.State.RUNNING)
+        server: (waiting, running)
+        for server, waiting, running in by_server.filter(
+            slots.WAITS | slots.HAS_SLOT
         ).annotate(
-            waiting=Count("pk", filter=waiting), running=Count("pk", filter=running)
+            waiting=Count("pk", filter=slots.WAITS),
+            running=Count("pk", filter=slots.HAS_SLOT),
         )
     }
     # A step that paused for a retry was queued again after its first start.
@@ -293,7 +291,9 @@ def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
         F("first_started_at") - F("queued_at"), output_field=DurationField()
     )
     begun = by_server.filter(
-        first_started_at__gte=since, queued_at__lte=F("first_started_at")
+        perforce_use__in=slots.NEEDS_SLOT,
+        first_started_at__gte=since,
+        queued_at__lte=F("first_started_at"),
     )
     p95 = dict(begun.annotate(p95=Percentile(waited, share=0.95)))
     return [

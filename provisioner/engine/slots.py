@@ -44,6 +44,15 @@ WAITS_KEPT = 100
 
 NEEDS_SLOT = (PerforceUse.SHORT, PerforceUse.LONG)
 
+# A step waits for a slot as long as it is queued and has no job.
+_WAITS: dict[str, Any] = {"state": Step.State.QUEUED, "job_id": None}
+WAITS = Q(**_WAITS)
+HAS_SLOT = Q(
+    perforce_use__in=NEEDS_SLOT,
+    state__in=(Step.State.QUEUED, Step.State.RUNNING),
+    job_id__isnull=False,
+)
+
 
 @dataclass(kw_only=True)
 class Budget:
@@ -71,9 +80,8 @@ class Budget:
 
 
 def is_waiting(step: Step) -> bool:
-    """Return whether a step waits for a slot, and so has no job."""
-    is_queued = step.state == Step.State.QUEUED and step.job_id is None
-    return is_queued and step.perforce_use != PerforceUse.NONE
+    """Return whether a step waits for a slot."""
+    return all(getattr(step, field) == value for field, value in _WAITS.items())
 
 
 def observe(step: Step, use: LockUse) -> None:
@@ -145,19 +153,12 @@ def is_paused(server_id: int) -> bool:
 
 def waiting() -> QuerySet[Step]:
     """Return the steps that wait for a slot, at any server."""
-    return Step.objects.filter(
-        state=Step.State.QUEUED, job_id=None, perforce_server__isnull=False
-    )
+    return Step.objects.filter(WAITS)
 
 
 def at_work() -> QuerySet[Step]:
     """Return the steps that have a slot, at any server."""
-    return Step.objects.filter(
-        perforce_server__isnull=False,
-        perforce_use__in=NEEDS_SLOT,
-        state__in=(Step.State.QUEUED, Step.State.RUNNING),
-        job_id__isnull=False,
-    )
+    return Step.objects.filter(HAS_SLOT)
 
 
 def servers_waited_for() -> list[int]:
@@ -220,8 +221,6 @@ def _counts(server_id: int) -> Counts:
 
 def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
     """Return the counts of several servers. One query."""
-    has_slot = Q(job_id__isnull=False)
-    waits = Q(job_id__isnull=True, state=Step.State.QUEUED)
     counted = (
         Step.objects.filter(
             perforce_server__in=server_ids,
@@ -229,8 +228,8 @@ def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
         )
         .order_by()
         .values_list("perforce_server", "perforce_use")
-        .annotate(at_work=Count("pk", filter=has_slot))
-        .annotate(waiting=Count("pk", filter=waits))
+        .annotate(at_work=Count("pk", filter=HAS_SLOT))
+        .annotate(waiting=Count("pk", filter=WAITS))
     )
     counts: dict[int, Counts] = {server_id: {} for server_id in server_ids}
     for server_id, use, at_work, waiting in counted:

@@ -297,7 +297,7 @@ def test_a_build_that_is_publishing_is_not_stopped(
 ) -> None:
     build = template_build(by=admin, template=template)
     publishing = build.steps.get(name="snapshot")
-    engine_states.queue_step(publishing, job_id=None)
+    engine_states.queue_step(publishing, job_id=1)
     engine_states.start_step(publishing)
 
     refuse(

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def begin(operation: Operation, name: str, *, printing: str) -> Step:
     """Let a worker be at a step that has printed something."""
     step = operation.steps.get(name=name)
-    engine_states.queue_step(step, job_id=None)
+    engine_states.queue_step(step, job_id=1)
     engine_states.start_step(step)
     step.log_path.write_text(printing)
     return step

@@ -23,6 +23,7 @@ from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_clock, tell_queues
 from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.sites.models import CapacityDay, SiteCapacity
+from provisioner.sites.slots_overview import server_lines, servers_matching
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.ready_times import ready_in
 from tests.support.factories import UserFactory
@@ -288,10 +289,27 @@ def test_a_worker_whose_clock_is_off_is_named(as_admin: Client) -> None:
     assert "3,600 seconds behind the database's: its worker" in page
 
 
-def test_what_waits_for_perforce_is_shown(admin: User, workspace: Workspace) -> None:
+@pytest.mark.parametrize(
+    ("state", "job_id", "running_and_waiting"),
+    [
+        (Step.State.RUNNING, 1, (1, 0)),
+        (Step.State.QUEUED, 1, (1, 0)),
+        (Step.State.QUEUED, None, (0, 1)),
+        (Step.State.RETRYING, 1, (0, 0)),
+    ],
+)
+def test_what_has_slots_or_waits_for_them_is_shown_as_for_its_server(
+    admin: User,
+    workspace: Workspace,
+    state: Step.State,
+    job_id: int | None,
+    running_and_waiting: tuple[int, int],
+) -> None:
     now = timezone.now()
     Step.objects.filter(operation__subject__workspace=workspace, name="flush").update(
-        state=Step.State.RUNNING,
+        state=state,
+        job_id=job_id,
+        error_message="It failed.",
         queued_at=now - dt.timedelta(seconds=9),
         first_started_at=now - dt.timedelta(seconds=5),
         started_at=now,
@@ -300,7 +318,9 @@ def test_what_waits_for_perforce_is_shown(admin: User, workspace: Workspace) -> 
     [wait] = installation(admin, MONTH).perforce
 
     assert wait.server == workspace.site.perforce_server.name
-    assert (wait.running, wait.waiting) == (1, 0)
+    assert (wait.running, wait.waiting) == running_and_waiting
+    [line] = server_lines(servers_matching(admin))
+    assert (line.running, line.waiting) == running_and_waiting
     assert wait.p95_seconds == pytest.approx(4)
 
 

@@ -535,7 +535,7 @@ def sign(days: float) -> dict[str, str]:
 def begun(operation: Operation, name: str) -> Step:
     step = operation.steps.get(name=name)
     if step.state == Step.State.WAITING:
-        engine_states.queue_step(step, job_id=None)
+        engine_states.queue_step(step, job_id=1)
     engine_states.start_step(step)
     return step
 

@@ -22,7 +22,7 @@ def step(template: Template, admin: User, settings: Settings, tmp_path: Path) ->
     """A build that has printed two lines and begun a third."""
     settings.LOG_DIR = tmp_path
     step = template_build(by=admin, template=template).steps.get(name="build")
-    engine_states.queue_step(step, job_id=None)
+    engine_states.queue_step(step, job_id=1)
     engine_states.start_step(step)
     step.log_path.write_text("one\ntwo\nthr")
     return step

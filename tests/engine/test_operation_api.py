@@ -31,7 +31,7 @@ def test_the_owner_and_administrators_follow_the_steps(
     api_as_alice: APIClient, api_as_admin: APIClient, provision: Operation
 ) -> None:
     step = provision.steps.get(name="clone")
-    engine_states.queue_step(step, job_id=None)
+    engine_states.queue_step(step, job_id=1)
     engine_states.start_step(step)
     engine_states.record_progress(step, {"done": 1, "total": 2, "unit": "things"})
 
@@ -54,7 +54,7 @@ def test_a_step_that_ended_says_how_long_it_took(
     api_as_alice: APIClient, provision: Operation
 ) -> None:
     step = provision.steps.get(name="clone")
-    engine_states.queue_step(step, job_id=None)
+    engine_states.queue_step(step, job_id=1)
     engine_states.start_step(step)
     engine_states.finish_step(step, result=None)
 

@@ -42,7 +42,7 @@ def at_work(operation: Operation, name: str = "build") -> Step:
     """Let a worker be at a step."""
     step = operation.steps.get(name=name)
     if step.state == Step.State.WAITING:
-        engine_states.queue_step(step, job_id=None)
+        engine_states.queue_step(step, job_id=1)
     engine_states.start_step(step)
     return step
 

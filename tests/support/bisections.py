@@ -29,7 +29,7 @@ def end_step(
     operation = step.workspace.operations.get(kind=BisectionOperation.STEP)
     run = operation.steps.filter(name="run").first()
     if not code and run is not None:
-        engine_states.queue_step(run, job_id=None)
+        engine_states.queue_step(run, job_id=1)
         engine_states.start_step(run)
         engine_states.finish_step(run, result=Ran(verdict=verdict, reason=message))
     to = Operation.State.FAILED if code else Operation.State.SUCCEEDED

@@ -89,7 +89,7 @@ def ready(workspace: Workspace) -> Workspace:
 def failed(workspace: Workspace) -> Workspace:
     """One of alice's, whose first step failed."""
     step = Step.objects.get(operation__subject__workspace=workspace, name="clone")
-    engine_states.queue_step(step, job_id=None)
+    engine_states.queue_step(step, job_id=1)
     engine_states.start_step(step)
     engine_states.fail_step(
         step, code="aggregate_full", message="The aggregate is full."

@@ -76,7 +76,7 @@ def test_a_build_is_stopped_in_the_moment_in_which_it_begins_to_publish(
 ) -> None:
     build = template_build(by=admin, template=template)
     publishing = build.steps.get(name="snapshot")
-    engine_states.queue_step(publishing, job_id=None)
+    engine_states.queue_step(publishing, job_id=1)
 
     def stop() -> Operation:
         return template_build_stop(by=admin, template=template)

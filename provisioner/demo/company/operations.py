@@ -160,6 +160,7 @@ class Engine:
         step.queued_at = began_at
         if step.name == course.stands_at and course.step_state == Step.State.QUEUED:
             step.state = Step.State.QUEUED
+            step.job_id = None if step.perforce_use else 1
             return
         now = self._studio.now
         waited = dt.timedelta(milliseconds=chance.uniform(4, 60))

@@ -130,7 +130,7 @@ class Step(models.Model):
     `progress` is {"done", "total", "unit", "text"}, any of them absent. It waits
     for the ONTAP job `ontap_job_uuid`. `result` is a StepResult, if it has one.
 
-    One that uses Perforce and is queued without a job waits for a slot there.
+    One that is queued without a job waits for a slot at its Perforce server.
     """
 
     class State(models.TextChoices):
@@ -203,6 +203,10 @@ class Step(models.Model):
                 name="step_that_uses_perforce_says_where",
                 condition=Q(perforce_use="", perforce_server__isnull=True)
                 | (~Q(perforce_use="") & Q(perforce_server__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="step_queued_without_job_uses_perforce",
+                condition=~Q(state="queued", job_id__isnull=True) | ~Q(perforce_use=""),
             ),
             models.CheckConstraint(
                 name="step_failed_has_reason",
