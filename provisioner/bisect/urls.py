@@ -1,4 +1,4 @@
-"""Addresses of bisect."""
+"""URLs of bisect."""
 
 from __future__ import annotations
 

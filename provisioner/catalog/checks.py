@@ -48,7 +48,7 @@ class Check:
 
 
 def look(template: Template) -> Check:
-    """Check a definition, saved or not, with its server; limited to seconds."""
+    """Check a definition, saved or not, with its server, within a few seconds."""
     server = template.site.perforce_server
     perforce = registry.hasty_perforce(server, seconds=LOOKED_AT_SECONDS)
     info: ServerInfo | None = None

@@ -17,7 +17,7 @@ NAMED = 20
 class Dependent:
     """Rows of a feature that are about a template.
 
-    They prevent its deletion, or with `goes` are deleted with it.
+    They prevent its deletion, or with `goes` are deleted along with it.
     """
 
     one: str
@@ -31,7 +31,7 @@ class Dependent:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The number of rows, with the names of the first."""
+    """The number of rows, with the names of the first few."""
 
     what: str
     number: int

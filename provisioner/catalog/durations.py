@@ -21,7 +21,7 @@ _SHOWN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Took:
-    """One phase of one build; `seconds` are those of its `attempt`."""
+    """One phase of one build; `seconds` is the duration of its `attempt`."""
 
     operation: Operation
     step: Step
@@ -59,14 +59,14 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Durations:
-    """The newest builds of a template that have ended, the oldest first."""
+    """The newest builds of a template that have ended, oldest first."""
 
     builds: tuple[Operation, ...]
     phases: tuple[Phase, ...]
 
 
 def durations_of(user: User, template: Template) -> Durations:
-    """Return how long each phase took in the newest builds, for who may see them.
+    """Return how long each phase of the newest builds took, if the person may see them.
 
     The duration of a phase is that of its last attempt. Phases that no build reached
     are left out.

@@ -1,4 +1,4 @@
-"""Signals of the catalog to the features above it."""
+"""Signals from the catalog to the features above it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far templates are behind what was submitted, and what their refresh knows."""
+"""How far templates are behind the depot, and what their refresh depends on."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ CHANGES_AFTER = """
 
 @dataclass(frozen=True, kw_only=True)
 class Freshness:
-    """What was submitted under a template's view after its newest snapshot.
+    """The changes under a template's view since its newest snapshot.
 
-    `since` is when the first of these changes was submitted, by the server's clock;
-    `seen_since` and `seen_at` are when we saw the first and the last. `users` are their
-    submitters, by name.
+    `since` is when the first of them was submitted, by the server's clock; `seen_since`
+    and `seen_at` are when we saw the first and the last. `users` are their submitters,
+    by name.
     """
 
     changes: int = 0
@@ -76,7 +76,7 @@ def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
     """Return the known freshness of templates, by id.
 
     It is unknown before the first build, and until all changes since the newest
-    snapshot were fetched. Two queries.
+    snapshot have been fetched. Two queries.
     """
     of_template = {"template": OuterRef("template")}
     default = Snapshot.objects.default_first().filter(**of_template)
@@ -113,14 +113,14 @@ def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
 
 
 def freshness_of(template: Template) -> Freshness | None:
-    """Return a template's freshness, None where it is not known."""
+    """Return a template's freshness; None if unknown."""
     return freshness_of_all([template]).get(template.pk)
 
 
 def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
     """Return how many changes each snapshot is behind, by its id.
 
-    Only for snapshots at one change whose distance is known. Two queries.
+    Only for snapshots of a single change whose distance is known. Two queries.
     """
     complete = [snapshot for snapshot in snapshots if not snapshot.parts]
     since = dict(
@@ -144,19 +144,19 @@ def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
 
 
 def policy_of(template: Template) -> refresh_policy.Policy:
-    """Return when a template is refreshed."""
+    """Return the refresh policy of a template."""
     return policies_of([template])[template.pk]
 
 
 def policies_of(templates: Collection[Template]) -> dict[int, refresh_policy.Policy]:
-    """Return when templates are refreshed, by their ids. One query."""
+    """Return the refresh policies of templates, by their ids. One query."""
     rows = RefreshPolicy.objects.filter(template__in=[t.pk for t in templates])
     saved = {row.template_id: row for row in rows}
     return {t.pk: policy_in(saved.get(t.pk)) for t in templates}
 
 
 def policy_in(row: RefreshPolicy | None) -> refresh_policy.Policy:
-    """Return a row's policy, or the default one."""
+    """Return a row's policy; the default one without a row."""
     if row is None:
         return refresh_policy.Policy()
     return refresh_policy.Policy(
@@ -227,9 +227,9 @@ def refresh_state_of(
 
 
 def _published(template: Template) -> int:
-    """Return the change of the newest good enough snapshot, 0 if there is none.
+    """Return the change of the newest snapshot that is good enough, 0 without one.
 
-    A template with a held older snapshot is still built, once per change.
+    A template whose older snapshot is held is still built, once per change.
     """
     enough = AT_LEAST[template.wanted_quality]
     snapshots = Snapshot.objects.available().complete().filter(template=template)
@@ -238,7 +238,7 @@ def _published(template: Template) -> int:
 
 
 def _tried(build: Operation, *, freshness: Freshness, server_id: int) -> int:
-    """Return the newest change that the last build makes pointless to try.
+    """Return the newest change that need not be built after the last build.
 
     If somebody built an older change, they skipped the newer ones known then: those are
     no reason for another build.
@@ -262,7 +262,7 @@ def change_of(build: Operation) -> int:
 
 
 def _used_at(template: Template) -> dt.datetime | None:
-    """Return when somebody last requested a workspace of it or a build."""
+    """Return when somebody last requested a workspace of it, or a build."""
     got = template.workspaces.filter(is_pooled=False).aggregate(at=Max("created_at"))
     asked = Operation.objects.filter(
         subject=template.subject_id, requested_by__is_service=False

@@ -1,4 +1,4 @@
-"""Lists of templates: those on offer, and how they are refreshed."""
+"""Lists of templates: those on offer, and their refresh policies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from provisioner.web.lists.listing import Chip, Column, Listing, searched
 
 
 class ManagersAct(Act[Template]):
-    """An act for those who define templates."""
+    """An action for those who define templates."""
 
     @classmethod
     def is_offered_to(cls, user: User) -> bool:
@@ -106,7 +106,7 @@ class ShownTemplate(Offer):
 
 
 def _usual_seconds(templates: list[Template]) -> dict[int, float]:
-    """Return how long workspaces usually take to be ready, by template."""
+    """Return the usual time to ready, by template."""
     usual: dict[int, float] = {}
     answers: Any = asks_usual_seconds.send(Template, templates=templates)
     for _, known in answers:
@@ -135,7 +135,7 @@ def _shown(
 
 
 def _offered(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
-    """Return templates as those who ask for a workspace see them."""
+    """Return templates as those who request a workspace see them."""
     in_use = [template for template in templates if not template.is_archived]
     obstacles = known_obstacles(user, default_snapshots_of(in_use))
     return _shown(user, templates, obstacles=obstacles)

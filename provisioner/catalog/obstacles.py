@@ -1,4 +1,4 @@
-"""Obstacles to a workspace of a template. Features above report them."""
+"""Obstacles to a workspace of a template, reported by features above."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Obstacle:
 
 
 def known_obstacles(by: User, snapshots: Collection[int]) -> dict[int, Obstacle]:
-    """Return the obstacle to a person's workspace of each snapshot, both by id.
+    """Return the obstacle to a person's workspace of each snapshot, by snapshot id.
 
-    Those without an obstacle are left out.
+    Snapshots without an obstacle are left out.
     """
     if by.uid is None or not snapshots:
         return {}

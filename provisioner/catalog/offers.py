@@ -32,7 +32,7 @@ class Offer:
 
     @property
     def why_none(self) -> str:
-        """Why new workspaces have no snapshot by default, "" if they have one."""
+        """Why new workspaces have no default snapshot, "" if there is one."""
         template = vars(self.template)
         if template["default_snapshot_id"]:
             return ""
@@ -48,7 +48,7 @@ class Offer:
 
     @property
     def actions(self) -> list[Action]:
-        """The links beside the button that requests a workspace, or in its place."""
+        """The links beside the button that requests a workspace, or instead of it."""
         template = self.template
         options = reverse("workspace-create", args=[template.pk])
         if self.is_requestable:

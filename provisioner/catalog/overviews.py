@@ -36,7 +36,7 @@ class SnapshotLine:
     """A published snapshot, what uses it, and how many changes it is behind.
 
     `behind` is None if unknown. Only administrators see whose workspaces use it; others
-    see the number.
+    see how many.
     """
 
     pins: Pins
@@ -85,7 +85,7 @@ class SnapshotLine:
 def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:
     """Return the published snapshots of a template, newest first.
 
-    Names at most this many workspaces of each.
+    At most `named` workspaces of each are listed by name.
     """
     pins = pins_of(template, named=named)
     behind = behind_of([pin.snapshot for pin in pins])
@@ -94,9 +94,9 @@ def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateOverview:
-    """A template as one person sees it; what a page does not show is not asked for.
+    """A template as one person sees it; only what a page shows is queried.
 
-    `operations` are its newest ones, the newest first.
+    `operations` are its latest ones, newest first.
     """
 
     template: Template
@@ -105,7 +105,7 @@ class TemplateOverview:
 
     @cached_property
     def last(self) -> OperationOverview | None:
-        """Its newest operation; the steps of no other are shown."""
+        """Its latest operation, the only one shown with steps."""
         return operation_overview(self.operations[0]) if self.operations else None
 
     @property
@@ -119,7 +119,7 @@ class TemplateOverview:
 
     @cached_property
     def freshness(self) -> Freshness | None:
-        """None where it is not known."""
+        """Its freshness; None if unknown."""
         return freshness_of(self.template)
 
     @property
@@ -137,13 +137,13 @@ class TemplateOverview:
 
     @property
     def watch_error(self) -> str:
-        """Why its Perforce server could not be asked, "" if it could."""
+        """Why its Perforce server could not be polled, "" if it could."""
         watch = getattr(self.template.site.perforce_server, "watch", None)
         return "" if watch is None else watch.last_error
 
     @cached_property
     def roll_back_to(self) -> Snapshot | None:
-        """What can be held instead of what the newest build, which failed, was."""
+        """The snapshot that can be held after the newest build failed."""
         newest = self.operations[0] if self.operations else None
         is_build = newest is not None and newest.kind == TemplateOperation.BUILD
         if newest is None or not is_build or newest.state != Operation.State.FAILED:
@@ -184,7 +184,7 @@ _REFRESHED_BY = (
 def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     """Return a template with its snapshots and builds, or None.
 
-    The builds are read first: where the newest has ended, the template says how.
+    The builds are read first: if the newest has ended, the template's state says how.
     """
     of_it = (
         operations_visible_to(user).filter(subject__template=pk).prefetch_related(None)

@@ -12,10 +12,10 @@ from provisioner.gateways.perforce.types import HaveList, Part, TreeSize
 
 @dataclass(frozen=True, kw_only=True)
 class Pin(StepResult):
-    """What a build contains: a change, with parts at others, and the client spec.
+    """What a build contains: a change, parts at other changes, and the client spec.
 
-    `tree` is what the view holds, None where an earlier build had all of it. Given by
-    `ensure_client` in steps/volume.py.
+    `tree` is what the view holds, None if an earlier build had all of it.
+    `ensure_client` in steps/volume.py returns it.
     """
 
     step = "client"
@@ -32,7 +32,7 @@ class Pin(StepResult):
 
 
 def parts_of(snapshot: Snapshot) -> list[Part]:
-    """Return the parts of a snapshot that are at another change than the rest."""
+    """Return the parts of a snapshot that are at other changes than the rest."""
     return [Part(**part) for part in snapshot.parts]
 
 
@@ -46,5 +46,5 @@ FILES_IN_A_BATCH = 20_000
 
 
 def goes_in_batches(files: int) -> bool:
-    """Return whether commands over so many files go directory by directory."""
+    """Return whether commands over so many files are split by directory."""
     return files > FILES_IN_A_BATCH

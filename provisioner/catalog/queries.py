@@ -20,7 +20,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec
 def in_scope(user: User, *, by: str) -> Q:
     """Return the condition for templates in the current token's scope.
 
-    `by` leads to the template's id.
+    `by` is the path to the template's id.
     """
     if user.scope is None or user.scope.template_ids is None:
         return Q()
@@ -35,7 +35,7 @@ def named_template(value: str) -> Q:
 
 
 def available_snapshots() -> SnapshotQuerySet:
-    """Return the snapshots that somebody can get, newest first."""
+    """Return the snapshots that can be cloned, newest first."""
     return Snapshot.objects.available()
 
 
@@ -64,19 +64,19 @@ def snapshot_before(template: Template, *, build: Operation) -> Snapshot | None:
 
 
 def reference_snapshot(template: Template) -> Snapshot | None:
-    """Return the snapshot a template is compared with: its default, else its newest."""
+    """Return the snapshot to compare a template with: its default, else its newest."""
     newest = available_snapshots().complete().filter(template=template)
     return default_snapshot(template) or newest.first()
 
 
 def templates_to_choose_from(user: User) -> QuerySet[Template]:
-    """Return the same templates as `templates_visible_to`, with nothing else read."""
+    """Return the same templates as `templates_visible_to`, without its annotations."""
     templates = Template.objects.filter(in_scope(user, by="pk"))
     return templates.select_related("site__perforce_server")
 
 
 def is_pinned_by(user: User) -> Exists | Value:
-    """Return the expression whether a person has pinned a template.
+    """Return the expression for whether a person has pinned a template.
 
     A scoped token has no pins, and learns nothing of its owner's.
     """
@@ -92,14 +92,14 @@ def templates_ever(user: User) -> QuerySet[Template]:
 
 
 def is_archived(templates: QuerySet[Template], which: str) -> QuerySet[Template]:
-    """Keep those that are not archived; with "only" those that are, with "all" both."""
+    """Keep templates that are not archived; "only": those that are, "all": both."""
     if which == "all":
         return templates
     return templates.filter(archived_at__isnull=which != "only")
 
 
 def templates_offered_to(user: User) -> QuerySet[Template]:
-    """Return templates as `templates_visible_to`, without those that are archived."""
+    """Return templates as `templates_visible_to`, without archived ones."""
     return is_archived(templates_visible_to(user), "")
 
 
@@ -122,14 +122,14 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
 def default_snapshots_of(templates: Iterable[Template]) -> list[int]:
     """Return the ids of the templates' default snapshots.
 
-    The templates are as `templates_visible_to` returns them.
+    The templates come from `templates_visible_to`.
     """
     found = (vars(template)["default_snapshot_id"] for template in templates)
     return [snapshot_id for snapshot_id in found if snapshot_id is not None]
 
 
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
-    """Return all published snapshots with their templates, withdrawn ones too."""
+    """Return all published snapshots with their templates, including withdrawn ones."""
     snapshots = Snapshot.objects.there().select_related(
         "template__site", "held_by", "withdrawn_by"
     )
@@ -139,7 +139,7 @@ def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:
 def snapshots_for_bisection(template: Template) -> list[Snapshot]:
     """Return the snapshots from which a change can be reached by known changes.
 
-    The whole view is at one change, and it is the view that the newest of them has.
+    Each has its whole view at one change, and the view of the newest of them.
     """
     snapshots = list(available_snapshots().complete().filter(template=template))
     views = [parse_client_spec(s.client_spec).view for s in snapshots]

@@ -31,7 +31,7 @@ class Refreshes:
 
     @property
     def switch(self) -> Action:
-        """Pauses everything, or resumes it."""
+        """The switch that pauses or resumes all refreshes."""
         verb = "resume" if self.is_paused else "pause"
         return Action(
             label=f"{verb.capitalize()} all",

@@ -27,13 +27,13 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """When a template is refreshed by itself.
+    """When a template is refreshed automatically.
 
-    On change: once nothing relevant came for `quiet_seconds`, and never within
-    `every_seconds` after the last build began. By `cron`: at its times (five fields,
-    UTC) if something came before. A clean build is due at the times of `clean_cron`,
-    whatever came. None of them while nobody got a workspace for
-    `unused_days`. `changed_at`: times before it do not count.
+    On change: once nothing relevant was submitted for `quiet_seconds`, and never within
+    `every_seconds` after the last build began. By `cron` (five fields, UTC): at its
+    times, if something was submitted before. A clean build is due at the times of
+    `clean_cron`, with or without new changes. None of them while nobody requested a
+    workspace for `unused_days`. `changed_at`: times before it do not count.
     """
 
     mode: Mode = Mode.MANUAL
@@ -74,8 +74,8 @@ class State:
 
     `newest` is the newest relevant change after the default snapshot (None: it is not
     behind), `behind_since` when the first of these was seen, `newest_at` the last.
-    `published` is the change of the newest snapshot that is good enough.
-    `tried` is the change of the last build, whatever came of it; `tried_at` its time,
+    `published` is the change of the newest snapshot that is good enough. `tried` is the
+    change of the last build, whatever its outcome; `tried_at` its time,
     `clean_tried_at` that of the last clean one.
     """
 
@@ -92,7 +92,7 @@ class State:
 
 
 def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
-    """Return why the template must be built now, None if it need not."""
+    """Return why the template must be built now; None if it need not be."""
     if policy.is_paused or state.is_paused_elsewhere or state.is_building:
         return None
     if state.newest is None or state.newest_at is None or state.behind_since is None:
@@ -107,7 +107,7 @@ def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
 
 
 def clean_due(now: dt.datetime, policy: Policy, state: State) -> str | None:
-    """Return why a clean build is due now, None where it is not."""
+    """Return why a clean build is due now; None if none is."""
     if policy.is_paused or state.is_paused_elsewhere or state.is_building:
         return None
     if not policy.clean_cron or is_unused(now, policy, state):
@@ -165,7 +165,7 @@ def _due_by_cron(now: dt.datetime, policy: Policy, state: State) -> str | None:
 
 
 def last_time(cron: str, *, now: dt.datetime) -> dt.datetime | None:
-    """Return the last due time of a schedule, None if there is none."""
+    """Return the last due time of a schedule; None if there is none."""
     just_after = now.astimezone(dt.UTC) + dt.timedelta(microseconds=1)
     try:
         at = croniter(cron, just_after).get_prev(dt.datetime)

@@ -1,4 +1,4 @@
-"""Why something about templates, builds and snapshots is refused."""
+"""Refusals about templates, builds and snapshots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from provisioner.lib.refusals import ActionRefused
 
 class NoSnapshot(ActionRefused):
     """The template “{template}” has no published snapshot yet. Build it first, or wait
-    for its build to end."""
+    for its build to end.
+    """
 
     code = "no_snapshot"
 
@@ -99,7 +100,7 @@ class NothingToRefresh(ActionRefused):
 
 
 def require_not_archived(template: Template) -> None:
-    """Refuse what is for templates in use.
+    """Refuse an archived template.
 
     Raises: TemplateArchived.
     """
@@ -108,7 +109,7 @@ def require_not_archived(template: Template) -> None:
 
 
 def require_offered(snapshot: Snapshot) -> None:
-    """Refuse a snapshot that nobody can get.
+    """Refuse a snapshot that is deleted or withdrawn.
 
     Raises: SnapshotGone, SnapshotWithdrawn.
     """

@@ -16,12 +16,12 @@ from provisioner.lib import clocks
 
 @dataclass(kw_only=True)
 class Pins:
-    """What keeps a snapshot. It is deleted when nothing does.
+    """What keeps a snapshot. Without any, it is deleted.
 
-    `is_recent`: one of the last so many. `is_default`: what a new workspace gets.
-    `is_last_tested`: no later one was tested. `workspaces_number` is how many cloned
-    from it are not purged, those in the trash and those being made among them;
-    `workspaces` are these, or the first of them by name: there may be thousands.
+    `is_recent`: one of the latest, as many as the template keeps. `is_default`: what a
+    new workspace gets. `is_last_tested`: no later one was tested. `workspaces_number`
+    is how many workspaces of it are not purged, including those being made or in the
+    trash; `workspaces` are these, or the first of them by name: there may be thousands.
     """
 
     snapshot: Snapshot
@@ -66,7 +66,7 @@ class Pins:
 def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
     """Return what pins each published snapshot, newest first; four queries.
 
-    So many workspaces of each are `named`; None: all of them.
+    At most `named` workspaces of each are listed by name; None: all of them.
     """
     snapshots = list(
         Snapshot.objects.there()
@@ -99,26 +99,26 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
 
 
 def pins_of_snapshot(snapshot: Snapshot) -> Pins | None:
-    """Return why a snapshot is kept on offer, None if it is not offered."""
+    """Return what pins a snapshot; None if it is not published."""
     pins = pins_of(snapshot.template)
     return next((pin for pin in pins if pin.snapshot == snapshot), None)
 
 
 class Need(Protocol):
-    """What needs snapshots: rows with a `snapshot` each, such as workspaces."""
+    """Rows that need snapshots, such as workspaces; each has a `snapshot`."""
 
     def rows(self, snapshots: Sequence[Snapshot]) -> QuerySet[Any]:
         """Return the rows that need any of these."""
 
     def by_name(self, rows: QuerySet[Any], *, most: int | None) -> QuerySet[Any]:
-        """Return them by name, or the first of each snapshot."""
+        """Return them by name, or only the first few of each snapshot."""
 
 
 _needs: list[Need] = []
 
 
 def register_need(need: Need) -> None:
-    """Keep snapshots for as long as rows of a feature need them."""
+    """Keep snapshots as long as rows of a feature need them."""
     _needs.append(need)
 
 
@@ -139,12 +139,12 @@ def mark_deleted(snapshot: Snapshot) -> bool:
 
 
 def mark_there(snapshot: Snapshot) -> None:
-    """Offer snapshots again that ONTAP did not delete."""
+    """Publish snapshots again that ONTAP did not delete."""
     Snapshot.objects.filter(pk=snapshot.pk).update(deleted_at=None)
 
 
 def marked_deleted(template: Template, *, there: Sequence[str]) -> list[Snapshot]:
-    """Return the deleted snapshots that still exist on ONTAP, among these UUIDs."""
+    """Return the snapshots marked as deleted among these UUIDs, which still exist."""
     return list(
         Snapshot.objects.filter(
             template=template, deleted_at__isnull=False, ontap_uuid__in=there

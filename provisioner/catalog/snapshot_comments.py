@@ -1,10 +1,9 @@
 """The comment of a published snapshot, from which its row can be restored.
 
-`cloneyard:v1:template=TAG change=N have=COUNT:DIGEST asked=TIME parts=N`. The time is
-when the build was asked for, which tells two builds apart that have one number: those
-of before and after an older backup of the database was restored. Parts that lie at
-other changes are counted, where there are any: ONTAP keeps 255 characters, and paths
-have more.
+`cloneyard:v1:template=TAG change=N have=COUNT:DIGEST asked=TIME parts=N`. TIME is when
+the build was requested. It distinguishes two builds with the same number, from before
+and after an older backup of the database was restored. Parts at other changes are only
+counted: ONTAP keeps 255 characters, and paths need more.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _COMMENT = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotMark:
-    """The template's own comment, and what a snapshot of it holds."""
+    """The parsed comment of a snapshot: its template's tag, and what it contains."""
 
     tree: str
     change: int
@@ -44,7 +43,7 @@ class SnapshotMark:
 
 
 def mark_of(comment: str) -> SnapshotMark | None:
-    """Parse a snapshot's comment, None if it is not ours."""
+    """Parse a snapshot's comment; None if it is not ours."""
     match = _COMMENT.fullmatch(comment)
     if match is None:
         return None
@@ -59,7 +58,7 @@ def mark_of(comment: str) -> SnapshotMark | None:
 
 
 def asked_text(operation: Operation) -> str:
-    """Return when a build was asked for, as its snapshot says it."""
+    """Return when a build was requested, as written into a snapshot's comment."""
     return _as_text(operation.created_at)
 
 
@@ -68,7 +67,7 @@ def _as_text(moment: dt.datetime) -> str:
 
 
 def asked_texts(template_ids: list[int]) -> frozenset[tuple[int, str]]:
-    """Return template and time of every build that the database knows."""
+    """Return template and request time of every build in the database."""
     builds = Operation.objects.filter(subject__template__in=template_ids).order_by()
     return frozenset(
         (template_id, _as_text(created_at))
@@ -85,7 +84,7 @@ def build_number_of(name: str) -> int | None:
 
 
 def go_on_after(names: list[str]) -> None:
-    """Number new operations above the highest one used in a snapshot's name.
+    """Number new operations above the highest number in a snapshot's name.
 
     After an older backup was restored, numbers would repeat, and a build would find a
     snapshot with its name.

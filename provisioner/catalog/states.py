@@ -35,7 +35,7 @@ def set_template_state(
 ) -> None:
     """Move a template, with its event.
 
-    Raises: StateChanged where the row is not in a state that leads here.
+    Raises: StateChanged if the row is in a state that does not lead here.
     """
     with transaction.atomic():
         moved = Template.objects.filter(

@@ -1,4 +1,4 @@
-"""What the page of a template says and offers to its reader."""
+"""Notices and actions on a template's page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TemplatePage:
 
     @cached_property
     def obstacle(self) -> Obstacle | None:
-        """What stands against a workspace of what a new one gets."""
+        """The obstacle to a workspace of its default snapshot, if any."""
         default = self.overview.default
         if default is None or self.template.is_archived:
             return None
@@ -48,7 +48,7 @@ class TemplatePage:
 
     @property
     def snapshots(self) -> list[SnapshotLine]:
-        """The newest, and of the others what new workspaces get; or all, if asked."""
+        """The newest snapshots and the default, or all if requested."""
         return [
             line
             for number, line in enumerate(self.overview.snapshots)
@@ -63,12 +63,12 @@ class TemplatePage:
 
     @property
     def actions(self) -> list[Action]:
-        """What can be done with it as a whole, the most usual first."""
+        """Actions on the whole template, most common first."""
         return [*self._for_users(), *self._for_managers()]
 
     @property
     def notices(self) -> list[Notice]:
-        """Notices, the most important first."""
+        """Notices, most important first."""
         return [
             *self._archived(),
             *self._obstacle(),
@@ -91,7 +91,7 @@ class TemplatePage:
 
     @property
     def roll_back(self) -> list[Action]:
-        """Keeps new workspaces at the last good snapshot, in one click."""
+        """The action that holds the last good snapshot, in one click."""
         before = self.overview.roll_back_to
         if before is None or not self.may_change:
             return []
@@ -106,7 +106,7 @@ class TemplatePage:
 
     @property
     def freshness(self) -> str:
-        """How far what new workspaces get is behind the depot."""
+        """How far the default snapshot is behind the depot."""
         freshness = self.overview.freshness
         if self.template.is_archived:
             return "Not followed while it is archived"
@@ -163,7 +163,7 @@ class TemplatePage:
 
     @property
     def life(self) -> list[Action]:
-        """What administrators and its owner should know of its life."""
+        """Notices about archiving and deletion, for administrators and its owner."""
         if not self.may_change or self._is_going:
             return []
         links = [
@@ -180,7 +180,7 @@ class TemplatePage:
 
     @property
     def _is_going(self) -> bool:
-        """Whether it is deleted, or about to be."""
+        """Whether it is deleted, or being deleted."""
         State = Template.State
         return self.template.state in (State.DELETING, State.DELETED)
 

@@ -1,4 +1,4 @@
-"""Addresses of catalog."""
+"""URLs of catalog."""
 
 from __future__ import annotations
 

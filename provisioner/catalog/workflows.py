@@ -1,4 +1,4 @@
-"""The workflows of templates: their steps, and what follows for the template."""
+"""The workflows of templates: their steps, and their effects on the template."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _fail_lost() -> None:
 
 
 def _visible_to(user: User) -> Q:
-    """Builds are for everybody to follow: their result is for everybody."""
+    """Builds are visible to everybody, as their results are."""
     return Q(subject__template__isnull=False) & in_scope(user, by="subject__template")
 
 

@@ -1,6 +1,6 @@
 """Django's admin for sites and Perforce servers.
 
-Everything with a lifecycle is checked here and changed through actions alone.
+Everything with a lifecycle can only be viewed here; actions change it.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class ServerWatchAdmin(admin.ModelAdmin[ServerWatch]):
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
-    """Read-only: changes have their own pages."""
+    """Read-only: other pages make the changes."""
 
     def get_exclude(self, request: HttpRequest, obj: Any | None = None) -> list[str]:
-        """Leave out fields of code: pages cannot edit names of any bytes."""
+        """Leave out fields that pages cannot edit, such as names of arbitrary bytes."""
         columns = self.opts.get_fields()
         return [field.name for field in columns if isinstance(field, NamesField)]
 

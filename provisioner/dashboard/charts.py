@@ -1,4 +1,4 @@
-"""The charts of the overview, each point with the address of the rows behind it."""
+"""The charts of the overview; each point links to the rows behind it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Days = Mapping[int, Sequence[CapacityDay]]
 
 
 def charts_of(span: Span, *, sites: Iterable[Site], days: Days) -> list[Chart]:
-    """Return all charts of a time, in two queries; `days` are those of each site."""
+    """Return all charts of a period, in two queries; `days` are those of each site."""
     ended = ended_in(since=span.earliest, until=span.end, by_hour=span.step == HOUR)
     ready = ready_in(since=span.earliest, until=span.end, by_hour=span.step == HOUR)
     return [
@@ -188,7 +188,7 @@ def _made(begin: dt.datetime, length: dt.timedelta) -> str:
 
 
 def _operations(begin: dt.datetime, length: dt.timedelta, **criteria: str) -> str:
-    """Return the address of the list of operations requested in a period.
+    """Return the URL of the list of operations requested in a period.
 
     Its fields are in the reader's time zone, to the second.
     """

@@ -23,11 +23,11 @@ WORKSPACES_SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """A template beside a change.
+    """A template and its relation to a change.
 
-    `is_certain` where it is known that the change touches its view: it was submitted
-    since the template is followed. `snapshots` counts those at it or later, of which
-    `newest` is the last change; `workspaces` are the first of a person's own.
+    `is_certain` if the change is known to touch its view, as it was submitted since the
+    template is followed. `snapshots` counts those at the change or later, `newest` is
+    the last change of them; `workspaces` are the person's own, or the first few.
     """
 
     template: Template
@@ -40,8 +40,8 @@ class Holding:
 def holding(user: User, change: int) -> list[Holding]:
     """Return the templates that contain a change, then those that may.
 
-    Templates known not to contain it are left out. Five queries, which
-    read few rows, however many snapshots there are.
+    Templates known not to contain it are left out. Five queries that read few rows,
+    however many snapshots there are.
     """
     templates = {each.pk: each for each in templates_to_choose_from(user)}
     touched = set(

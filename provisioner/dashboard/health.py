@@ -30,7 +30,7 @@ LOOKS_AT_A_TIME = 16
 
 @dataclass(frozen=True, kw_only=True)
 class HealthCheck:
-    """One part; `reason` is the sentence that says why it is not ok, else ""."""
+    """The health of one part; `reason` says why it is not ok, else ""."""
 
     name: str
     ok: bool
@@ -48,7 +48,7 @@ class Readiness:
 
 
 class NotWell(Exception):
-    """A check found something wrong; its text is the sentence that says what."""
+    """A check found something wrong; its text says what, as a sentence."""
 
 
 Look = Callable[[], None]
@@ -61,8 +61,8 @@ _last_found: list[Readiness] = []
 def shared_readiness() -> Readiness | None:
     """Return the result of a check, or the last one while another is running.
 
-    Anybody may ask without signing in, and a check at a far side that is silent takes
-    seconds: one thread is held for it, however many ask. None: nothing was found yet.
+    Anybody may ask without signing in, and a check of a silent system takes seconds:
+    one thread is used for it, however many ask. None: no check has finished yet.
     """
     if not _one_at_a_time.acquire(blocking=False):
         return _last_found[-1] if _last_found else None
@@ -93,7 +93,7 @@ def readiness() -> Readiness:
 
 
 def _timed(name: str, look: Look) -> HealthCheck:
-    """Run a check once; an error is its reason."""
+    """Run a check once; an error becomes its reason."""
     began_at = time.monotonic()
     reason = ""
     try:
@@ -130,7 +130,8 @@ def _check_clock() -> None:
 def _check_workers() -> None:
     """Check that workers sent a heartbeat within the last seconds.
 
-    While others work, the overview alone names one that waits for its clock.
+    Workers that wait for their clock are shown on the overview alone, as long as others
+    work.
     """
     newest = (
         ProcrastinateWorker.objects.order_by("-last_heartbeat")
@@ -177,7 +178,7 @@ def _check_perforce(server: PerforceServer) -> None:
 class FarSides:
     """Running checks, at most one per remote system.
 
-    Anybody may ask without signing in, so asking more often must not mean more calls.
+    Anybody may ask without signing in, so more requests must not cause more calls.
     """
 
     def __init__(self) -> None:

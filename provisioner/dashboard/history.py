@@ -22,7 +22,7 @@ class Ended:
 
 
 def capacity_days(*, since: dt.date) -> dict[int, list[CapacityDay]]:
-    """Return the days of each site, by its id, the oldest first. Days are in UTC."""
+    """Return the days of each site, by its id, oldest first. Days are in UTC."""
     days = defaultdict(list)
     for day in CapacityDay.objects.filter(day__gte=since):
         days[day.site_id].append(day)

@@ -12,11 +12,11 @@ from provisioner.web.middleware import Handler
 
 
 class ProbeMiddleware:
-    """Answer probes before anything else is asked: they come from inside, by plain HTTP
-    and with an address for a name, so neither ALLOWED_HOSTS nor HTTPS is for them.
+    """Answer probes before anything else: neither ALLOWED_HOSTS nor HTTPS is for them.
 
-    At their own address there is nothing else: the proxy, whose headers are trusted,
-    does not stand before it.
+    They come from inside, by plain HTTP and to a numeric address. At their own address
+    nothing else is served, as the proxy whose headers are trusted is not in front of
+    it.
     """
 
     views: ClassVar[dict[str, Handler]] = {

@@ -36,7 +36,7 @@ USED_LATELY = dt.timedelta(days=90)
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What decides a template's place among others."""
+    """What decides a template's place in the list."""
 
     pk: int
     name: str
@@ -57,7 +57,7 @@ class Choice:
 
     @property
     def place(self) -> tuple[bool | int | str, ...]:
-        """Its sort key: templates that have snapshots come first."""
+        """Its sort key: templates with snapshots come first."""
         uses = self.uses
         by_use = (not self.has_snapshots, -uses.own, -uses.of_team, -uses.all)
         return (not self.is_pinned, not self.is_used, *by_use, self.name)
@@ -65,7 +65,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Offers below one heading."""
+    """Offers under one heading."""
 
     title: str
     offers: list[Offer]
@@ -75,7 +75,7 @@ class Group:
 class Offers:
     """The first of the `matching` templates that have all words of `text`, grouped.
 
-    `count` is the number of all templates; `can_have_one`: any of them has a snapshot.
+    `count` is the number of all templates; `can_have_one`: at least one has a snapshot.
     """
 
     text: str
@@ -148,7 +148,7 @@ def _choices(user: User) -> list[Choice]:
 
 
 def _groups(shown: Iterable[Choice], offers: Mapping[int, Offer]) -> Iterator[Group]:
-    """Yield the offers by heading, without templates deleted a moment ago."""
+    """Yield the offers by heading, without templates that were just deleted."""
     for title, choices in groupby(shown, key=lambda choice: choice.title):
         found = [offers[each.pk] for each in choices if each.pk in offers]
         yield Group(title=title, offers=found)

@@ -40,7 +40,7 @@ EVENTS_SHOWN = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """What the home page shows: the templates to choose from, quotas, shares, setup."""
+    """What the home page shows: the templates on offer, quotas, shares, setup."""
 
     offers: Offers
     quotas: list[Limit]
@@ -119,7 +119,7 @@ class WorkspaceOverview:
 
     @property
     def tab_state(self) -> str:
-        """Its state in the title of the browser tab."""
+        """Its state, as in the title of the browser tab."""
         state = self.workspace.get_state_display()
         if not self.workspace.is_moving or self.last is None:
             return state
@@ -169,7 +169,7 @@ def find_workspace_overview(user: User, *, pk: int) -> WorkspaceOverview | None:
 
 
 def _have_of(operations: list[Operation]) -> Flushed | None:
-    """Return the result of the newest flush, None before there is one."""
+    """Return the result of the newest flush, or None."""
     flushes = (find_result(operation, Flushed) for operation in operations)
     return next(filter(None, flushes), None)
 

@@ -19,7 +19,7 @@ SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Verb:
-    """An action on a workspace in some states, on a page that asks first.
+    """An action on workspaces in certain states; its page asks for confirmation.
 
     `words` are what people type for it.
     """
@@ -86,7 +86,7 @@ class Deed:
 
 
 def deeds(user: User, words: list[str]) -> Iterator[Deed]:
-    """Yield the actions that a verb and the words after it match.
+    """Yield the actions that match a verb and the words after it.
 
     Without a verb there are none. Without further words, and for everybody but
     administrators, only the person's own workspaces match. One query.
@@ -109,7 +109,7 @@ def deeds(user: User, words: list[str]) -> Iterator[Deed]:
 
 
 def verbs_meant(word: str) -> list[Verb]:
-    """Return the verbs that begin with a word."""
+    """Return the verbs that begin with a text."""
     word = word.casefold()
     if len(word) < SHORTEST_VERB:
         return []

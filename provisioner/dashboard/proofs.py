@@ -18,7 +18,7 @@ NOT_COMPARED = "The files were not compared with the depot individually"
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """One fact. `icon` shows how far it is verified; `lines` unfold below `summary`."""
+    """One fact. `icon` shows how far it is verified; `lines` are details, folded."""
 
     icon: str
     title: str
@@ -28,7 +28,7 @@ class Proof:
 
 
 def proofs_of(overview: WorkspaceOverview) -> list[Proof]:
-    """Return the facts about a workspace's contents, with their proofs."""
+    """Return facts about a workspace's contents, with their proofs."""
     workspace = overview.workspace
     return [
         _snapshot(workspace),

@@ -1,4 +1,4 @@
-"""The overview of the installation for administrators. Makes no remote call."""
+"""The overview of the installation for administrators. No remote call."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEAREST_QUOTAS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """The space of a site's aggregate in bytes, None where ONTAP reported nothing."""
+    """The space of a site's aggregate in bytes, None if ONTAP reported nothing."""
 
     capacity: SiteCapacity
 
@@ -70,7 +70,7 @@ class Space:
 
     @property
     def reduction(self) -> float | None:
-        """Data reduction as a ratio: 3.4 stands for 3.4:1."""
+        """Data reduction as a ratio: 3.4 means 3.4:1."""
         logical, physical = self.capacity.logical_bytes, self.physical_bytes
         return logical / physical if logical and physical else None
 
@@ -84,7 +84,7 @@ class Space:
 
 @dataclass(frozen=True, kw_only=True)
 class Clones:
-    """The clones of one template or team, trash included, and the space they take."""
+    """The clones of one template or team, including the trash, and their space."""
 
     name: str
     number: int
@@ -159,7 +159,7 @@ class Installation:
 
 
 def installation(user: User, span: Span) -> Installation:
-    """Return the overview, with charts of the span, in a few queries.
+    """Return the overview with charts of the period, in a few queries.
 
     Raises: NotAllowed.
     """
@@ -206,7 +206,7 @@ def installation(user: User, span: Span) -> Installation:
 
 
 def _nearest_quotas(tallies: Tallies) -> list[Limit]:
-    """Return the team quotas closest to their limit. People are often at theirs."""
+    """Return the team quotas closest to their limit. People often reach theirs."""
     first = nearest(team_limits(tallies), most=NEAREST_QUOTAS)
     return [limit for limit in first if limit.percent]
 
@@ -214,7 +214,7 @@ def _nearest_quotas(tallies: Tallies) -> list[Limit]:
 def _clones(
     tallies: Mapping[Any, Tally], named: Iterable[tuple[int | None, str]]
 ) -> list[Clones]:
-    """Return totals for each name, largest first, without empty ones."""
+    """Return totals per name, largest first, omitting empty ones."""
     rows = [
         Clones(
             name=name,

@@ -1,7 +1,8 @@
-"""Audit events by signals: sign-ins, tokens, and rows that administrators edit.
+"""Audit events from signals: sign-ins, tokens, and rows that administrators edit.
 
-Changes by the admin site, actions and commands are all recorded. Bulk updates send no
-signals, so our code uses none on these rows. Values that may be secret are left out.
+This records all changes, by the admin site, actions and commands. Bulk updates send no
+signals, so our code does not use them on these rows. Values that may be secret are left
+out.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ def _deleted(instance: Any, **kwargs: Any) -> None:
 def _rights_changed(
     instance: Any, action: str, pk_set: set[int] | None, reverse: bool, **kwargs: Any
 ) -> None:
-    """Groups and permissions of an account, seen from the account's side."""
+    """Record changed groups and permissions of an account."""
     if reverse or action not in ("post_add", "post_remove", "post_clear"):
         return
     model: type[Model] = kwargs["model"]
@@ -196,7 +197,7 @@ def _rights_changed(
 
 
 def _values(row: Any) -> dict[str, Any]:
-    """Return a row's own fields as JSON has them."""
+    """Return a row's own fields as JSON values."""
     values = {}
     for field in row._meta.concrete_fields:
         if field.name not in NOT_A_CHANGE:

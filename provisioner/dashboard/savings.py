@@ -1,11 +1,11 @@
 """The savings by clones: time not spent on syncs and builds, and space.
 
-Hours: for each workspace that became ready, what sync and build of its template take
-from nothing, less what its owner waited. The former is the median of the template's
-clean builds as measured, or of all its builds where none was clean.
+Hours: for each workspace that became ready, the time of a sync and build of its
+template from scratch, less what its owner waited. The former is the measured median of
+the template's clean builds, or of all its builds if none was clean.
 
-Space: for each workspace that is there at the end of a month, what the volume of its
-template holds, less what the workspace took by itself when it was last measured.
+Space: for each workspace that exists at the end of a month, what the volume of its
+template holds, less what the workspace itself took when last measured.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS = ("month", "team", "workspaces", "hours_not_spent", "bytes_not_used")
 
 @dataclass(kw_only=True)
 class Saved:
-    """What the workspaces of a team saved in a month; "": those of no team."""
+    """What the workspaces of a team saved in a month; "" stands for no team."""
 
     month: dt.date
     team: str
@@ -81,7 +81,10 @@ class Lately:
 
 
 def saved_lately(tallies: Tallies, *, now: dt.datetime) -> Lately:
-    """Two queries. Space counts every existing clone."""
+    """Return the savings of the last thirty days. Two queries.
+
+    Space counts every existing clone.
+    """
     whole = _whole_seconds()
     rows = (
         _ready(created_at__gte=now - LATELY)
@@ -106,7 +109,7 @@ def saved_lately(tallies: Tallies, *, now: dt.datetime) -> Lately:
 
 
 def savings(user: User) -> list[Saved]:
-    """Return each team in each of the last months, the newest month first.
+    """Return each team in each of the last months, newest month first.
 
     Raises: NotAllowed.
     """
@@ -176,7 +179,7 @@ def _ready(**criteria: Any) -> QuerySet[Workspace]:
 def _got(
     months: Sequence[dt.date],
 ) -> QuerySet[Workspace, tuple[int | None, int, int, int, dt.timedelta]]:
-    """Return team, template, month, number and waits of what became ready in each."""
+    """Return team, template, month, number and waits of the workspaces made ready."""
     return (
         _ready(ready_at__gte=_begin(months[-1]))
         .annotate(made=_age("ready_at", months))
@@ -188,10 +191,10 @@ def _got(
 def _unused(
     months: Sequence[dt.date],
 ) -> QuerySet[Workspace, tuple[int | None, int, int, int]]:
-    """Return team, first and last month, and bytes not used between the two.
+    """Return team, first and last month, and the bytes saved between the two.
 
-    The months are places in `months`, the last that in which it went, -1 where it has
-    not; what became ready before all of them counts from the oldest.
+    The months are positions in `months`. The last is that in which the workspace was
+    purged, -1 if it was not. Workspaces older than all months count from the oldest.
     """
     oldest = len(months) - 1
     return (
@@ -207,7 +210,7 @@ def _unused(
 
 
 def _age(moment: str, months: Sequence[dt.date]) -> Combinable:
-    """Return the index of the month of a moment.
+    """Return the position of a moment's month.
 
     Months are newest first; older moments get their number.
     """
@@ -226,12 +229,12 @@ def _begin(month: dt.date) -> dt.datetime:
 
 
 def _seconds(number: int, waited: dt.timedelta, whole: float | None) -> float:
-    """Return what some workspaces of a template saved, if each would take `whole`."""
+    """Return what workspaces of a template saved, if each would have taken `whole`."""
     return max(number * whole - waited.total_seconds(), 0.0) if whole else 0.0
 
 
 def _whole_seconds() -> dict[int, float]:
-    """Return the time of a sync and build from scratch, by the template's id."""
+    """Return the time of a sync and build from scratch, by template id."""
     took = F("sync_seconds") + F("build_seconds")
     rows = Snapshot.objects.order_by().values_list("template")
     return {

@@ -1,4 +1,4 @@
-"""The setup steps that are left before people can get workspaces.
+"""The setup steps that remain before people can get workspaces.
 
 No remote call. Later milestones imply earlier ones: a snapshot proves a working site.
 """
@@ -39,8 +39,10 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Milestone:
-    """One step of setup. `about` is its row so far, None if there is none; `reason`
-    says what went wrong, "" for readers who cannot fix it.
+    """One step of setup.
+
+    `about` is its row so far, or None; `reason` says what went wrong, "" for readers
+    who cannot fix it.
     """
 
     name: str
@@ -61,14 +63,14 @@ class Milestone:
 
     @property
     def may_change(self) -> bool:
-        """Whether it can change without anybody acting on this page."""
+        """Whether it can change without an action on this page."""
         is_tested = self.connection is not None and self.connection.is_waiting
         return self.progress == Progress.MOVING or (self.is_open and is_tested)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """The way from nothing to the first workspace, in order."""
+    """The steps from an empty installation to the first workspace, in order."""
 
     milestones: tuple[Milestone, ...]
     administrators: list[str]
@@ -98,7 +100,7 @@ class Setup:
 
 
 def setup_for(user: User) -> Setup | None:
-    """Return the setup, None once anybody has had a workspace."""
+    """Return the setup; None once anybody has had a workspace."""
     if Workspace.objects.filter(ready_at__isnull=False).exists():
         return None
     workers = alive_workers()

@@ -1,4 +1,4 @@
-"""The page of the setup: texts and actions of each milestone."""
+"""The setup page: texts and actions of each milestone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The period of charts: kept in the address, compared with the previous one."""
+"""The period of charts: kept in the URL, compared with the previous one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_DAYS = 366
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """From `begin` until just before `end`, both in UTC, hour by hour or day by day."""
+    """From `begin` until just before `end`, both in UTC, by hours or by days."""
 
     begin: dt.datetime
     end: dt.datetime
@@ -37,7 +37,7 @@ class Span:
 
     @property
     def earliest(self) -> dt.datetime:
-        """Start of the previous period, if compared."""
+        """The start of the previous period, if that is compared."""
         return self.begin - self.length if self.is_compared else self.begin
 
     @property
@@ -49,7 +49,7 @@ class Span:
 
     @property
     def days_before(self) -> dt.timedelta:
-        """How many days before the compared day is."""
+        """How many days earlier the compared day is."""
         return max(self.length, DAY)
 
     @property
@@ -127,7 +127,7 @@ def span_of(form: SpanForm) -> Span:
 
 
 def span_links(query: QueryDict, chosen: str) -> list[tuple[str, str, bool]]:
-    """Return the presets with their addresses, and whether each is current."""
+    """Return the presets with their URLs, and whether each is current."""
     links = []
     for name, (label, _) in LENGTHS.items():
         other = query.copy()

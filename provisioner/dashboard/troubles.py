@@ -1,4 +1,4 @@
-"""Current problems, the most severe first."""
+"""Current problems, most severe first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from provisioner.workspaces.models import LEASED, Workspace
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """A sentence about what is wrong, and the address of the page that shows it."""
+    """A sentence about what is wrong, and the URL of the page that shows it."""
 
     sentence: str
     url: str = ""
@@ -40,7 +40,7 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return the problems besides missing workers. Three queries."""
+    """Return the current problems, except missing workers. Three queries."""
     return [
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),

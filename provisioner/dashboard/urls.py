@@ -1,4 +1,4 @@
-"""Addresses of dashboard."""
+"""URLs of dashboard."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class WorkspacePage:
 
     @property
     def notices(self) -> list[Notice]:
-        """Notices, the most important first."""
+        """Notices, most important first."""
         found = (
             self._shared(),
             self._failed(),
@@ -213,7 +213,7 @@ class WorkspacePage:
         return reverse(name, args=[self.workspace.pk])
 
     def _allowed(self, *actions: Action | None) -> tuple[Action, ...]:
-        """Return the given actions, or none if its reader may not change it."""
+        """Return these actions, or none if the reader may not change the workspace."""
         if not self.overview.may_change:
             return ()
         return tuple(action for action in actions if action is not None)

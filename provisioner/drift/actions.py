@@ -52,7 +52,7 @@ def drift_check_start(*, by: User) -> int:
 
 
 def queue_drift_checks(sites: Iterable[Site]) -> None:
-    """Queue a check at both far sides of each site, unless it is queued already."""
+    """Queue a check of both systems of each site, unless it is queued already."""
     for site in sites:
         for system in FarSide:
             name = f"drift.{site.pk}.{system}"
@@ -101,7 +101,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
 
 
 def findings_adopt(*, by: User) -> int:
-    """Request the adoption of everything unknown to the database; return the count.
+    """Request adoption of everything missing from the database; return the count.
 
     Each is checked again before anything is written.
 
@@ -117,9 +117,9 @@ def findings_adopt(*, by: User) -> int:
 
 
 def adoptable() -> QuerySet[Finding]:
-    """Return the open findings of objects that the database does not know.
+    """Return the open findings of objects that are missing from the database.
 
-    Snapshots come first, then templates: workspaces are of them.
+    Snapshots come first, then templates, since workspaces are cloned from them.
     """
     volumes = Q(kind=Finding.Kind.VOLUME_WITHOUT_ROW, workspace=None, template=None)
     return Finding.objects.filter(

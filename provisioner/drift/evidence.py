@@ -1,4 +1,4 @@
-"""The evidence of a finding, as its page shows it: alone, and side by side."""
+"""The evidence of a finding, as its page shows it: values alone or compared."""
 
 from __future__ import annotations
 

@@ -13,17 +13,17 @@ from provisioner.workspaces.models import Workspace
 
 
 class FarSide(models.TextChoices):
-    """The far side that a drift check reads."""
+    """The remote system that a drift check reads."""
 
     ONTAP = "ontap", "ONTAP"
     PERFORCE = "perforce", "Perforce"
 
 
 class DriftCheck(models.Model):
-    """The last drift check of one far side of a site: when, and whether it succeeded.
+    """The last drift check of one remote system of a site, and whether it succeeded.
 
     `checked_at` is when it last saw all of it; `status_message` says why the newest
-    attempt did not, "" where it did. `asked_at` is when somebody last wanted one.
+    attempt failed, "" if it did not. `asked_at` is when somebody last requested one.
     """
 
     site = models.ForeignKey(
@@ -51,8 +51,8 @@ class DriftCheck(models.Model):
 class Finding(models.Model):
     """One difference that a drift check found, until it is resolved.
 
-    `subject` is the name of the volume, client, snapshot or job on the far side;
-    `external_id` its uuid there. `details` is evidence for people.
+    `subject` is the name of the volume, client, snapshot or job; `external_id` its uuid
+    there. `details` is evidence for people.
     """
 
     class Kind(models.TextChoices):
@@ -73,7 +73,7 @@ class Finding(models.Model):
 
         @property
         def system(self) -> FarSide:
-            """The far side that it was found on."""
+            """The remote system that it was found on."""
             of_perforce = (
                 Finding.Kind.CLIENT_WITHOUT_ROW,
                 Finding.Kind.ROW_WITHOUT_CLIENT,

@@ -9,7 +9,7 @@ from provisioner.drift.models import Finding
 
 
 def findings_visible_to(user: User) -> QuerySet[Finding]:
-    """Return all findings; none to anybody but administrators."""
+    """Return all findings for administrators, none for others."""
     findings = Finding.objects.select_related(
         "site", "workspace", "template", "resolved_by"
     )
@@ -17,5 +17,5 @@ def findings_visible_to(user: User) -> QuerySet[Finding]:
 
 
 def open_findings_number() -> int:
-    """Return how many differences wait for an administrator."""
+    """Return how many findings are open."""
     return Finding.objects.filter(resolved_at=None).count()

@@ -1,4 +1,4 @@
-"""Why something about findings is refused."""
+"""Refusals about findings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class FindingResolved(ActionRefused):
-    """The difference about {subject} is gone already."""
+    """The difference about {subject} is already gone."""
 
     code = "finding_resolved"
 
 
 class FindingNotOurs(ActionRefused):
-    """There is nothing that Cloneyard can safely do about {subject}: look into it
-    yourself. The finding goes away once the difference is gone."""
+    """There is nothing that Cloneyard can safely do about {subject}. Look into it
+    yourself. The finding is resolved once the difference is gone.
+    """
 
     code = "finding_needs_you"

@@ -1,4 +1,4 @@
-"""Addresses of drift."""
+"""URLs of drift."""
 
 from __future__ import annotations
 

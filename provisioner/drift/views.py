@@ -1,4 +1,4 @@
-"""Where database, ONTAP and Perforce disagree, for administrators."""
+"""Pages of drift: findings and their repairs, for administrators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def drift(request: WebRequest) -> HttpResponseBase:
 @require_POST
 @administrators_only
 def drift_adopt(request: WebRequest) -> HttpResponse:
-    """Ask for the adoption of every workspace that the database does not know."""
+    """Request the adoption of every workspace that is missing from the database."""
     count = findings_adopt(by=request.user)
     messages.success(
         request, f"Asked for the adoption of {count:,}. Reload this page in a moment."
@@ -90,7 +90,7 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
 
 
 def _is_offered(finding: Finding) -> bool:
-    """Return whether the reader may ask for the repair of a finding."""
+    """Return whether the reader may request the repair of a finding."""
     is_open = finding.resolved_at is None and finding.asked_at is None
     return is_open and finding.action != Finding.Action.NONE
 

@@ -56,9 +56,9 @@ def _priority(operation: Operation) -> int:
 def give_slots(
     server_id: int, *, to: Step | None = None, job: Job | None = None
 ) -> bool:
-    """Queue the jobs of the steps whose slot is free at a Perforce server.
+    """Queue the steps that now get a slot at a Perforce server.
 
-    If `to` gets a slot, it starts in this job instead: return whether it did.
+    If the step `to` gets one, it starts in this job instead: return whether it did.
     """
     has_its_slot = False
     for step in slots.next_in_line(server_id):
@@ -81,7 +81,7 @@ def release_slot(step: Step) -> None:
 
 
 def serves(context: JobContext, step: Step) -> bool:
-    """Return whether the slots that a job runs in are for the step."""
+    """Return whether the step may run in the slots of this job."""
     queue = workflow.spec_of(step).queue_at(step.operation.site)
     pool = context.additional_context.get("pool")
     if isinstance(pool, Pool):
@@ -90,10 +90,10 @@ def serves(context: JobContext, step: Step) -> bool:
 
 
 def can_go_on(context: JobContext, step: Step) -> bool:
-    """Return whether a job may go on with a step without making others wait.
+    """Return whether a job may continue with a step without delaying others.
 
-    A retried job has used up part of its retry time, so the next step gets a job of its
-    own. In another queue, jobs with priority must not wait for more than one step.
+    A retried job has used up part of its retry time, so the next step gets its own job.
+    If the step belongs to another queue, jobs with priority wait for one step at most.
     """
     if attempts_of(context.job) or not serves(context, step):
         return False

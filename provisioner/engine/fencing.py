@@ -1,9 +1,9 @@
 """Fencing: whether an attempt at a step, or a job, is still the current one.
 
-The database decides: an attempt that was superseded or whose operation has ended may
-not change anything, nor may a job that was taken from its worker. Permission lasts for
-a second from the request, by a clock that also runs while the process or its machine is
-stopped. A job taken from a worker goes to another one after that second.
+The database decides. An attempt that was superseded, or whose operation has ended, may
+not change anything; nor may a job that was taken from its worker. Permission lasts a
+second from the request, by a clock that also runs while the process or its machine is
+stopped. A job taken from a worker is given to another one only after that second.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ ASKED_AT_MOST = 10
 
 
 class AnswersLate(OperationalError):
-    """The database answers too slowly to rely on."""
+    """The database answers too slowly for its permission to be used."""
 
 
 def leave_seconds() -> float:
-    """Return how long permission lasts, well below the silence that ends a worker.
+    """Return how long permission lasts: well below the silence that ends a worker.
 
-    A job taken from a worker goes to another one after this time.
+    A job taken from a worker is given to another one only after this time.
     """
     stalled: float = settings.WORKER_STALLED_SECONDS
     return min(LEAVE_SECONDS, stalled / 4)
 
 
 class _Leave(ABC):
-    """A short lease to act, given by the database. Call it before each act."""
+    """Short permission to act, given by the database. Ask for it before each act."""
 
     def __init__(self) -> None:
         self._until = 0.0
@@ -50,9 +50,10 @@ class _Leave(ABC):
     def __call__(self) -> None:
         """Raise unless the caller may act.
 
-        An answer that arrives after its permission expired is ignored, and asked again.
+        An answer that arrives after its permission expired is ignored, and the database
+        is asked again.
 
-        Raises: StepCutShort if another attempt continues it; OperationalError if the
+        Raises: StepCutShort if another attempt has taken over; OperationalError if the
         database does not answer in time; RuntimeError within a transaction.
         """
         require_no_transaction()
@@ -69,7 +70,7 @@ class _Leave(ABC):
 
     @abstractmethod
     def _is_given(self) -> bool:
-        """Ask the database."""
+        """Return whether the database permits it."""
 
 
 def _now() -> float:
@@ -77,7 +78,7 @@ def _now() -> float:
 
 
 class JobLeave(_Leave):
-    """Permission for a job, such as a sweep, while its worker has it."""
+    """Permission for a job, such as a sweep, as long as its worker holds it."""
 
     def __init__(self, job: Job) -> None:
         super().__init__()

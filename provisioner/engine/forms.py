@@ -1,4 +1,4 @@
-"""Query of a log page. Invalid values show the end of the log."""
+"""Forms of the pages of logs and operations."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ def _offset() -> forms.IntegerField:
 
 
 class LogForm(forms.Form):
-    """`q` is the text to search for, and `start` the byte to start from.
+    """The query of a log page. Invalid values show the end of the log.
 
-    `offset` is the byte where a piece begins, `before` where it ends; `line` is the
-    number of the line to show in context. A follower sends the `attempt` that it read,
-    and the `number` of the next line. `wrap` sets how long lines are shown.
+    `q` is the text to search for, and `start` the byte to search from. `offset` is the
+    byte where a piece begins, `before` where it ends; `line` is the number of the line
+    to show in context. A follower sends the `attempt` that it read, and the `number` of
+    the next line. `wrap` sets how long lines are shown.
     """
 
     q = forms.CharField(required=False, max_length=200, label="Search the log")

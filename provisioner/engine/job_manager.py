@@ -2,7 +2,7 @@
 
 A worker's listener, heartbeat and bookkeeping go through here. When the database goes
 away, they retry with doubling pauses for as long as it takes. So neither a restart of
-PostgreSQL nor a night without it ends a worker or leaves a job as "doing" forever.
+PostgreSQL nor an outage of a whole night ends a worker or leaves a job in "doing".
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ async def retry_of_its_worker(
 class LastingJobManager(JobManager):
     """The job manager of one pool of a worker.
 
-    It also misses no notification of a job: Procrastinate's worker forgets those that
-    arrive while it fetches one, and would find their jobs only at its next poll.
+    It misses no job notification: Procrastinate's own worker ignores those that arrive
+    while it fetches a job, and would find their jobs only at its next poll.
     """
 
     def __init__(
@@ -186,9 +186,9 @@ class LastingJobManager(JobManager):
     async def fetch_job(
         self, queues: Iterable[str] | None, worker_id: int
     ) -> Job | None:
-        """Return a job, or None if there is none or the worker is to stop.
+        """Return a job; None if there is none, or the worker is stopping.
 
-        None also while the clock is wrong, as jobs would run at the wrong time.
+        Also None while the clock is wrong, as jobs would run at the wrong time.
         """
         attempt = 0
         while not self._is_stopping() and self.is_clock_right:
@@ -225,7 +225,7 @@ class LastingJobManager(JobManager):
         return None if row["id"] is None else Job.from_row(row)
 
     async def _give_back_unknown(self, worker_id: int) -> None:
-        """Queue again the jobs that the database assigns to us and we do not know."""
+        """Requeue jobs that the database assigns to this worker but it does not run."""
         rows = await self.connector.execute_query_all_async(
             query=HELD, worker_id=worker_id
         )
@@ -255,9 +255,9 @@ class LastingJobManager(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        """Queue a job again, unless it was already, or another worker has it.
+        """Queue a job again, unless that was done already, or another worker has it.
 
-        `retry_at` is by our clock, whose error is corrected.
+        `retry_at` is by our clock; its error is corrected.
         """
         if retry_at is not None:
             retry_at -= dt.timedelta(seconds=self._ahead_seconds)
@@ -287,12 +287,12 @@ class LastingJobManager(JobManager):
     # --- what goes on beside it
 
     async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
-        """Forget workers that are silent, once the database is there."""
+        """Delete silent workers, waiting for the database if necessary."""
         prune = super().prune_stalled_workers
         return await self._insist(partial(prune, seconds_since_heartbeat))
 
     async def register_worker(self) -> int:
-        """Register, and say which queues are served, once the database is there."""
+        """Register with the served queues, waiting for the database if necessary."""
         worker_id = await self._insist(super().register_worker)
 
         async def tell() -> None:
@@ -304,7 +304,7 @@ class LastingJobManager(JobManager):
         return worker_id
 
     async def update_heartbeat(self, worker_id: int) -> None:
-        """Send a heartbeat; register again if we were taken for dead."""
+        """Send a heartbeat; register again if this worker was taken for dead."""
 
         async def beat() -> None:
             ask = self.connector.execute_query_all_async
@@ -321,7 +321,7 @@ class LastingJobManager(JobManager):
         await self._insist(beat)
 
     async def _register_again(self, worker_id: int) -> None:
-        """Register a worker that was taken for dead, with the number that it had."""
+        """Register a worker that was taken for dead, under its old number."""
         log.warning("worker_registered_again", worker_id=worker_id)
         await self.connector.execute_query_all_async(
             query=f"{REGISTER_AGAIN} RETURNING id", worker_id=worker_id
@@ -329,7 +329,7 @@ class LastingJobManager(JobManager):
         await sync_to_async(tell_queues)(worker_id, pool=self.pool)
 
     async def unregister_worker(self, worker_id: int) -> None:
-        """Unregister. If the database is away, the next worker will notice."""
+        """Unregister. If the database is away, the next worker cleans up."""
         try:
             await super().unregister_worker(worker_id)
         except ConnectorException as error:
@@ -341,7 +341,7 @@ class LastingJobManager(JobManager):
         on_notification: NotificationCallback,
         queues: Iterable[str] | None = None,
     ) -> None:
-        """Listen for as long as the worker runs, on as many connections as it takes."""
+        """Listen as long as the worker runs, reconnecting whenever necessary."""
 
         async def count(*, channel: str, notification: Notification) -> None:
             said: dict[str, Any] = {**notification}
@@ -359,7 +359,7 @@ class LastingJobManager(JobManager):
         await self._insist(hear)
 
     async def defer_periodic_job(self, *args: Any, **kwargs: Any) -> int | None:
-        """Queue a periodic job once the database is there.
+        """Queue a periodic job, waiting for the database if necessary.
 
         Raises: ClockIsOff.
         """
@@ -376,7 +376,7 @@ class LastingJobManager(JobManager):
     # --- time
 
     async def _compare_clocks(self) -> None:
-        """Check our clock, and log when its state changes."""
+        """Compare our clock with the database's, and log each change."""
         asked_at = time.time()
         rows = await self.connector.execute_query_all_async(query=WHAT_TIME)
         if not rows:
@@ -403,7 +403,7 @@ class LastingJobManager(JobManager):
     # --- patience
 
     async def _insist(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the answer when there is one, unless the worker is stopping."""
+        """Retry a query until it is answered, or the worker is stopping."""
         attempt = 0
         while True:
             try:

@@ -13,10 +13,10 @@ def register(kind: TextChoices) -> None:
 
 
 def title_of(kind: str) -> str:
-    """Return the title of a kind; kinds of older releases have their name."""
+    """Return the title of a kind; kinds of older releases are shown by name."""
     return _titles.get(kind, kind)
 
 
 def choices() -> list[tuple[str, str]]:
-    """Return every kind with its title, as forms and the API take them."""
+    """Return every kind with its title, for forms and the API."""
     return list(_titles.items())

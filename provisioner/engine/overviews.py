@@ -34,7 +34,7 @@ class StepLine:
 
     @property
     def state_word(self) -> str:
-        """Its state. A step that an early end left out was not started."""
+        """Its state; "not started" if the operation ended before it."""
         if self.wait is not None:
             return "Waits for a slot"
         is_cut_short = self.operation.state != Operation.State.SUCCEEDED
@@ -49,7 +49,7 @@ class StepLine:
 
     @property
     def standing(self) -> str:
-        """Its state, and which attempt it is after the first."""
+        """Its state, with the number of the attempt after the first."""
         attempt = self.step.attempt
         return (
             f"{self.state_word}, attempt {attempt}" if attempt > 1 else self.state_word
@@ -57,7 +57,7 @@ class StepLine:
 
     @property
     def next_attempt(self) -> SafeString:
-        """A sentence about when it is retried, "" unless it is."""
+        """A sentence about when it will be retried, "" if it will not."""
         if self.step.state != Step.State.RETRYING:
             return SafeString()
         retry_at = self.step.retry_at
@@ -76,7 +76,7 @@ class StepLine:
 
     @property
     def ending(self) -> str:
-        """A sentence about how it ended and when, "" before that."""
+        """A sentence about how and when it ended, "" before that."""
         if self.step.ended_at is None or self.seconds is None:
             return ""
         after = f"after {duration_text(self.seconds)}."
@@ -97,7 +97,7 @@ class StepLine:
 
     @property
     def measure(self) -> str:
-        """How far it is: "812 of 3,612 files, 90 a second". "" unless it is running."""
+        """Its progress: "812 of 3,612 files, 90 a second"; "" unless it is running."""
         if self.step.state != Step.State.RUNNING:
             return ""
         unit, text = (self.step.progress.get(name, "") for name in ("unit", "text"))
@@ -127,7 +127,7 @@ class OperationOverview:
 
     @property
     def crumbs(self) -> str:
-        """The template with the links to its subject."""
+        """The template of the breadcrumbs to its subject."""
         return crumbs_of(self.operation)
 
     @property

@@ -13,9 +13,9 @@ from provisioner.engine.models import Operation, Step
 
 
 def operations_visible_to(user: User) -> QuerySet[Operation]:
-    """Return operations with steps: of the subjects that a person may see.
+    """Return the operations that a person may see, with their steps.
 
-    Features register which ones these are.
+    Features register which subjects' operations these are.
     """
     operations = Operation.objects.select_related("requested_by").prefetch_related(
         Prefetch("steps", queryset=Step.objects.order_by("position"))

@@ -1,4 +1,4 @@
-"""Queueing jobs in the current transaction, and each only once."""
+"""Queueing of jobs in the current transaction, each only once."""
 
 from __future__ import annotations
 

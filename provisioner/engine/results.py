@@ -1,6 +1,6 @@
 """Results that steps hand on: typed in code, JSON in the step's row.
 
-A result is a frozen dataclass beside the step that gives it. A step whose outcome no
+A result is a frozen dataclass beside the step that returns it. A step whose outcome no
 other code reads returns None.
 """
 
@@ -14,21 +14,21 @@ from provisioner.engine.models import Operation
 
 @dataclass(frozen=True)
 class StepResult:
-    """The base of results. Their fields hold what JSON can, and dataclasses of that.
+    """The base of results. Fields hold what JSON can, and dataclasses of that.
 
-    `step` is the name of the step that gives it, in every workflow with such a step.
+    `step` is the name of the step that returns it, in every workflow with such a step.
     """
 
     step: ClassVar[str]
 
     @property
     def has_rejected(self) -> bool:
-        """Whether the step did its work, and rejected what it looked at."""
+        """Whether the step did its work, and rejected what it checked."""
         return False
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Self:
-        """Return the result that a row holds. Override it to nest dataclasses."""
+        """Return the result stored in a row. Override it to nest dataclasses."""
         return cls(**found)
 
 
@@ -36,9 +36,9 @@ AnyResult = TypeVar("AnyResult", bound=StepResult)
 
 
 def find_result(operation: Operation, of: type[AnyResult]) -> AnyResult | None:
-    """Return what a step of an operation handed on; None before it did, or without it.
+    """Return what a step of an operation handed on; None before, or without the step.
 
-    It reads steps that were loaded with the operation from there.
+    If the operation's steps are loaded, it reads those.
     """
     for step in operation.steps.all():
         if step.name == of.step and step.result is not None:

@@ -18,24 +18,23 @@ DOUBLED_AT_MOST = 7
 
 
 def wait_before(attempts: int) -> float:
-    """Return the pause in seconds after this many earlier attempts: 0.5, 1, 2 … 60."""
+    """Return the pause in seconds after so many attempts: 0.5, 1, 2 … 60."""
     doubled = FIRST_RETRY_SECONDS * 2.0 ** min(attempts, DOUBLED_AT_MOST)
     return min(doubled, LONGEST_RETRY_SECONDS)
 
 
 def attempts_of(job: Job) -> int:
-    """Return how often its step was tried, including earlier jobs."""
+    """Return how often a job's step was tried, including earlier jobs."""
     tried = job.task_kwargs.get("tried", 0)
     assert isinstance(tried, int)
     return job.attempts + tried
 
 
 class TransientRetry(BaseRetryStrategy):
-    """Try again after a transient failure, until the pauses add up to the setting.
+    """Retry after a transient failure, until the pauses add up to the setting.
 
-    The loss of the database is one, too.
-
-    STEP_GIVE_UP_SECONDS 1800 means some 36 attempts.
+    The loss of the database is such a failure. STEP_GIVE_UP_SECONDS 1800 means some 36
+    attempts.
     """
 
     def get_retry_decision(
@@ -45,7 +44,7 @@ class TransientRetry(BaseRetryStrategy):
         return None if pause is None else RetryDecision(retry_at=timezone.now() + pause)
 
     def pause_after(self, exception: BaseException, *, job: Job) -> dt.timedelta | None:
-        """Return how long to wait before the next attempt; None: there is none."""
+        """Return how long to wait before the next attempt; None if there is none."""
         if not isinstance(exception, (TransientGatewayError, *DATABASE_WENT_AWAY)):
             return None
         attempts = attempts_of(job)

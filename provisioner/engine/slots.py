@@ -71,7 +71,7 @@ class Budget:
         return is_free or self.short == 0
 
     def take(self, use: PerforceUse) -> bool:
-        """Count one more; return whether there was room."""
+        """Take a slot; return whether one was free."""
         if not self.has_room(use):
             return False
         self.short += use == PerforceUse.SHORT
@@ -87,7 +87,7 @@ def is_waiting(step: Step) -> bool:
 def observe(step: Step, use: LockUse) -> None:
     """Record how long a command waited for a lock, and back off if that was long.
 
-    Backing off halves the slots; present_limit says how they return.
+    Backing off halves the slots; present_limit says how they come back.
     """
     if use.waited_ms < WORTH_TELLING_MS:
         return
@@ -137,8 +137,10 @@ def _limit_now(server: Server, known: SlotBudget | None) -> int:
 
 
 def present_limit(server: Server, known: SlotBudget | None, *, now: dt.datetime) -> int:
-    """Return how many steps may run now: fewer after a long wait for a lock, then one
-    more each minute."""
+    """Return how many steps may run now.
+
+    After a long wait for a lock they are fewer, then one more each minute.
+    """
     if known is None or known.backed_off_to is None or known.backed_off_at is None:
         return server.flush_limit
     minutes = (now - known.backed_off_at).total_seconds() // ONE_MORE_AFTER_SECONDS
@@ -196,9 +198,10 @@ def next_in_line(server_id: int) -> list[Step]:
 def may_start(step: Step) -> bool:
     """Return whether a step may start, now that its job runs.
 
-    At a paused server it may not. Elsewhere its job is its slot, unless it gave that up
-    to pause for a retry: then it may if a slot is free. The server's row is locked then
-    until the end of the transaction, in which the caller starts it.
+    At a paused server it may not. Otherwise its job is its slot, unless it gave that up
+    to pause for a retry: then it may start if a slot is free. In that case the server's
+    row stays locked until the end of the transaction, in which the caller starts the
+    step.
     """
     assert step.perforce_server_id is not None
     if is_paused(step.perforce_server_id):
@@ -220,7 +223,7 @@ def _counts(server_id: int) -> Counts:
 
 
 def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
-    """Return the counts of several servers. One query."""
+    """Return the counts of slots at several servers. One query."""
     counted = (
         Step.objects.filter(
             perforce_server__in=server_ids,
@@ -246,7 +249,7 @@ def budget_of(server: Server, known: SlotBudget | None, counts: Counts) -> Budge
 
 
 def _servers() -> QuerySet[Any]:
-    """Return the rows of servers, whose model is above the engine."""
+    """Return the rows of servers; their model is in a feature above."""
     servers: QuerySet[Any] = apps.get_model("sites", "PerforceServer").objects.all()
     return servers
 

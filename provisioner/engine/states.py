@@ -2,7 +2,7 @@
 
 A move that the table does not allow, or that lost a race, raises StateChanged and
 changes nothing. Each move of a workspace or a template writes its event in the same
-transaction and logs once that is committed.
+transaction, and logs it once that is committed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def lock_operation(operation: Operation) -> Operation:
 
 
 def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:
-    """Return the step, as a query, if this attempt is current and still needed."""
+    """Return a query for the step: empty unless this attempt is current and needed."""
     steps = Step.objects.filter(pk=step_id, attempt=attempt, state=S.RUNNING)
     return steps.exclude(operation__state__in=ENDED_EARLY)
 
@@ -96,9 +96,9 @@ def under_way(step_id: int, *, attempt: int) -> QuerySet[Step]:
 def holding(step: Step) -> Iterator[None]:
     """Write rows of a step's subject in one transaction with its attempt.
 
-    No other attempt starts, and this one does not end, before they are written.
+    Until they are written, no other attempt starts and this one does not end.
 
-    Raises: StepCutShort where this attempt is not the one under way.
+    Raises: StepCutShort if this attempt is not the current one.
     """
     mine = under_way(step.pk, attempt=step.attempt).order_by()
     with transaction.atomic():
@@ -110,14 +110,14 @@ def holding(step: Step) -> Iterator[None]:
 def note_findings(step: Step, findings: dict[str, Any]) -> None:
     """Record what a running step found, for its operation's page.
 
-    Raises: StepCutShort where another attempt has begun.
+    Raises: StepCutShort if another attempt has begun.
     """
     with holding(step):
         Operation.objects.filter(pk=step.operation_id).update(findings=findings)
 
 
 def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
-    """Move a step, unless another attempt has begun meanwhile."""
+    """Move a step, unless another attempt has begun."""
     moved = Step.objects.filter(
         pk=step.pk,
         attempt=step.attempt,
@@ -131,7 +131,7 @@ def _move_step(step: Step, to: Step.State, **fields: Any) -> None:
 
 
 def queue_step(step: Step, *, job_id: int | None) -> None:
-    """Note the job that will run the step; None: it waits for a slot first.
+    """Record the job that will run the step; None: it waits for a slot first.
 
     Waiting for a slot and for a worker count as one wait.
     """
@@ -141,9 +141,9 @@ def queue_step(step: Step, *, job_id: int | None) -> None:
 
 
 def start_step(step: Step, *, job_id: int | None = None) -> None:
-    """Begin an attempt; with `job_id` in this job, without having been queued for it.
+    """Begin an attempt; with `job_id`, in a job that was not queued for this step.
 
-    It then waited for nothing, unless it was queued for a slot before.
+    Such a step did not wait, unless it was queued for a slot before.
     """
     now = clocks.database_now()
     taken_up: dict[str, Any] = {}
@@ -177,7 +177,7 @@ def finish_step(step: Step, *, result: StepResult | None) -> None:
 
 
 def skip_step(step: Step) -> None:
-    """End a step that is not needed, without an attempt."""
+    """Skip a step that is not needed; no attempt is made."""
     _move_step(step, S.SKIPPED, ended_at=clocks.database_now())
 
 
@@ -210,14 +210,14 @@ def cancel_operation(operation: Operation, *, message: str) -> None:
 
 
 def skip_waiting_steps(operation: Operation) -> None:
-    """End the steps that an ended operation does not start any more."""
+    """Skip the steps that an ended operation will not start."""
     operation.steps.filter(state__in=(S.WAITING, S.QUEUED, S.RETRYING)).update(
         state=S.SKIPPED, ended_at=clocks.database_now()
     )
 
 
 def record_progress(step: Step, progress: dict[str, Any]) -> None:
-    """Save a running step's progress. Losing the last one in a crash does no harm.
+    """Save a running step's progress. Losing the latest in a crash does no harm.
 
     Raises: StepCutShort if this attempt is no longer current.
     """
@@ -234,7 +234,7 @@ def record_progress(step: Step, progress: dict[str, Any]) -> None:
 def remember_ontap_job(step: Step, ontap_job_uuid: str) -> None:
     """Save an ONTAP job's id on the step, before waiting for the job.
 
-    Raises: StepCutShort where another attempt has begun.
+    Raises: StepCutShort if another attempt has begun.
     """
     mine = Step.objects.filter(pk=step.pk, attempt=step.attempt)
     if not mine.update(ontap_job_uuid=ontap_job_uuid):
@@ -249,5 +249,5 @@ def note_exit_code(step: Step, exit_code: int) -> None:
 
 
 def settled_names(steps: Iterable[Step]) -> set[str]:
-    """Return the names of steps that later ones need not wait for."""
+    """Return the names of steps that later steps need not wait for."""
     return {step.name for step in steps if step.state in (S.DONE, S.SKIPPED)}

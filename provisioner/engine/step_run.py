@@ -59,9 +59,9 @@ class StepRun:
     def perforce_account_of(
         self, user: str, *, host: str = ""
     ) -> PerforceAccount | None:
-        """Return an account to act as this user with, None where ours may not.
+        """Return an account that may act as this user; None if ours may not.
 
-        `host` is the Host of a client that will be used, "" for most.
+        `host` is the Host of the client to be used, "" for most.
         """
         ours = dataclasses.replace(self.perforce_account, host=host)
         if user == ours.user:
@@ -74,9 +74,10 @@ class StepRun:
     def as_user(
         self, user: str, use: Callable[[PerforceAccount], Used], *, host: str = ""
     ) -> Used | None:
-        """Return the result of `use` with an account that may act as this user, None
-        without one. If a ticket has expired, `use` is called again with a new one, so
-        it must be safe to repeat.
+        """Return the result of `use` with an account that may act as this user.
+
+        `use` gets None if there is no such account. If a ticket has expired, it is
+        called again with a new one, so it must be safe to repeat.
         """
         account = self.perforce_account_of(user, host=host)
         if account is None:
@@ -90,11 +91,11 @@ class StepRun:
             return use(account)
 
     def perforce_as(self, account: PerforceAccount) -> PerforceGateway:
-        """Return the gateway to the site's server as somebody else."""
+        """Return the gateway to the site's server, acting as somebody else."""
         return registry.perforce_as(account)
 
     def perforce_for(self, client: str) -> PerforceGateway:
-        """Return the gateway to the site's server as from the Host of a client."""
+        """Return the gateway to the site's server, as seen from a client's Host."""
         return registry.perforce_for(self.site.perforce_server, client=client)
 
     @property
@@ -105,7 +106,7 @@ class StepRun:
     def visible_root(self, junction_path: str) -> Path:
         """Return where this host sees a junction, once it appears and is safe.
 
-        Raises: Unreachable where it does not appear, Refused where it leads elsewhere.
+        Raises: Unreachable if it does not appear, Refused if it leads elsewhere.
         """
         mounts.wait_until_visible(
             self.site.path_of(junction_path), timeout_seconds=VISIBLE_WITHIN_SECONDS
@@ -145,8 +146,8 @@ class StepRun:
     ) -> None:
         """Show progress, at most four times a second; 0 of 0 shows the text alone.
 
-        Completion and a new phase are always shown. `figures` are for scripts; the text
-        says the same for people.
+        Completion and a new phase are always shown. `figures` say for scripts what the
+        text says for people.
         """
         now = time.monotonic()
         has_changed = 0 < total <= done or phase != self._phase_shown
@@ -164,7 +165,7 @@ class StepRun:
     def progress_of_command(self, text: str) -> None:
         """Report progress of work too expensive to restart while the database is away.
 
-        Another worker may have the step by then; the tree lock makes it wait.
+        Another worker may take over the step meanwhile; the tree lock makes it wait.
         """
         with unless_database_is_away():
             self.progress(text)
@@ -175,9 +176,9 @@ class StepRun:
             states.note_exit_code(self.step, exit_code)
 
     def writing(self) -> AbstractContextManager[None]:
-        """Write rows in one transaction, in which no other attempt can follow.
+        """Write rows in one transaction, during which no other attempt can start.
 
-        Raises: StepCutShort where one has.
+        Raises: StepCutShort if one has started.
         """
         return states.holding(self.step)
 
@@ -192,15 +193,17 @@ class StepRun:
         return result
 
     def find_result(self, of: type[AnyResult]) -> AnyResult | None:
-        """Return what an earlier step handed on, None where the operation lacks it."""
+        """Return what an earlier step handed on; None if the operation has no such
+        step.
+        """
         return find_result(self.operation, of)
 
     def keep_failures(
         self, failures: tuple[EntryFailed, ...], *, all_of_them: Path | None
     ) -> str:
-        """Keep the name of every entry that failed in the step's log; name a few.
+        """List every entry that failed in the step's log, and name a few.
 
-        `all_of_them` is a file with more names than `failures` has; it moves there.
+        `all_of_them` is a file with more names than `failures` has; it is moved there.
         """
         log_path = self.step.log_path
         with begin_log(log_path) as log:

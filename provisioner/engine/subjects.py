@@ -43,12 +43,12 @@ class Site(Protocol):
 class SubjectKind:
     """Rows that operations can be about.
 
-    `field` is the name of their model in lower case, `rows` how steps load one, with
-    its site and what else they want of it. `visible` is the condition for operations
-    about rows that a person may see. `fail_lost` says so on each row that
-    is moving although no operation moves it. `crumbs` is the template of the links
-    that lead to one. `error_patterns` are the patterns by which the logs about a row
-    are searched for errors, before the usual ones.
+    `field` is the name of their model in lower case. `rows` is how steps load one, with
+    its site and whatever else they need. `visible` is the condition for operations
+    about rows that a person may see. `fail_lost` marks each row as failed that is
+    moving without an operation. `crumbs` is the template of the links that lead to one.
+    `error_patterns` are what to search the logs about a row for, before the usual
+    patterns.
     """
 
     field: str
@@ -63,7 +63,7 @@ _kinds: dict[str, SubjectKind] = {}
 
 
 def register(kind: SubjectKind) -> None:
-    """Let operations be about rows of a kind."""
+    """Register a kind of row that operations can be about."""
     _kinds[kind.field] = kind
 
 
@@ -75,7 +75,7 @@ def load_row(operation: Operation) -> None:
 
 
 def paths(*, by: str) -> list[str]:
-    """Return what to select where `by` leads to operations, to have their subjects."""
+    """Return what to select through the relation `by` to load operations' subjects."""
     return [f"{by}subject__{kind.field}" for kind in kinds()]
 
 

@@ -1,6 +1,6 @@
 """Start operations, run their steps, and end them.
 
-A job runs a step, and goes on with those after it that are for the same queue. It is
+A job runs a step and continues with those after it that are for the same queue. It is
 deferred in the transaction that marks its step as queued, so neither is ever without
 the other.
 """
@@ -85,9 +85,9 @@ def start_operation(
 def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
     """Run a step, then following ones that this worker can start immediately.
 
-    A step that is settled already, or whose operation has ended, is left alone: that
-    is what a job sees that was repeated after a killed worker. `tried` is how often
-    earlier jobs tried it that then had to wait for a slot.
+    A step that is settled, or whose operation has ended, is left alone: a job repeated
+    after its worker was killed finds it so. `tried` counts the earlier jobs that ran it
+    and then had to wait for a slot.
     """
     step = _step_of(context.job, step_id=step_id)
     if step is None or not _begin(context, step):
@@ -104,8 +104,8 @@ def run_step(context: JobContext, *, step_id: int, tried: int = 0) -> None:
 def _step_of(job: Job, *, step_id: int) -> Step | None:
     """Return the step that this job runs: the one it was queued for, or a later one.
 
-    The subject is read by a second query: planning one join over all kinds of subjects
-    takes longer than both queries.
+    A second query reads the subject: planning one join over all kinds of subjects takes
+    longer than both queries.
     """
     steps = Step.objects.select_related("operation__requested_by", "operation__subject")
     at = steps.filter(job_id=job.id, state__in=states.IN_FLIGHT).first()
@@ -129,7 +129,7 @@ def _begin(context: JobContext, step: Step) -> bool:
 
 
 def _hand_over(job: Job, step: Step) -> bool:
-    """Queue a step for workers of its queue; the worker that had it died."""
+    """Requeue a step for workers of its queue; the worker that had it died."""
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
         step.refresh_from_db(fields=["state", "job_id", "attempt"])
@@ -140,7 +140,7 @@ def _hand_over(job: Job, step: Step) -> bool:
 
 
 def _start(job: Job, step: Step) -> bool:
-    """Begin an attempt; where the step may not start, queue it for a slot."""
+    """Begin an attempt; if the step may not start yet, queue it for a slot."""
     if not step.perforce_use:
         states.start_step(step)
         return True
@@ -207,8 +207,8 @@ def _settle_when_heard(
 ) -> Step | None:
     """Record how a step ended, however long the database is away: builds take hours.
 
-    A worker that is told to stop gives up a minute later. Where another has followed
-    meanwhile, its attempt counts.
+    A worker that is told to stop gives up a minute later. If another attempt has begun,
+    that one counts.
     """
     is_stopping = context.additional_context.get("is_stopping", lambda: False)
     gives_up_at: float | None = None
@@ -252,7 +252,7 @@ def _settle_success(
 
 
 def _settle_cut_short(step: Step) -> None:
-    """Skip a step of an ended operation. If a job was lost, another one continues."""
+    """Skip a step of an ended operation. If its job was lost, another one continues."""
     with contextlib.suppress(StateChanged), transaction.atomic():
         if states.lock_operation(step.operation).state != Operation.State.RUNNING:
             states.skip_step(step)
@@ -289,11 +289,11 @@ def end_badly(
 
 
 def advance(operation: Operation, *, context: JobContext | None = None) -> Step | None:
-    """Queue the steps that may start now, or end the operation where none is left.
+    """Queue the steps that may start now, or end the operation if none is left.
 
     Call it inside the transaction that settled a step, with the operation locked. The
-    first that the job of `context` can go on with is begun and returned, and not
-    queued: no other worker would be faster.
+    first one that the job of `context` can continue with is begun and returned instead
+    of queued: no other worker would be faster.
     """
     steps = sorted(operation.steps.order_by(), key=lambda step: step.position)
     for step in steps:

@@ -1,4 +1,4 @@
-"""Addresses of engine."""
+"""URLs of operations and their logs."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from provisioner.engine.subjects import Server
 class Wait:
     """A step's wait for a slot: its place in the queue, or the pause.
 
-    `since` is when the first in the queue began to wait, if asked for.
+    `since` is when the first in the queue began to wait, if requested.
     """
 
     server: str
@@ -47,7 +47,7 @@ class Wait:
 
 
 def wait_of(step: Step) -> Wait | None:
-    """Return why a step has not started, None if it does not wait for a slot."""
+    """Return why a step has not started; None if it does not wait for a slot."""
     if not slots.is_waiting(step):
         return None
     assert step.perforce_server is not None
@@ -63,10 +63,11 @@ def wait_of(step: Step) -> Wait | None:
 
 
 def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
-    """Return the waits of a short step if a person requested one now.
+    """Return how long a short step would wait if a person requested one now.
 
-    By the id of its server; none where it may start at once. The servers have their
-    `slot_budget` at hand. One query, and one more where a server is busy.
+    By the id of its server; servers where it could start at once are left out. The
+    servers have their `slot_budget` loaded. One query, and one more if a server is
+    busy.
     """
     counts = slots.counts_at([server.pk for server in servers])
     waits, busy = dict[int, Wait](), list[Server]()
@@ -109,7 +110,7 @@ def _as_sentence(reason: str) -> str:
 
 
 def _before(step: Step) -> QuerySet[Step]:
-    """Return the steps before a step in the same server's queue."""
+    """Return the steps ahead of a step in the same server's queue."""
     earlier = Q(perforce_use=step.perforce_use, operation__lt=step.operation_id)
     if step.perforce_use == PerforceUse.LONG:
         earlier |= Q(perforce_use=PerforceUse.SHORT)

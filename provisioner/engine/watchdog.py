@@ -1,4 +1,4 @@
-"""The texts about work that was lost."""
+"""The texts about operations that were lost."""
 
 from __future__ import annotations
 

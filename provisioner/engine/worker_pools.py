@@ -2,7 +2,7 @@
 
 Commands have slots of their own: builds and tests take hours, and a few would block all
 requests for workspaces. Bisections, which anybody may start, do not take the slots of
-builds. Deliveries wait for whoever is silent at an address that people gave.
+builds. Deliveries have theirs, since addresses that people entered may not answer.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ DELIVERY_SLOTS = 4
 class Pool:
     """Slots of a worker, and the queues whose jobs they run.
 
-    `own` is one of OWN_SLOTS, "" for what has no slots of its own. `queues` None: all
-    such queues.
+    `own` is one of OWN_SLOTS, "" for the common slots. `queues` is None for all queues
+    that fit.
     """
 
     queues: tuple[str, ...] | None
@@ -48,10 +48,10 @@ def pools_of(
     command_slots: int,
     bisection_slots: int,
 ) -> list[Pool]:
-    """Return the pools of a worker that serves these queues, None: all.
+    """Return the pools of a worker that serves these queues; None: all.
 
-    Whoever serves a site's hosts runs the commands there, too, unless there are no
-    slots for commands. Every worker sweeps and delivers.
+    A worker of a site's hosts runs the commands there as well, unless there are no
+    slots for commands. Every worker runs sweeps and deliveries.
     """
     others: tuple[str, ...] | None = None
     if queues is not None:

@@ -28,7 +28,7 @@ ANSWER_WITHIN_SECONDS = 5.0
 
 
 def worker_connector() -> PsycopgConnector:
-    """Return a worker's connection for jobs.
+    """Return a worker's database connection for jobs.
 
     Each query is one statement, so none needs a transaction with two more round trips.
     """
@@ -48,7 +48,7 @@ async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
 def tell_queues(worker_id: int, *, pool: Pool) -> None:
     """Save the queues of a worker's pool, and delete rows of former workers.
 
-    Called outside of jobs, as `tell_clock`: nobody else mends a broken connection here.
+    Called outside of jobs, like `tell_clock`: nothing else repairs a broken connection.
     """
     close_unusable_connection()
     WorkerQueues.objects.update_or_create(
@@ -67,7 +67,7 @@ def tell_queues(worker_id: int, *, pool: Pool) -> None:
 
 
 def tell_clock(worker_id: int, *, ahead_seconds: float) -> None:
-    """Save by how much a worker's clock is ahead; 0: it is right."""
+    """Save how far a worker's clock is ahead; 0 if it is right."""
     close_unusable_connection()
     WorkerQueues.objects.filter(worker_id=worker_id).update(
         clock_ahead_seconds=ahead_seconds
@@ -76,9 +76,9 @@ def tell_clock(worker_id: int, *, ahead_seconds: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AliveWorker:
-    """A worker that was heard lately; `queues` None: it serves all.
+    """A worker that sent a heartbeat lately; `queues` is None if it serves all.
 
-    `own` are the OWN_SLOTS that it has: one whose queues are None may lack some.
+    `own` are the OWN_SLOTS that it has: even one whose queues are None may lack some.
     `clock_trouble` says what is wrong with its clock; then it serves nothing.
     """
 
@@ -109,7 +109,7 @@ class AliveWorker:
 
 
 def alive_workers() -> list[AliveWorker]:
-    """Return the workers that were heard lately, by host. One query."""
+    """Return the workers that sent a heartbeat lately, by host. One query."""
     since = Now() - dt.timedelta(seconds=settings.WORKER_STALLED_SECONDS)
     heard = ProcrastinateWorker.objects.filter(
         pk=OuterRef("worker_id"), last_heartbeat__gte=since

@@ -31,7 +31,7 @@ LIGHT, SHORT, LONG = (
 class StepSpec:
     """One step of a workflow.
 
-    `ensure` looks, acts if needed, and returns what later steps use. `applies` says
+    `ensure` checks, acts if needed, and returns what later steps use. `applies` says
     whether an operation needs the step at all. `perforce` is what it does to the
     Perforce server, where it may have to wait for a slot.
     """
@@ -54,7 +54,7 @@ class StepSpec:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an operation ended badly. `is_refused`: it found unsubmitted work."""
+    """Why an operation failed. `is_refused`: because it found unsubmitted work."""
 
     code: str
     message: str
@@ -65,8 +65,8 @@ class Failure:
 class Workflow:
     """The workflow of a kind of operation.
 
-    `on_success` and `on_failure` say what becomes of the subject, in the transaction
-    that ends the operation; the subject has been read anew. Steps get a `run`.
+    `on_success` and `on_failure` update the subject in the transaction that ends the
+    operation, after reloading it. Steps get a `run`.
     """
 
     steps: tuple[StepSpec, ...]
@@ -79,7 +79,7 @@ WORKFLOWS: dict[str, Workflow] = {}
 
 
 def register(kind: TextChoices, workflow: Workflow) -> None:
-    """Let operations of a kind follow a workflow."""
+    """Register the workflow of a kind of operation."""
     kinds.register(kind)
     WORKFLOWS[kind.value] = workflow
 
@@ -100,7 +100,7 @@ def spec_of(step: Step) -> StepSpec:
 
 
 def title_of(step: Step) -> str:
-    """Return the title of a step; steps of older releases have their name."""
+    """Return the title of a step; steps of older releases are shown by name."""
     steps = workflow_of(step.operation).steps
     return next((spec.title for spec in steps if spec.name == step.name), step.name)
 
@@ -121,7 +121,7 @@ def ready_to_start(operation: Operation, steps: list[Step]) -> list[Step]:
 
 
 def _predecessors(operation: Operation, name: str, present: set[str]) -> set[str]:
-    """Return the steps to wait for; one that does not apply hands on its own."""
+    """Return the steps to wait for, replacing those that do not apply by theirs."""
     specs = {spec.name: spec for spec in workflow_of(operation).steps}
     wanted: set[str] = set()
     check_at = list(specs[name].after)

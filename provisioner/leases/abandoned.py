@@ -31,9 +31,9 @@ from provisioner.workspaces.queries import workspaces_visible_to
 class AbandonedWorkspace:
     """One abandoned workspace, and the space that retiring it would free.
 
-    `frees_bytes` is None where nobody has measured it. `snapshot_clones` counts the
-    clones that hold its snapshot, this one among them. `notified_at` is when its owner
-    was last asked about it.
+    `frees_bytes` is None until measured. `snapshot_clones` counts the clones of its
+    snapshot, this one included. `notified_at` is when its owner was last asked about
+    it.
     """
 
     workspace: Workspace
@@ -54,7 +54,7 @@ class AbandonedWorkspace:
 
 @dataclass(frozen=True, kw_only=True)
 class Reclaimable:
-    """Totals of the abandoned workspaces. `unseen` were not checked yet."""
+    """Totals of the abandoned workspaces. `unseen` counts those not yet checked."""
 
     number: int
     frees_bytes: int
@@ -65,9 +65,9 @@ class Reclaimable:
 
 @dataclass(frozen=True, kw_only=True)
 class AbandonedList(Reclaimable):
-    """All that look abandoned, the longest idle first.
+    """All workspaces that look abandoned, longest idle first.
 
-    `progress` is that of those retired as abandoned, until each is purged.
+    `progress` shows those retired as abandoned, until each is purged.
     """
 
     workspaces: tuple[AbandonedWorkspace, ...]
@@ -92,8 +92,9 @@ def abandoned_workspaces(user: User) -> AbandonedList:
 
 
 def abandoned_matching(user: User, *, text: str = "") -> QuerySet[Workspace]:
-    """Return what looks abandoned now and has all words of a text, each with its
-    `idle_since`.
+    """Return what looks abandoned now and matches all words of a text.
+
+    Each row has `idle_since`.
 
     Raises: NotAllowed.
     """
@@ -163,7 +164,7 @@ def _clones_of_snapshots(workspaces: Sequence[Workspace]) -> dict[int, int]:
 
 
 def _notified_at(workspaces: Sequence[Workspace]) -> dict[int, dt.datetime]:
-    """Return when their owners were last asked, of those that were."""
+    """Return when owners were last asked, for those that were."""
     asked = Notification.objects.filter(
         kind=Notification.Kind.ABANDONED,
         workspace__in=workspaces,
@@ -174,7 +175,7 @@ def _notified_at(workspaces: Sequence[Workspace]) -> dict[int, dt.datetime]:
 
 @dataclass(frozen=True, kw_only=True)
 class RetirementLine:
-    """How far a workspace's retirement or purge is."""
+    """The progress of a workspace's retirement or purge."""
 
     workspace: Workspace
     operation: Operation | None
@@ -196,7 +197,7 @@ class RetirementLine:
 
     @property
     def sentence(self) -> str:
-        """Where it is, and what stopped it."""
+        """Its progress as a sentence, and what stopped it."""
         if self.is_moving or self.is_put_away:
             return f"{self.workspace.get_state_display()}."
         reason = self.operation.status_message if self.operation else ""
@@ -249,7 +250,7 @@ def retirements_of_abandoned(user: User) -> RetirementProgress:
 
 
 def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress:
-    """Return how far these workspaces are, for administrators.
+    """Return the progress of these workspaces, for administrators.
 
     Raises: NotAllowed.
     """

@@ -1,7 +1,7 @@
 """Decide whether a workspace looks abandoned, from signs of life and their times.
 
-No row is read: sweeps/activity.py collects the signs. No single sign decides: an open
-P4V keeps a client's Access date fresh, and an unchanged tree may still be read.
+No row is read here: sweeps/activity.py collects the signs. No single sign decides: an
+open P4V keeps a client's Access date fresh, and an unchanged tree may still be read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORK = ("submitted", "shelved", "pending", "files", "touched")
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """One sign of life: when it was last seen (None: never), and how people read it.
+    """One sign of life: when it was last seen (None: never), in words for people.
 
     With `is_old` it suggests that the workspace is abandoned.
     """
@@ -48,7 +48,7 @@ class Signal:
 
 @dataclass(frozen=True, kw_only=True)
 class Abandonment:
-    """The signs of life of a workspace, as of a moment."""
+    """The signs of life of a workspace at a moment."""
 
     signals: tuple[Signal, ...]
     idle_since: dt.datetime
@@ -57,14 +57,14 @@ class Abandonment:
 
     @property
     def reasons(self) -> list[str]:
-        """The signs that say that it is abandoned, in words."""
+        """The signs that suggest abandonment, in words."""
         return [signal.sentence for signal in self.signals if signal.is_old]
 
 
 def abandonment_of(
     workspace: Workspace, *, after_days: int, now: dt.datetime
 ) -> Abandonment:
-    """Read the signs of life of a workspace that has been ready."""
+    """Judge the signs of life of a workspace that has been ready."""
     began_at = workspace.ready_at or workspace.created_at
     seen = {kind: _moment(workspace.activity.get(kind)) for kind in WORDS}
     worked_at = max(began_at, workspace.worked_at or began_at)
@@ -85,11 +85,11 @@ def abandonment_of(
 
 
 def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
-    """Return the condition for what looks abandoned, among rows that are ready.
+    """Return the condition for rows that look abandoned, among those that are ready.
 
-    No work shows for `after_days`, and no Perforce command either; or no work for twice
-    as long, whatever names the client. Each row has to have `idle_since`, as
-    `idle_since()` works it out.
+    That is, no work for `after_days` and no Perforce command either; or no work for
+    twice as long, whatever commands name the client. Each row needs `idle_since`,
+    annotated by `idle_since()`.
     """
     span = dt.timedelta(days=after_days)
     is_unused = Q(used_at__lte=now - span) | Q(used_at__isnull=True)
@@ -102,17 +102,17 @@ def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
 
 
 def idle_since() -> Greatest:
-    """Return since when no work shows. PostgreSQL's GREATEST ignores nulls."""
+    """Return the time of the last sign of work. PostgreSQL's GREATEST ignores nulls."""
     return Greatest("ready_at", "worked_at")
 
 
 def newest_of(signs: Mapping[str, Any], kinds: Iterable[str]) -> dt.datetime | None:
-    """Return when the newest sign of these kinds was seen, None where none was."""
+    """Return when the newest sign of these kinds was seen; None if none was."""
     return max(filter(None, (_moment(signs.get(kind)) for kind in kinds)), default=None)
 
 
 def work_seen(workspace: Workspace) -> list[tuple[str, dt.datetime]]:
-    """Return what was last done in it, in words, and when: the newest first."""
+    """Return what was last done in it, in words, and when: newest first."""
     found = [
         (WORDS[kind][0], at)
         for kind in ("submitted", "shelved", "pending", "files")
@@ -155,7 +155,7 @@ def _signal(
 
 
 def _opened(workspace: Workspace) -> tuple[Signal, ...]:
-    """Opened files have no time in Perforce: they are shown, and decide nothing."""
+    """Return the sign of opened files. They have no time, so they decide nothing."""
     count = (workspace.activity.get("opened") or {}).get("count", 0)
     if not count:
         return ()

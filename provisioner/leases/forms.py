@@ -19,7 +19,7 @@ from provisioner.workspaces.models import Workspace
 
 
 class SpansField(forms.CharField):
-    """Several spans of time, with commas between them."""
+    """Several durations, separated by commas."""
 
     def clean(self, value: Any) -> Any:
         parts = [part for part in super().clean(value).split(",") if part.strip()]
@@ -39,7 +39,7 @@ def extension_to(end: dt.timedelta | dt.datetime | None) -> dict[str, Any]:
 
 
 class LeaseExtendForm(AskingForm):
-    """Empty for the default; else how long from now, or until which day."""
+    """Empty for the default; otherwise how long from now, or until which day."""
 
     span = EndField(
         required=False,
@@ -51,7 +51,7 @@ class LeaseExtendForm(AskingForm):
     )
 
     def asked(self) -> dict[str, Any]:
-        """Return it as `workspace_extend` takes it."""
+        """Return the requested end as `workspace_extend` takes it."""
         return extension_to(self.cleaned_data["span"])
 
     def refuse(self, refusal: ActionRefused) -> None:
@@ -118,7 +118,7 @@ class LeasePolicyForm(AskingForm):
         }
 
     def policy(self) -> dict[str, Any]:
-        """Return what is asked for, without the seal."""
+        """Return the requested policy, without the seal."""
         return {
             name: value for name, value in self.cleaned_data.items() if name != "seal"
         }

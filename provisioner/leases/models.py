@@ -13,10 +13,10 @@ from provisioner.workspaces.models import Workspace
 class LeasePolicy(models.Model):
     """Lease and trash times for a purpose: of one template, or of all others.
 
-    All times in seconds. No `default_seconds`: leases do not end by themselves; no
-    `maximum_seconds`: they may be extended without end. `trash_seconds` 0: purged
-    within minutes, once two checks saw it. `warn_seconds` says how long before the end
-    mails go out.
+    All times in seconds. Without `default_seconds` leases do not end by themselves;
+    without `maximum_seconds` they may be extended without limit. With `trash_seconds` 0
+    a workspace is purged within minutes, once two checks saw it. `warn_seconds` are the
+    times before the end at which mails go out.
     """
 
     template = models.ForeignKey(

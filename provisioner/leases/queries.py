@@ -40,13 +40,13 @@ class Policy:
         return max(self.warn_seconds, default=0)
 
     def latest(self, now: dt.datetime) -> dt.datetime | None:
-        """Return how far a lease may reach, None where there is no limit."""
+        """Return the latest end that a lease may have; None without a limit."""
         if self.maximum_seconds is None:
             return None
         return now + dt.timedelta(seconds=self.maximum_seconds)
 
     def usual_end(self, now: dt.datetime) -> dt.datetime | None:
-        """Return where a lease that begins now ends, None where it does not."""
+        """Return when a lease that begins now ends; None if it does not."""
         if self.default_seconds is None:
             return None
         return now + dt.timedelta(seconds=self.default_seconds)
@@ -54,10 +54,10 @@ class Policy:
     def pulled_in(
         self, ends_at: dt.datetime | None, *, now: dt.datetime
     ) -> dt.datetime | None:
-        """Return where a running lease ends once this policy applies.
+        """Return when a running lease ends once this policy applies.
 
-        It is never earlier than the first warning away, and never later than before.
-        A lease without an end gets the usual one, if there is one now.
+        Never sooner than the time of the first warning, and never later than before. A
+        lease without an end gets the usual one, if there is one now.
         """
         if ends_at is None:
             return self.usual_end(now)
@@ -97,7 +97,7 @@ BUILT_IN = {
 
 @dataclass(frozen=True)
 class Policies:
-    """All that were saved, read once: a list of workspaces needs one query."""
+    """All saved policies, read once: a list of workspaces needs one query."""
 
     rows: dict[tuple[int | None, str], Policy] = field(default_factory=dict)
 
@@ -113,7 +113,7 @@ class Policies:
 
 
 def policy_of_row(row: LeasePolicy) -> Policy:
-    """Return what a row says."""
+    """Return the policy stored in a row."""
     return Policy(
         default_seconds=row.default_seconds,
         maximum_seconds=row.maximum_seconds,
@@ -158,9 +158,9 @@ class WarningMoment:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseEnd:
-    """What a row of a list says about the end of a workspace, as of a moment.
+    """What a row of a list says about the end of a workspace, at a moment.
 
-    `ends_at` is None where its lease does not end, or none runs.
+    `ends_at` is None if its lease does not end, or it has none.
     """
 
     ends_at: dt.datetime | None
@@ -171,13 +171,13 @@ class LeaseEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class Deadline(LeaseEnd):
-    """Everything about the end of one workspace, as of a moment.
+    """Everything about the end of one workspace, at a moment.
 
-    `latest_possible` is None if an extension has no limit. `usual_extension` is the end
+    `latest_possible` is None if extensions have no limit. `usual_extension` is the end
     after one click, None if that is no later. `then` is "trash" or "remove";
-    `restorable_until` is None where there is nothing to restore. `warns_at` are the
-    mails still to come.
-    `heartbeat_due_at` is when it ends without another heartbeat, None if it has none.
+    `restorable_until` is None if there is nothing to restore. `warns_at` are the mails
+    still to come. `heartbeat_due_at` is when it ends without another heartbeat, None if
+    it has none.
     """
 
     latest_possible: dt.datetime | None
@@ -193,7 +193,7 @@ class Deadline(LeaseEnd):
 
 
 def lease_end_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> LeaseEnd:
-    """Return when a workspace ends, as things are at `now`."""
+    """Return when a workspace ends, as of `now`."""
     runs = workspace.state in LEASED
     ends_at = workspace.expires_at if runs else None
     soon_seconds = policy.first_warning_seconds or HOUR
@@ -207,7 +207,7 @@ def lease_end_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Leas
 
 
 def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadline:
-    """Return when and how a workspace ends, as things are at `now`."""
+    """Return when and how a workspace ends, as of `now`."""
     end = lease_end_of(workspace, policy, now)
     ends_at, latest = end.ends_at, policy.latest(now)
     can_reach_further = ends_at is not None and (latest is None or ends_at < latest)
@@ -228,10 +228,10 @@ def deadline_of(workspace: Workspace, policy: Policy, now: dt.datetime) -> Deadl
 
 
 def heartbeat_due_at(workspace: Workspace) -> dt.datetime | None:
-    """Return when the next heartbeat is due, None if none is expected.
+    """Return when the next heartbeat is due; None if none is expected.
 
-    The clock starts when the workspace is ready, or when it has failed before that. It
-    does not run during provisioning.
+    The clock starts when the workspace becomes ready, or fails before that. It does not
+    run during provisioning.
     """
     if workspace.heartbeat_seconds is None or workspace.keep_reason:
         return None
@@ -255,10 +255,10 @@ def warning_moments(
     ends_at: dt.datetime | None,
     now: dt.datetime,
 ) -> tuple[WarningMoment, ...]:
-    """Return the mails from now until an end, the earliest first.
+    """Return the mails between now and an end, earliest first.
 
-    Past moments are left out: a lease of two hours needs no warning a week ahead.
-    Service accounts get no mail.
+    Moments in the past are left out: a lease of two hours needs no warning a week
+    ahead. Service accounts get no mail.
     """
     if ends_at is None or workspace.owner.is_service:
         return ()

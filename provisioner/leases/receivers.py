@@ -22,13 +22,13 @@ from provisioner.workspaces.models import Workspace
 
 @receiver(asks_trash_seconds)
 def trash_seconds(workspace: Workspace, **kwargs: Any) -> int:
-    """Return for how long the policy has the trash keep a workspace."""
+    """Return how long the policy keeps a workspace in the trash."""
     return policy_for(workspace.template, workspace.purpose).trash_seconds
 
 
 @receiver(workspace_restored)
 def plan_mails_anew(workspace: Workspace, **kwargs: Any) -> None:
-    """Plan the mails of its deadline by the current policy."""
+    """Plan the mails of its deadline again, by the current policy."""
     policy = policy_for(workspace.template, workspace.purpose)
     plan_warnings(workspace, policy, now=clocks.database_now())
 

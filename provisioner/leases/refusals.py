@@ -1,4 +1,4 @@
-"""Why something about leases, and what follows from them is refused."""
+"""Refusals about leases and abandoned workspaces."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from provisioner.lib.refusals import ActionRefused, NotAllowed
 
 
 class NoHeartbeat(ActionRefused):
-    """Nobody waits for a heartbeat of the workspace “{name}”: it was not asked for with
-    heartbeat_seconds, or has been restored or extended since one was missed."""
+    """No heartbeat is expected from the workspace “{name}”: it was requested without
+    heartbeat_seconds, or has been restored or extended since it missed one.
+    """
 
     code = "no_heartbeat"
 
@@ -45,13 +46,13 @@ class NotAllowedToKeep(NotAllowed):
 
 
 class NotAbandoned(ActionRefused):
-    """The workspace “{name}” does not look abandoned any more, so nothing was done."""
+    """The workspace “{name}” does not look abandoned any more. Nothing was done."""
 
     code = "not_abandoned"
 
 
 class AskedAlready(ActionRefused):
-    """{owner} was asked about “{name}” today (UTC) already: no second mail goes out."""
+    """{owner} was already asked about “{name}” today (UTC). No second mail is sent."""
 
     code = "asked_already"
 

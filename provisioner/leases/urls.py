@@ -1,4 +1,4 @@
-"""Addresses of leases."""
+"""URLs of leases."""
 
 from __future__ import annotations
 

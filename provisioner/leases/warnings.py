@@ -15,8 +15,8 @@ def plan_warnings(
 ) -> None:
     """Plan exactly the mails of this workspace's deadline.
 
-    Call it in the transaction that sets or clears `expires_at`, or that changes the
-    policy: mails of an earlier deadline are voided.
+    Call it in the transaction that sets or clears `expires_at` or changes the policy:
+    mails of an earlier deadline are voided.
     """
     ahead = _ahead(workspace, policy, now=now)
     unsent(workspace).filter(kind=Notification.Kind.LEASE_ENDS, due_at__gt=now).exclude(
@@ -32,7 +32,7 @@ def plan_warnings(
 def plan_first_warnings(
     workspace: Workspace, policy: queries.Policy, *, now: dt.datetime
 ) -> None:
-    """Plan the mails of a workspace that nobody had before: there are none yet."""
+    """Plan the mails of a new workspace, for which none exist yet."""
     Notification.objects.bulk_create(
         (
             Notification(

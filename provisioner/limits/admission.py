@@ -52,9 +52,9 @@ CLONES_PER_VOLUME_BEFORE_9 = 255
 def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None:
     """Refuse a workspace beyond a limit.
 
-    Call it in the transaction that writes the workspace's row, before it does: requests
-    for the same site, or of the same team or person, pass one by one until that ends,
-    so that two cannot both take the last place.
+    Call it in the transaction that writes the workspace's row, before it does. Requests
+    for the same site, or of the same team or person, are serialised until that
+    transaction ends, so that two cannot both take the last place.
 
     Raises: LimitReached.
     """
@@ -65,10 +65,10 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
 
 
 def check_claim(*, by: User) -> None:
-    """Refuse a pool's member to somebody who has enough workspaces.
+    """Refuse a pool's member to somebody whose quota is reached.
 
-    It exists already, so only quotas and the token's scope count. Users without a quota
-    take no lock; for others, call it as late as possible.
+    The member exists already, so only quotas and the token's scope count. Users without
+    a quota take no lock; for others, call it as late as possible.
 
     Raises: LimitReached.
     """
@@ -79,7 +79,7 @@ def check_claim(*, by: User) -> None:
 
 
 def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
-    """Refuse a pool's member beyond a limit, or near one.
+    """Refuse a new pool member beyond a limit, or near one.
 
     The last fifth of each limit is reserved for requests. Call it in the transaction
     that writes the row, before it does.
@@ -93,7 +93,7 @@ def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
 
 
 def check_build(*, template: Template) -> None:
-    """Refuse a build without room for its snapshot, or for the volume of a first build.
+    """Refuse a build without room for its snapshot, or a first build for its volume.
 
     Call it in the transaction that writes the build's operation.
 
@@ -114,7 +114,7 @@ def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
 
 
 def _one_at_a_time_where_bounded(user: User) -> None:
-    """Let requests of a person pass one by one, where there is a limit to hold."""
+    """Serialise requests of a person and their team, if they have a quota."""
     has_bounded_token = user.scope is not None and user.scope.max_workspaces is not None
     if has_bounded_token or _is_bounded(_bounds_of(user)):
         pass_one_by_one("admission_owner", user.pk)
@@ -172,7 +172,7 @@ def people_limits(tallies: Tallies) -> list[Limit]:
 
 
 class Bounds(NamedTuple):
-    """How much a person may have; None: no quota."""
+    """The quotas of a person or team; None: no quota."""
 
     workspaces: int | None
     unique_bytes: int | None
@@ -234,7 +234,7 @@ def _quotas(code: str, subject: str, most: Bounds, held: Held) -> list[Limit]:
 
 
 class Counted(NamedTuple):
-    """How many of ours there are: clones of a volume, of its snapshot, volumes."""
+    """Our clones of a volume and of its snapshot, and our volumes."""
 
     clones: int
     clones_of_snapshot: int
@@ -242,7 +242,7 @@ class Counted(NamedTuple):
 
 
 def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
-    """Return the limits on one more clone of a snapshot, whoever asks."""
+    """Return the limits on one more clone of a snapshot, whoever requests it."""
     ours = template.workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
@@ -254,7 +254,7 @@ def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
 def place_limits(
     known: Known, template: Template, snapshot: Snapshot, *, counted: Counted
 ) -> list[Limit]:
-    """Return the limits of a place for one more clone, where all is counted."""
+    """Return the limits on one more clone of a snapshot, counting everything."""
     return [
         _clones(known, template.name, template.volume_uuid, ours=counted.clones),
         Limit(
@@ -326,9 +326,9 @@ def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A site and its measurement, `fresh` if that is recent.
+    """A site with its measurement; `fresh` is that measurement only if it is recent.
 
-    `promised_since_bytes` are the sizes of volumes that are newer than that.
+    `promised_since_bytes` is the total size of volumes created after it.
     """
 
     site: Site
@@ -363,7 +363,7 @@ class Known:
 
 
 def clones_allowed_by(version: str) -> int:
-    """Return how many clones a volume may have in a release of ONTAP ("9.16.1")."""
+    """Return how many clones a volume may have in an ONTAP release ("9.16.1")."""
     snapshot = re.match(r"\d+", version)
     if snapshot is not None and int(snapshot[0]) < 9:
         return CLONES_PER_VOLUME_BEFORE_9
@@ -376,7 +376,7 @@ def _known(site: Site) -> Known:
 
 
 def known_of(measured: Mapping[Site, SiteCapacity | None]) -> dict[int, Known]:
-    """Return what is known of each site, by its id. Two queries."""
+    """Return the measurements of each site, by its id. Two queries."""
     oldest = clocks.database_now() - STALE_AFTER
     fresh = {
         site: capacity
@@ -454,7 +454,7 @@ def _space(known: Known) -> Limit:
 
 
 def _promised(known: Known, *, needed_bytes: int) -> Limit:
-    """Return how much the volumes may grow to; new ones count before they are seen."""
+    """Return how far the volumes may grow, including those not yet measured."""
     fresh, percent = known.fresh, known.site.overcommit_percent
     is_known = fresh is not None and fresh.aggregate_size_bytes > 0
     used = allowed = None

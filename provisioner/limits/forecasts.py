@@ -1,7 +1,7 @@
 """When limits will be reached at the rate of the last weeks.
 
 Everything measured or counted daily has a rate: the space of an aggregate, the volumes
-of an SVM and what they may grow to; clones, snapshots and files of a template's volume.
+of an SVM and their maximum sizes; clones, snapshots and files of a template's volume.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """A limit, and in how many days it is reached; None if unknown.
+    """A limit, and the days until it is reached; None if unknown.
 
-    `trend` is None where the limit is not measured day by day.
+    `trend` is None if the limit is not measured daily.
     """
 
     limit: Limit
@@ -75,9 +75,9 @@ def nearest_forecasts(
     of_templates: Trends,
     most: int,
 ) -> list[Forecast]:
-    """Return the first limits to be reached, by days left, then by share used.
+    """Return the limits that will be reached first, by days left, then by share used.
 
-    `days` are the newest days of each site, by its id; `of_templates` are the trends of
+    `days` are the latest days of each site, by its id; `of_templates` are the trends of
     their templates' limits.
     """
     forecasts = (
@@ -101,7 +101,7 @@ def _trend(
     days: Mapping[int, list[CapacityDay]],
     of_templates: Trends,
 ) -> Trend | None:
-    """Return how a limit is being used up; None where nobody writes it down."""
+    """Return the trend of a limit; None if it is not measured daily."""
     if limit.code in OF_TEMPLATES:
         return of_templates.get(Key(site_id, limit.subject, limit.code), Trend())
     sampled = _SAMPLED.get(limit.code)

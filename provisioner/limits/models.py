@@ -8,10 +8,10 @@ from provisioner.catalog.models import Template
 
 
 class LimitDay(models.Model):
-    """What a template used of a limit at the end of a day in UTC, as last counted.
+    """What a template used of a limit on a day in UTC, as last counted.
 
-    `code` is that of the limit's refusal. One row for a template, limit and day, for as
-    long as forecasts look back. Those of sites are in `CapacityDay`.
+    `code` is that of the limit's refusal. One row per template, limit and day, kept as
+    long as forecasts look back. `CapacityDay` has the limits of sites.
     """
 
     template = models.ForeignKey(

@@ -1,7 +1,7 @@
-"""Find which limits would refuse a workspace, for many snapshots in few queries.
+"""Which limits would refuse a workspace, for many snapshots in few queries.
 
-The limits are those of `check_admission`. Nothing is locked, so the answer may be
-another by the time that somebody asks.
+The limits are those of `check_admission`. Nothing is locked, so the answer may have
+changed by the time somebody asks.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from provisioner.workspaces.models import Workspace
 def refusals_of(
     snapshots: Collection[Snapshot], *, measured: Mapping[Site, SiteCapacity | None]
 ) -> dict[int, LimitReached]:
-    """Return what prevents a workspace of each snapshot for everybody, by snapshot id.
+    """Return which limit refuses everybody a workspace, by snapshot id.
 
-    Snapshots without an obstacle are left out. The snapshots have their templates and
-    sites; `measured` is what is known of all these sites. Four queries.
+    Snapshots that can be cloned are left out. The snapshots have their templates and
+    sites loaded; `measured` has the measurements of all these sites. Four queries.
     """
     known = known_of(measured)
     by_site, by_template, by_snapshot = _counted(known)

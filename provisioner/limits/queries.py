@@ -17,13 +17,13 @@ LIMITS_SHOWN = 50
 
 
 def nearest(limits: Iterable[Limit], *, most: int) -> list[Limit]:
-    """Return the limits that are nearest to being reached, the nearest first."""
+    """Return the limits that are nearest to being reached, nearest first."""
     return nlargest(most, limits, key=lambda limit: limit.percent or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiteLimits:
-    """`capacity` is unsaved before the first measurement.
+    """The limits of a site. `capacity` is unsaved before the first measurement.
 
     With `is_stale` there is no recent measurement, so nobody is refused for lack of
     space.

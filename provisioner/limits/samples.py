@@ -32,7 +32,7 @@ _NUMBER_OF_DAY = Func(
 
 
 class Key(NamedTuple):
-    """The key of a template's limit, with the site: names are unique within a site."""
+    """The key of a template's limit, including the site: names are unique per site."""
 
     site_id: int
     template: str
@@ -76,9 +76,10 @@ def _of_templates(sites: list[SiteLimits]) -> Iterator[tuple[Key, int]]:
 
 
 def limit_trends() -> Trends:
-    """Return how each limit of a template was used up, over the days kept. One query.
+    """Return how each limit of a template was used over the days kept. One query.
 
-    The database draws the lines: 28 days of three limits of each template are many.
+    The database fits the lines, as 28 days of three limits of each template are many
+    rows.
     """
     # The name of a deleted one may be another's by now.
     days = LimitDay.objects.exclude(template__state=Template.State.DELETED)

@@ -126,7 +126,7 @@ def measure(site: Site) -> SiteCapacity:
 
 
 def _version_of(ontap: OntapGateway) -> str:
-    """Return ONTAP's release, "" if our account's role may not read it."""
+    """Return ONTAP's release, "" if our account may not read it."""
     try:
         return ontap.get_cluster().version_number
     except Refused:
@@ -186,7 +186,7 @@ def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
 
 
 def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -> None:
-    """Raise the inode limit of our volumes before they run out. That takes no space."""
+    """Raise the inode limit of our volumes before they run out. It takes no space."""
     for volume in ours:
         used, given = volume.used_inodes, volume.max_inodes
         if used is None or given is None or not is_short_of_inodes(used, given):
@@ -240,10 +240,10 @@ def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
 
 
 def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
-    """Return what the SVM's volumes on one aggregate may grow to, in bytes.
+    """Return how far the SVM's volumes on an aggregate may grow, in bytes.
 
-    A FlexGroup counts with an equal share for each of its aggregates, and what ONTAP
-    names no aggregate of as if it were here.
+    A FlexGroup counts with an equal share for each of its aggregates. A volume for
+    which ONTAP names no aggregate counts in full.
     """
     return sum(
         volume.size_bytes // max(1, len(volume.aggregates))
@@ -253,7 +253,7 @@ def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
 
 
 def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
-    """Return the volumes without a tag of ours."""
+    """Return the volumes without our tag."""
     workspaces = Workspace.objects.filter(site=site).exclude(
         state=Workspace.State.RETIRED
     )
@@ -266,7 +266,7 @@ def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
 def _details(
     site: Site, usage: Iterable[VolumeUsage], *, others: Iterable[VolumeUsage]
 ) -> dict[str, dict[str, int]]:
-    """Return what our templates' volumes have: snapshots, and clones of others."""
+    """Return the snapshots of our templates' volumes, and others' clones of them."""
     templates = set(
         Template.objects.filter(site=site)
         .exclude(volume_uuid="")

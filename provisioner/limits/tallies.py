@@ -1,6 +1,6 @@
 """Counts of workspaces, read once for all totals of a page.
 
-The summed columns have no index, as each measurement would have to update it. So all
+The summed columns have no index, as each measurement would have to update it, so all
 rows are read, once.
 """
 
@@ -37,9 +37,9 @@ _OR_OWNER = ", w.owner_id"
 
 
 class Tally(NamedTuple):
-    """The totals of some workspaces, without those that were purged.
+    """The totals of some workspaces, without purged ones.
 
-    `held` and `held_bytes` are what quotas count: nothing of a warm pool.
+    `held` and `held_bytes` are what quotas count; pool members do not count.
     """
 
     clones: int = 0
@@ -51,7 +51,7 @@ class Tally(NamedTuple):
 
 
 class CountedTemplate(NamedTuple):
-    """A template, and how many snapshots of it are published."""
+    """A template, and how many of its snapshots are published."""
 
     pk: int
     name: str
@@ -78,10 +78,10 @@ class CountedTeam(NamedTuple):
 
 
 class Tallies:
-    """All workspaces, in one query, read when a figure is first asked for.
+    """All workspaces, in one query, read when a figure is first needed.
 
-    The templates and the teams likewise, in one query each. `with_people` has all
-    workspaces told apart by owner, too: many rows, which few pages need.
+    Templates and teams likewise, in one query each. `with_people` also groups them by
+    owner: many rows, which few pages need.
     """
 
     def __init__(self, *, with_people: bool = False) -> None:
@@ -100,7 +100,7 @@ class Tallies:
 
     @property
     def by_team(self) -> dict[int | None, Tally]:
-        """Totals by team; None is people without a team."""
+        """Totals by team; None stands for people without a team."""
         return self._found["team"]
 
     @cached_property

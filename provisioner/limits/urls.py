@@ -1,4 +1,4 @@
-"""Addresses of limits."""
+"""URLs of limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of maintenance."""
+"""URLs of maintenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of an event for people, in the format of each kind of webhook."""
+"""Messages for people, in the format of each kind of webhook."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def body_in(format: WebhookFormat, said: dict[str, Any]) -> str:
 
 
 def refusal_in(format: WebhookFormat, answer: Answer) -> Refusal | None:
-    """Return what an answer means if a retry cannot help, else None."""
+    """Return what an answer says if a retry cannot help, else None."""
     return REFUSALS.get(format, {}).get(answer.code or 0)
 
 

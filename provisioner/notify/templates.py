@@ -56,7 +56,8 @@ def builds_of(template: Template) -> QuerySet[Operation]:
 def outcome_of(build: Operation) -> Outcome | None:
     """Return how a build ended; None if that says nothing about the template.
 
-    Such builds are running, cancelled, or good but of a part of the view.
+    That is so for builds that are running or cancelled, or good but of a part of the
+    view.
     """
     if build.state == Operation.State.FAILED:
         return Outcome.FAILED
@@ -67,7 +68,7 @@ def outcome_of(build: Operation) -> Outcome | None:
 
 
 def good_builds_of(template: Template) -> QuerySet[Operation]:
-    """Return the builds whose outcome is good, the newest first."""
+    """Return the builds whose outcome is good, newest first."""
     of_parts = Snapshot.objects.filter(template=template, operation__isnull=False)
     of_parts = of_parts.exclude(parts=[])
     return (
@@ -81,8 +82,8 @@ def good_builds_of(template: Template) -> QuerySet[Operation]:
 def tell(build: Operation, *, now: dt.datetime) -> None:
     """Plan the mails about an ended build. Safe to repeat.
 
-    Call it with the template's row locked, in the transaction that ends the build; and
-    again later, because changes may be seen after their build.
+    Call it with the template's row locked, in the transaction that ends the build, and
+    again later, because changes may be found after their build.
     """
     outcome = outcome_of(build)
     if outcome == Outcome.FAILED and not is_superseded(build):
@@ -130,8 +131,9 @@ def failure_notifications(build: Operation) -> QuerySet[Notification]:
 
 
 def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
-    """Return the changes of a failed build that the last good snapshot lacks, newest
-    first. Empty if no change can be the reason.
+    """Return the changes in a failed build but not in the last good snapshot.
+
+    Newest first; empty if no change can be the reason.
     """
     none = SubmittedChange.objects.none()
     template = build.subject.template
@@ -166,7 +168,7 @@ def failed_its_tests(build: Operation) -> bool:
 
 
 def last_good_snapshot(build: Operation) -> Snapshot | None:
-    """Return the newest whole snapshot before this build that no test rejects."""
+    """Return the newest whole snapshot before this build whose tests did not fail."""
     return (
         Snapshot.objects.filter(template=build.subject.template, parts=[])
         .filter(created_at__lte=build.created_at)

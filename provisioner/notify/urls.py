@@ -1,4 +1,4 @@
-"""Addresses of notify."""
+"""URLs of notifications."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def my_notifications(request: WebRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_list(request: WebRequest) -> HttpResponseBase:
-    """List one's webhooks, or everybody's for administrators; switch or delete many."""
+    """List one's own webhooks, or all for administrators; switch or delete several."""
     return list_answer(request, WEBHOOKS, "notify/list.html")
 
 
@@ -95,7 +95,7 @@ def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
-    """Show a webhook and its deliveries; resend many."""
+    """Show a webhook and its deliveries; resend several."""
     webhook = _webhook(request, pk)
     context = {
         "webhook": webhook,
@@ -177,7 +177,7 @@ def webhook_switch(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
-    """Send a test."""
+    """Send a test message."""
     try:
         webhooks.webhook_test(by=request.user, webhook=_webhook(request, pk))
     except ActionRefused as refusal:
@@ -190,7 +190,7 @@ def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
-    """Rotate a webhook's secret. Only this answer shows it."""
+    """Renew a webhook's secret. Only this answer shows it."""
     try:
         webhook = webhook_renew_secret(by=request.user, webhook=_webhook(request, pk))
     except ActionRefused as refusal:
@@ -212,7 +212,7 @@ def webhook_delete(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def webhook_again(request: WebRequest, pk: int, delivery_pk: int) -> HttpResponse:
-    """Send a message once more."""
+    """Resend a message."""
     deliveries = _webhook(request, pk).deliveries.select_related("webhook__owner")
     delivery = get_object_or_404(deliveries, pk=delivery_pk)
     try:

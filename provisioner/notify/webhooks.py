@@ -47,7 +47,7 @@ OF_WORKSPACES = {
 
 
 def tell_of_workspace(event: Event, workspace: Workspace) -> None:
-    """Write the messages about an event of a workspace. Pool members have none."""
+    """Write the messages about an event of a workspace; none for pool members."""
     told = OF_WORKSPACES.get(event.kind)
     if told is None or workspace.is_pooled:
         return
@@ -61,7 +61,7 @@ def tell_of_workspace(event: Event, workspace: Workspace) -> None:
 def tell_of_build(event: Event, build: Operation) -> None:
     """Write the messages about a build that has ended.
 
-    A failure is reported once until the template recovers, and again when somebody new
+    A failure is reported once until the template recovers, and again if somebody new
     has submitted since: `suspects` lists the changes.
     """
     template = build.subject.template
@@ -118,7 +118,7 @@ def _split(text: F | Func, at: str, part: int) -> Func:
 
 
 def listening(event: WebhookEvent, *concerned: Q, **criteria: Any) -> list[Webhook]:
-    """Return the enabled webhooks for an event, among the `concerned` ones.
+    """Return the webhooks of these that are on and want an event.
 
     An owner may have turned webhooks off for its topic. That does not affect webhooks
     about everybody's workspaces.
@@ -159,7 +159,7 @@ def write_test(webhook: Webhook, *, at: str) -> WebhookDelivery:
 
 
 def write_again(delivery: WebhookDelivery) -> WebhookDelivery:
-    """Write the same message once more, with its id."""
+    """Write the same message once more, under its id."""
     return _queued(
         WebhookDelivery.objects.create(
             webhook=delivery.webhook,
@@ -200,8 +200,8 @@ def _queued(delivery: WebhookDelivery) -> WebhookDelivery:
 def defer_delivery(delivery: WebhookDelivery) -> bool:
     """Queue the job of a message in the current transaction, unless one waits.
 
-    Each webhook gets one message at a time, and all of a person's two: an address that
-    stays silent delays nobody else's messages.
+    Each webhook gets one message at a time, and a person's webhooks two in all: an
+    address that does not answer delays nobody else's messages.
     """
     webhook = delivery.webhook
     is_first = delivery.attempts == 0

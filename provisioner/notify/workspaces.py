@@ -113,7 +113,7 @@ def unsent(workspace: Workspace) -> QuerySet[Notification]:
 
 
 def due(now: dt.datetime) -> QuerySet[Notification]:
-    """Return the mails to send now that have an address, the longest due first."""
+    """Return the mails to send now that have an address, longest overdue first."""
     is_not_paused = Q(retry_at__isnull=True) | Q(retry_at__lte=now)
     return Notification.objects.filter(
         is_not_paused,
@@ -172,7 +172,7 @@ def _a_later_one_is_due(notice: Notification, *, now: dt.datetime) -> bool:
 
 
 def is_too_late(notice: Notification, *, now: dt.datetime) -> bool:
-    """Return whether a lease's warning is too late, since the lease has ended."""
+    """Return whether a lease's warning is too late, as the lease has ended."""
     if notice.kind != Notification.Kind.LEASE_ENDS or notice.workspace is None:
         return False
     ends_at = notice.workspace.expires_at
@@ -182,7 +182,7 @@ def is_too_late(notice: Notification, *, now: dt.datetime) -> bool:
 def unspoken_warnings(workspace: Workspace) -> list[Notification]:
     """Return the warnings about the current deadline if none was sent yet.
 
-    Empty if one was sent or undeliverable, or none was planned.
+    Empty if one was sent or could not be delivered, or none was planned.
     """
     about = workspace.notices.filter(
         kind=Notification.Kind.LEASE_ENDS, deadline_at=workspace.expires_at

@@ -1,4 +1,4 @@
-"""Addresses of pools."""
+"""URLs of pools."""
 
 from __future__ import annotations
 

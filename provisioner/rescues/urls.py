@@ -1,4 +1,4 @@
-"""Addresses of rescues."""
+"""URLs of rescues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of transfer."""
+"""URLs of transfer."""
 
 from __future__ import annotations
 

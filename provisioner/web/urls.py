@@ -1,4 +1,4 @@
-"""Addresses of what people keep of lists."""
+"""URLs of what people keep of lists."""
 
 from __future__ import annotations
 

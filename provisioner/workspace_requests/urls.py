@@ -1,4 +1,4 @@
-"""Addresses of workspace requests."""
+"""URLs of workspace requests."""
 
 from __future__ import annotations
 

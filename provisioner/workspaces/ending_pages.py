@@ -22,14 +22,14 @@ _OVER = {
 
 
 def why_not_retired(workspace: Workspace) -> str:
-    """Return why a workspace cannot be retired, "" where it can."""
+    """Return why a workspace cannot be retired, "" if it can."""
     return _OVER.get(State(workspace.state), "")
 
 
 def retire_steps(
     work: UnsubmittedWork, *, has_choice: bool, trash_seconds: int
 ) -> Iterator[str]:
-    """Yield what retiring a workspace does.
+    """Yield what retiring a workspace does, one sentence per step.
 
     With a choice, its unsubmitted work was found before.
     """
@@ -62,7 +62,7 @@ def retire_steps(
 
 
 def purge_steps(workspace: Workspace) -> Iterator[str]:
-    """Yield what purging a workspace does."""
+    """Yield what purging a workspace does, one sentence per step."""
     yield format_html(
         "The clone <code>{}</code> is deleted with everything in it. "
         "It cannot be restored after that.",

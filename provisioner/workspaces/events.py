@@ -1,4 +1,4 @@
-"""Signals for features above workspaces."""
+"""Signals to features above workspaces."""
 
 from __future__ import annotations
 

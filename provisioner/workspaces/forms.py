@@ -63,7 +63,7 @@ class WorkspaceRetireForm(AskingForm):
 
 
 class ShareForm(AskingForm):
-    """Whom to share a workspace with."""
+    """The person or team to share a workspace with."""
 
     kind = forms.ChoiceField(
         label="With", choices=[("person", "A person"), ("team", "A team")]
@@ -87,7 +87,7 @@ class ShareForm(AskingForm):
         return {self.cleaned_data["kind"]: self.cleaned_data["name"]}
 
     def refuse(self, refusal: ActionRefused) -> None:
-        """Show a refusal at the name."""
+        """Show a refusal at the field of the name."""
         self.is_refused = True
         self.add_error("name", refusal.sentence)
 

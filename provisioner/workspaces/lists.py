@@ -1,4 +1,4 @@
-"""Lists of workspaces that were retired: the trash, and history."""
+"""Lists of retired workspaces: the trash, and history."""
 
 from __future__ import annotations
 

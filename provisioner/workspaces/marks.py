@@ -1,4 +1,4 @@
-"""Marks: a workspace's client is known by a unique mark in its description."""
+"""Marks: a unique mark in its description identifies a workspace's client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mark_text(mark: str) -> str:
 
 
 def mark_in(description: str) -> str:
-    """Return the mark in a description, "" where there is none."""
+    """Return the mark in a description, "" without one."""
     match = _MARK.search(description)
     return match[1] if match else ""
 

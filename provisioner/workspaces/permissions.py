@@ -8,7 +8,7 @@ from provisioner.workspaces.models import Workspace
 
 
 def can_change_workspace(user: User, workspace: Workspace) -> bool:
-    """Return whether the person may. Members of a warm pool are nobody's yet."""
+    """Return whether the person may. Nobody may change a pool member."""
     is_pooled = workspace.is_pooled
     roles = roles_of(user) if is_pooled else roles_towards(user, workspace)
     return may(user, Verb.CHANGE_WORKSPACE, roles)

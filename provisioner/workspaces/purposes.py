@@ -1,6 +1,6 @@
-"""The purposes of workspaces, and the client of each.
+"""The purposes of workspaces, and the client type of each.
 
-Perforce lets no client change its type, so it is chosen when a workspace is asked for.
+Perforce lets no client change its type, so it is chosen when a workspace is requested.
 
 Source: p4 help client, the Type field; client.readonly.dir in p4 help configurables.
 """
@@ -22,9 +22,9 @@ CLIENT_TYPES: dict[str, str] = {
 
 
 def client_type_for(purpose: str, *, server: PerforceServer) -> str:
-    """Return the type of the client of a new workspace, "" for writeable, or for none.
+    """Return the client type of a new workspace, "" for writeable or no client.
 
-    An unknown ability of the server refuses nothing: defining the client will show.
+    What is not known about the server refuses nothing: defining the client will show.
 
     Raises: PurposeNotSupported.
     """
@@ -58,6 +58,6 @@ def unsupported_purposes(server: PerforceServer) -> dict[str, str]:
 
 
 def known_client_types(server: PerforceServer) -> list[str] | None:
-    """Return the server's last known abilities, None if it was never asked."""
+    """Return the server's last known client types, None if it was never asked."""
     known = ServerAbilities.objects.filter(server=server).order_by()
     return next(iter(known.values_list("client_types", flat=True)), None)

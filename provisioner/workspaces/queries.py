@@ -1,4 +1,4 @@
-"""Queries of workspaces by who may see them."""
+"""Queries of workspaces, by who may see them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _RESTORABLE = (
 def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
     """Return the workspaces a person may see, by the table of permissions.
 
-    Members of a warm pool are nobody's yet: they are shown with their pool.
+    Pool members are left out: they are shown with their pool.
     """
     return Workspace.objects.filter(_visible_to(user), is_pooled=False).select_related(
         "owner", "template", "snapshot", "site__perforce_server"
@@ -112,7 +112,7 @@ def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
 
 
 def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
-    """Return a person's workspaces in the trash, the next to be purged first."""
+    """Return a person's workspaces in the trash, next to be purged first."""
     return (
         workspaces_visible_to(user)
         .filter(
@@ -123,7 +123,7 @@ def trashed_workspaces_of(user: User) -> QuerySet[Workspace]:
 
 
 class Uses(NamedTuple):
-    """How many recent workspaces of a template there are, by whose they are."""
+    """How many recent workspaces of a template there are, by their owners."""
 
     own: int = 0
     of_team: int = 0
@@ -131,7 +131,7 @@ class Uses(NamedTuple):
 
 
 def uses_of_templates(user: User, *, since: dt.datetime) -> dict[int, Uses]:
-    """Return how much each template was used since then, by its id. One query."""
+    """Return how much each template was used since a time, by its id. One query."""
     of_team = Q(owner__in=team_members(user)) if user.team_id else Q(pk__in=[])
     rows = (
         Workspace.objects.filter(is_pooled=False, created_at__gte=since)
@@ -188,7 +188,7 @@ def _newest_operations(
 
 
 def last_operation(workspace: Workspace) -> Operation | None:
-    """Return the operation requested last, by its number and not by a clock."""
+    """Return the operation requested last, by number rather than by clock."""
     return workspace.operations.order_by("-pk").first()
 
 
@@ -203,7 +203,7 @@ def latest_operation(subject: Workspace | Template) -> Operation | None:
 
 
 def operations_since_whole(workspace: Workspace) -> QuerySet[Operation]:
-    """Return the operations since the client was whole, which build on each other.
+    """Return the operations since the client was whole; they build on each other.
 
     The first is the retirement that found it whole, or the last restore.
     """
@@ -267,8 +267,7 @@ def _purged(keys: set[int]) -> set[int]:
 def seconds_it_took(workspace: Workspace) -> float:
     """Return how long provisioning took, without waits in queues.
 
-    Steps that do not need each other run at the same time, so it is the longest way
-    through them.
+    Independent steps run at the same time, so it is the longest path through them.
     """
     made = (
         workspace.operations.filter(
@@ -290,7 +289,7 @@ def seconds_it_took(workspace: Workspace) -> float:
 def deadline_of(
     workspace: Workspace, *, now: dt.datetime, known: dict[str, Any] | None = None
 ) -> Any:
-    """Return when and how a workspace ends, as pages, mails and the API say it.
+    """Return when and how a workspace ends, as pages, mails and the API show it.
 
     `known` caches what is read, for the other workspaces of a list.
     """
@@ -302,6 +301,6 @@ def deadline_of(
 
 
 def trash_seconds_of(workspace: Workspace) -> int:
-    """Return how many seconds the trash keeps a workspace; 0: deleted at once."""
+    """Return how long the trash keeps a workspace, in seconds; 0: deleted at once."""
     answers = asks_trash_seconds.send(Workspace, workspace=workspace)
     return max((int(seconds or 0) for _, seconds in answers), default=0)

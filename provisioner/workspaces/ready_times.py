@@ -65,7 +65,7 @@ class TimeToReady:
 def ready_in(
     *, since: dt.datetime, until: dt.datetime, by_hour: bool
 ) -> dict[dt.datetime, TimeToReady]:
-    """Return each hour or day, in UTC, in which workspaces were requested."""
+    """Return the time to ready of each hour or day in UTC with requests."""
     rows = (
         _provisioned()
         .filter(created_at__gte=since, created_at__lt=until)
@@ -89,7 +89,7 @@ def ready_in(
 
 @dataclass(frozen=True, kw_only=True)
 class Waits:
-    """Ready times of a span; None if it had no workspaces."""
+    """Times to ready of a period; None if it had no workspaces."""
 
     number: int
     p50_seconds: float | None
@@ -97,7 +97,7 @@ class Waits:
 
 
 def waits_between(*spans: tuple[dt.datetime, dt.datetime]) -> list[Waits]:
-    """Return the ready times of each span, in one query."""
+    """Return the times to ready of each period, in one query."""
     asked: dict[str, Any] = {}
     for index, (since, until) in enumerate(spans):
         within = Q(ended_at__gte=since, ended_at__lt=until)
@@ -125,9 +125,9 @@ def _seconds(span: dt.timedelta | None) -> float | None:
 def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
     """Return how long a workspace of each template usually takes to be ready.
 
-    The median of the last weeks, by the template's id; one of which none was made
-    lately is not in it. Those to build alone do not count, and an adopted workspace was
-    ready before its row was written.
+    The median of the last weeks, by template id; templates without recent workspaces
+    are left out. Build-only workspaces do not count, nor do adopted ones, which were
+    ready before their row was written.
     """
     waited = ExpressionWrapper(
         F("ready_at") - F("created_at"), output_field=DurationField()
@@ -150,7 +150,7 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
 
 
 def _provisioned() -> QuerySet[Operation]:
-    """Return provisionings that somebody waited for, so none for warm pools."""
+    """Return provisionings that somebody waited for, so none of warm pools."""
     made_ahead = Workspace.objects.filter(
         Q(is_pooled=True) | Q(made_ahead_at__isnull=False)
     ).order_by()

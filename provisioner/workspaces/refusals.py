@@ -1,4 +1,4 @@
-"""Why something about workspaces is refused."""
+"""Refusals about workspaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class PurposeNotSupported(ActionRefused):
 
 class RequestKeyReused(ActionRefused):
     """This request key belongs to an earlier, different request. Use a new key, or
-    repeat the first request unchanged."""
+    repeat the first request unchanged.
+    """
 
     code = "request_key_reused"
 
@@ -27,8 +28,9 @@ class WorkspaceNotReady(ActionRefused):
 
 
 class WorkspaceFailed(ActionRefused):
-    """The workspace “{name}” could not be made: {reason} It is still there: try again,
-    or retire it."""
+    """The workspace “{name}” could not be created: {reason} It still exists: retry, or
+    retire it.
+    """
 
     code = "workspace_failed"
 
@@ -77,7 +79,7 @@ class NothingToCheck(ActionRefused):
 
 
 class NothingToRetry(ActionRefused):
-    """The workspace “{name}” has not failed, so there is nothing to try again."""
+    """The workspace “{name}” has not failed, so there is nothing to retry."""
 
     code = "nothing_to_retry"
 

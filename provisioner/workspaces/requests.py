@@ -1,4 +1,4 @@
-"""Repeated requests: a retry, a lost answer, a second click."""
+"""Recognize repeated requests: a retry, a lost answer, a second click."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def find_first_request(
     removed from its workspace and can be used again. Call it with
     one_request_at_a_time.
 
-    Raises: RequestKeyReused where the first request said something else, or what it
-    made is not for the token that is used now.
+    Raises: RequestKeyReused if the first request differs, or the current token must not
+    see what it made.
     """
     same = Workspace.objects.filter(owner=by, request_key=key)
     if not same.exists():

@@ -33,8 +33,8 @@ class Company:
     """The shares and the siblings of a workspace, as its reader may see them.
 
     `shares` is empty unless the reader may revoke them. `share` is the reader's own,
-    None if they need none. `others` says how many further siblings there are: those of
-    other people are counted, not named.
+    None if they need none. `others` counts further siblings, which belong to people
+    whose names the reader may not see.
     """
 
     siblings: list[Sibling]
@@ -82,7 +82,7 @@ def _others(number: int, *, is_rest: bool) -> str:
 
 
 def shares_of(workspace: Workspace) -> list[Share]:
-    """Return the shares of a workspace, the oldest first."""
+    """Return the shares of a workspace, oldest first."""
     return list(workspace.shares.select_related("person", "team", "created_by"))
 
 

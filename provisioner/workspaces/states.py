@@ -56,7 +56,7 @@ def set_workspace_state(
 ) -> None:
     """Move a workspace, with its event. The trash keeps it until `purge_at`.
 
-    Raises: StateChanged where the row is not in a state that leads here.
+    Raises: StateChanged if the row is in a state that does not lead here.
     """
     fields: dict[str, Any] = {
         "state": to,
@@ -103,16 +103,16 @@ def set_workspace_state(
 
 
 def client_of(workspace: Workspace) -> WorkspaceClient:
-    """Return the state of a workspace's client as it is now."""
+    """Return the current state of a workspace's client."""
     return WorkspaceClient.objects.get_or_create(workspace=workspace)[0]
 
 
 def move_client(
     client: WorkspaceClient, to: WorkspaceClient.State, *, by: Step, **fields: Any
 ) -> None:
-    """Move a client on behalf of a step, while its attempt counts; with other columns.
+    """Move a client, with other columns, while the step's attempt is current.
 
-    Raises: StepCutShort where it does not, StateChanged where the table says no.
+    Raises: StepCutShort if it is not, StateChanged if the table forbids the move.
     """
     with holding(by):
         moved = WorkspaceClient.objects.filter(
@@ -126,12 +126,12 @@ def move_client(
 
 
 def move_client_lock(client: WorkspaceClient, *, is_unlocked: bool, by: Step) -> None:
-    """Note whether the owner of a client is owed its lock."""
+    """Record whether a client's lock has to be given back to its owner."""
     move_client(client, C(client.state), by=by, is_unlocked=is_unlocked)
 
 
 def give_back_client(client: WorkspaceClient, *, by: Step) -> None:
-    """Note that somebody may work there from now on, while not all of it is back."""
+    """Record that somebody may work there from now on, though not all is restored."""
     if not client.is_whole and client.given_back_at is None:
         now = clocks.database_now()
         move_client(client, C(client.state), by=by, given_back_at=now)

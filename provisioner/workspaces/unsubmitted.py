@@ -1,4 +1,4 @@
-"""Unsubmitted work that was found, as people read it."""
+"""Unsubmitted work that was found, as pages show it."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Findings:
 
 
 def findings_of(found: dict[str, Any] | None, *, root: str = "") -> list[Findings]:
-    """Return recorded findings in reading order, those with a known kind.
+    """Return recorded findings of known kinds, in reading order.
 
-    Paths below `root` are those from there.
+    Paths below `root` are shown relative to it.
     """
     if not found:
         return []
@@ -87,8 +87,7 @@ def _below(one: dict[str, Any], root: str) -> dict[str, Any]:
 class UnsubmittedWork:
     """The known unsubmitted work of a workspace, and when it was found.
 
-    `last` is the newest operation that was more than a check, `check` the check after
-    it.
+    `last` is the newest operation other than a check, `check` the check after it.
     """
 
     workspace: Workspace
@@ -123,7 +122,7 @@ class UnsubmittedWork:
     def _seen(self) -> Operation | None:
         """The latest operation that found unsubmitted work, or None.
 
-        None also during a check, so that a form's choices do not change while somebody
+        Also None during a check, so that a form's choices do not change while somebody
         chooses.
         """
         if self.check is not None and not self.check_failed:
@@ -137,7 +136,7 @@ class UnsubmittedWork:
 
     @property
     def needs_check(self) -> bool:
-        """Whether the result is too old to rely on when retiring."""
+        """Whether the result is too old for a retirement to rely on."""
         if self.check_failed or not self.can_be_checked:
             return False
         seen_at = self.checked_at
@@ -161,12 +160,12 @@ class UnsubmittedWork:
 
     @property
     def can_be_rescued(self) -> bool:
-        """Whether what was found can be; what could not be compared cannot."""
+        """Whether what was found can be rescued; uncompared files cannot."""
         return not any(findings.kind == "unchecked" for findings in self.found)
 
     @property
     def opened_count(self) -> int:
-        """How many files are opened in it, when that was last asked."""
+        """How many files were opened in it when last counted."""
         return int((self.workspace.activity.get("opened") or {}).get("count", 0))
 
     @property

@@ -1,4 +1,4 @@
-"""Addresses of workspaces."""
+"""URLs of workspaces."""
 
 from __future__ import annotations
 

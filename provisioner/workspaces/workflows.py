@@ -1,4 +1,4 @@
-"""The workflows of a workspace: their steps, and what follows for it."""
+"""The workflows of a workspace: their steps, and their effects on the workspace."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _wants_reconcile(operation: Operation) -> bool:
 
 
 def _had_client(operation: Operation) -> bool:
-    """Steps also have a client, for as long as their files are synced."""
+    """Return whether there is a client; steps have one while their files are synced."""
     return _has_client(operation) or hasattr(
         operation.subject.workspace, "bisection_step"
     )
@@ -254,7 +254,7 @@ def _is_gone(operation: Operation) -> None:
 
 
 def _put_into_trash(operation: Operation) -> None:
-    """Keep the clone for an undo, or purge it at once where nobody could want it.
+    """Move it to the trash, or purge it at once if nobody could want it back.
 
     Without a time in the trash it is due now: the sweep checks twice, then purges it.
     """

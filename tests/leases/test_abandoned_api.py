@@ -67,7 +67,7 @@ def test_who_was_sent_a_mail_today_is_asked_no_second_time(
 
     [result] = response.json()["results"]
     assert (result["outcome"], result["code"]) == ("refused", "asked_already")
-    assert "no second mail goes out" in result["sentence"]
+    assert "No second mail is sent" in result["sentence"]
     assert ready.events.filter(kind="owner_asked").count() == 1
 
 

@@ -81,7 +81,7 @@ def test_owners_are_asked_after_a_preview(as_admin: Client, ready: Workspace) ->
     Notification.objects.filter(kind="abandoned").update(claimed_at=timezone.now())
     preview = post(as_admin, ABANDONED, do="notify", chosen=[ready.pk])
     assert "A mail goes to" not in preview.content.decode()
-    assert "no second mail goes out" in preview.content.decode()
+    assert "No second mail is sent" in preview.content.decode()
 
 
 def test_it_is_retired_after_a_preview_and_followed_until_it_is_away(

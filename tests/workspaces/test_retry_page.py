@@ -20,7 +20,7 @@ def test_one_that_has_not_failed_is_left_alone(
     as_alice: Client, ready: Workspace
 ) -> None:
     answer = as_alice.post(address_of(ready), follow=True)
-    assert "has not failed, so there is nothing to try again" in answer.text
+    assert "has not failed, so there is nothing to retry" in answer.text
     ready.refresh_from_db()
     assert ready.state == Workspace.State.READY
 

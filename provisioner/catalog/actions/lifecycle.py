@@ -1,4 +1,4 @@
-"""The life of a template: its title, its owner, archiving it, deleting it."""
+"""The life of a template: rename, hand over, archive, delete."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def template_unarchive(*, by: User, template: Template) -> Template:
 def template_delete(*, by: User, template: Template, reason: str = "") -> Operation:
     """Delete a template that nothing needs: its client, its volume, its snapshots.
 
-    Rows that refer to it are deleted, too, except history. A repeated call returns the
-    operation under way.
+    Rows that refer to it are deleted as well, except history. A repeated call returns
+    the operation under way.
 
     Raises: NotAllowed, InvalidRequest, TemplateBusy, TemplateNeeded.
     """

@@ -27,7 +27,7 @@ def template_pin(*, by: User, template: Template) -> None:
 
 
 def template_unpin(*, by: User, template: Template) -> None:
-    """List a template by its use again. Safe to repeat.
+    """Remove a template from the top of the home page. Safe to repeat.
 
     Raises: NotAllowed (a scoped token).
     """

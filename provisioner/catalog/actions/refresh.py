@@ -37,7 +37,7 @@ def refresh_policy_save(
     unused_days: int | None = None,
     is_paused: bool = False,
 ) -> RefreshPolicy:
-    """Save when a template is refreshed by itself.
+    """Save when a template is refreshed automatically.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -113,7 +113,7 @@ def template_refresh_pause(
 def refresh_pause(
     *, by: User, is_paused: bool, server: PerforceServer | None = None
 ) -> None:
-    """Pause or resume all refreshes, or those of one server with its polls.
+    """Pause or resume all refreshes, or those of one server along with its polls.
 
     A running build continues.
 

@@ -78,8 +78,8 @@ DEFINITION = frozenset(
 def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Template:
     """Define a template. Nothing is created on ONTAP or Perforce before its build.
 
-    Raises: NotAllowed, InvalidRequest, TemplateInvalid (a view of a whole server,
-    options that hurt), NameTaken.
+    Raises: NotAllowed, InvalidRequest, TemplateInvalid (such as a view of a whole
+    server), NameTaken.
     """
     permissions.require(permissions.can_manage_templates(by))
     check_name(name)
@@ -171,7 +171,7 @@ def check_definition(template: Template) -> None:
 
 
 def _check_environment(field: str, variables: Any) -> None:
-    """Refuse environments that no command can be started with."""
+    """Refuse an environment that no command could be started with."""
     if not isinstance(variables, dict):
         raise InvalidRequest.at(field, "Give names with their values.")
     for name, value in variables.items():
@@ -199,7 +199,7 @@ def template_build(
 
     The build continues from the last one; with `is_clean` everything that is not in
     Perforce is removed first. With `paths`, depot paths in the view, only these are
-    updated, and the snapshot is never a default.
+    updated, and the snapshot never becomes the default.
 
     Raises: NotAllowed, TemplateArchived, TemplateBusy, InvalidRequest,
     NothingToRefresh, LimitReached.
@@ -272,7 +272,7 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
 
 
 def _is_publishing(build: Operation) -> bool:
-    """Return whether its snapshot step has started, and keep it from starting."""
+    """Return whether its snapshot step has started; if not, keep it from starting."""
     snapshots = build.steps.select_for_update(no_key=True).filter(name="snapshot")
     return any(step.attempt > 0 for step in snapshots)
 
@@ -285,7 +285,7 @@ def is_settling(template: Template) -> bool:
 
 
 def _told(asked: BuildParameters) -> str:
-    """Return the audit log message about a request."""
+    """Return the audit log's message about a request."""
     what = " clean" if asked.clean else ""
     at = f"change {asked.change}" if asked.change else "the newest change"
     only = f", of {', '.join(asked.paths)} alone" if asked.paths else ""

@@ -44,7 +44,7 @@ class TemplateCheckSerializer(serializers.Serializer[Any]):
 
 
 class TemplateCheckViewSet(ApiViewSet):
-    """Remarks on definitions."""
+    """Template checks: remarks on a definition."""
 
     queryset = Template.objects.none()
     serializer_class = TemplateCheckSerializer

@@ -1,4 +1,4 @@
-"""Shapes of what templates lack, and of when they are built by themselves."""
+"""Serializers of freshness and refresh policies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FreshnessSerializer(serializers.Serializer[Any]):
 
 
 class RefreshSerializer(serializers.Serializer[Any]):
-    """When it is built without being asked for."""
+    """When it is built automatically."""
 
     mode = serializers.ChoiceField(choices=RefreshPolicy.Mode.choices)
     quiet_seconds = serializers.IntegerField(

@@ -1,4 +1,4 @@
-"""Shapes of templates and their snapshots."""
+"""Serializers of templates and their snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing among templates, and among their snapshots."""
+"""Form fields that offer templates and their snapshots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ else:
 
 
 class NamesToChoose(ModelChoiceIterator):
-    """Loads only the names for the choices, and the whole chosen row."""
+    """Loads only the names of the choices, and the whole chosen row."""
 
     def __init__(self, field: Any) -> None:
         super().__init__(field)
@@ -33,13 +33,13 @@ class NamesToChoose(ModelChoiceIterator):
 
 
 class TemplateChoiceField(_ChoiceOfTemplate):
-    """A choice among hundreds of templates."""
+    """One of hundreds of templates."""
 
     iterator = NamesToChoose
 
 
 class TemplatesChoiceField(_ChoiceOfTemplates):
-    """Some of hundreds of templates."""
+    """Several of hundreds of templates."""
 
     iterator = NamesToChoose
     widget = forms.CheckboxSelectMultiple
@@ -51,7 +51,7 @@ class SnapshotChoiceField(_ChoiceOfSnapshot):
     behind: Mapping[int, int] = MappingProxyType({})
 
     def offer(self, snapshots: SnapshotQuerySet, *, usual: Snapshot | None) -> None:
-        """Offer these snapshots, and a choice of none if one is the default."""
+        """Offer these snapshots, and an empty choice if one of them is the default."""
         self.queryset = snapshots
         self.behind = behind_of(snapshots)
         self.empty_label = "Choose one"

@@ -10,7 +10,7 @@ from provisioner.web.forms import AskingForm
 
 
 class TemplateRenameForm(AskingForm):
-    """What pages call it."""
+    """The title that pages show."""
 
     title = forms.CharField(
         required=False,
@@ -20,7 +20,7 @@ class TemplateRenameForm(AskingForm):
 
 
 class TemplateOwnerForm(AskingForm):
-    """Who looks after it."""
+    """The new owner."""
 
     owner = forms.ModelChoiceField(
         queryset=User.objects.filter(is_active=True).order_by("username")
@@ -28,7 +28,7 @@ class TemplateOwnerForm(AskingForm):
 
 
 class OptionalReasonForm(AskingForm):
-    """Why, where people may want to know."""
+    """A reason that may be left out."""
 
     reason = forms.CharField(
         required=False,

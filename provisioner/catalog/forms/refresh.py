@@ -72,7 +72,7 @@ class RefreshPolicyForm(AskingForm):
 
 
 class RefreshPauseForm(AskingForm):
-    """Which switch: a server's, or the global one."""
+    """The switch to turn: a server's, or the global one."""
 
     server = forms.ModelChoiceField(
         required=False, queryset=PerforceServer.objects.order_by("name")

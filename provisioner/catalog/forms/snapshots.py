@@ -13,7 +13,7 @@ from provisioner.web.forms import AskingForm
 
 
 class ReasonForm(AskingForm):
-    """Why somebody decides for others."""
+    """The reason for a decision that affects others."""
 
     reason = forms.CharField(
         max_length=LONGEST_REASON,

@@ -15,7 +15,7 @@ from provisioner.web.forms import AskingForm, LinesField, NameField, SizeField
 
 
 class EnvironmentField(LinesField):
-    """Environment variables, one NAME=value a line."""
+    """Environment variables, one NAME=value per line."""
 
     def clean(self, value: Any) -> Any:
         variables: dict[str, str] = {}
@@ -117,7 +117,7 @@ class TemplateDefinitionForm(AskingForm):
 
     @staticmethod
     def initial_of(template: Template) -> dict[str, Any]:
-        """Return a template's definition as people write it."""
+        """Return a template's definition in the form's own format."""
         names = TemplateDefinitionForm.base_fields
         return {
             **{name: getattr(template, name) for name in names},
@@ -146,7 +146,7 @@ class TemplateCreateForm(TemplateDefinitionForm):
 
 
 def _only_site() -> Site | None:
-    """Return the only site, None if there are several."""
+    """Return the only site; None if there are several."""
     sites = list(Site.objects.all()[:2])
     return sites[0] if len(sites) == 1 else None
 

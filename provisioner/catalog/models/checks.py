@@ -1,4 +1,4 @@
-"""Remarks of a check of a template's definition."""
+"""The latest checks of templates' definitions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from provisioner.lib.fields import EvidenceField
 class TemplateCheck(models.Model):
     """The latest checks of a template's definition.
 
-    `remarks` are {"kind", "sentence"}. None of the numbers is known where the view
-    could not be counted; `error` then says why.
+    `remarks` are {"kind", "sentence"}. If the view could not be counted, none of the
+    numbers is known, and `error` says why.
     """
 
     template = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""What was submitted to Perforce servers, and how templates follow it."""
+"""Submitted changes, and the refresh policies of templates."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from provisioner.sites.models import PerforceServer
 class ServerWatch(models.Model):
     """How far a server's submitted changes have been read.
 
-    Separate from the server's row, whose changes by people are all in the audit log.
-    All changes up to `newest_change` are matched to templates; None: it
-    was never asked. `failures` counts consecutive failed polls.
+    Separate from the server's row, as every edit of that enters the audit log. All
+    changes up to `newest_change` are matched to templates; None: the server was never
+    polled. `failures` counts consecutive failed polls.
     """
 
     server = models.OneToOneField(
@@ -67,10 +67,10 @@ class SubmittedChange(models.Model):
 
 
 class TemplateWatch(models.Model):
-    """Since when the changes of a template's view are known.
+    """How far back the changes of a template's view are known.
 
-    All that touch `view` (lines of a client spec) from above `since` to the newest
-    change of the server are recorded. Another view or server begins anew.
+    All changes that touch `view` (lines of a client spec) are recorded, from above
+    `since` to the newest change of the server. Another view or server starts over.
     """
 
     template = models.OneToOneField(
@@ -87,7 +87,7 @@ class TemplateWatch(models.Model):
 
 
 class RefreshPolicy(models.Model):
-    """When a template is refreshed by itself; no row: never."""
+    """When a template is refreshed automatically; no row: never."""
 
     class Mode(models.TextChoices):
         MANUAL = "manual", "Only when somebody asks"

@@ -10,7 +10,7 @@ from provisioner.catalog.models.templates import Template
 
 
 class PinnedTemplate(models.Model):
-    """That a person has pinned a template."""
+    """A template on top of a person's home page."""
 
     person = models.ForeignKey(
         User, on_delete=models.CASCADE, related_name="pinned_templates"

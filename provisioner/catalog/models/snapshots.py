@@ -35,11 +35,11 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     """Queries for available and default snapshots."""
 
     def there(self) -> SnapshotQuerySet:
-        """Keep those not deleted, withdrawn ones included: they may have clones."""
+        """Keep those not deleted, including withdrawn ones, which may have clones."""
         return self.filter(deleted_at__isnull=True)
 
     def available(self) -> SnapshotQuerySet:
-        """Keep those that people can get."""
+        """Keep those that can be cloned."""
         return self.there().filter(withdrawn_at__isnull=True)
 
     def complete(self) -> SnapshotQuerySet:
@@ -47,7 +47,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         return self.filter(parts=[])
 
     def mark_deleted(self, *, at: dt.datetime) -> int:
-        """Mark them as deleted, so that nobody gets them, held or not."""
+        """Mark them as deleted, so that they are not cloned any more, held or not."""
         return self.there().update(
             deleted_at=at, held_at=None, held_by=None, hold_reason=""
         )
@@ -76,11 +76,11 @@ _ENOUGH = [
 class Snapshot(models.Model):
     """A published snapshot and its pin: what exactly it contains.
 
-    Workspaces flush to `change` and compare with `have_count` and `have_digest`,
-    never with the template's client, which may have moved on. `parts` are what lies at
-    other changes: {"path", "change"} of depot paths, those refreshed last at the end;
-    with any of them nobody gets it unasked. `is_clean` says that its build began in a
-    tree of versioned files alone. `operation` made it.
+    Workspaces flush to `change` and compare with `have_count` and `have_digest`, never
+    with the template's client, which may have moved on. `parts` are {"path", "change"}
+    of depot paths at other changes, the latest refreshed last; a snapshot with parts is
+    never the default. `is_clean`: its build began with versioned files alone.
+    `operation` made it.
 
     While it is held, new workspaces get it whatever is published later. Once it is
     withdrawn nobody gets it; it is deleted when no workspace needs it.
@@ -180,7 +180,7 @@ class Snapshot(models.Model):
 
     @property
     def part_change(self) -> int | None:
-        """The change of its parts, None if the whole view is at one change."""
+        """The newest change of its parts; None if the whole view is at one change."""
         return int(self.parts[-1]["change"]) if self.parts else None
 
     @property

@@ -1,4 +1,4 @@
-"""Templates, and the pins of their published snapshots."""
+"""Templates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from provisioner.sites.models import Site
 
 
 class LineEnd(models.TextChoices):
-    """LineEnd of client specs: templates and workspaces share one (p4 client)."""
+    """LineEnd of client specs; workspaces have that of their template (p4 client)."""
 
     LOCAL = "local"
     UNIX = "unix"
@@ -45,8 +45,9 @@ class TemplateOperation(models.TextChoices):
 
 @dataclass(frozen=True, kw_only=True)
 class BuildParameters(Parameters):
-    """What to build: at a change, None for the newest; from a `clean` volume; or of
-    some depot `paths` alone.
+    """What to build.
+
+    At a change, None for the newest; from a `clean` volume; or only some depot `paths`.
     """
 
     change: int | None = None
@@ -55,14 +56,14 @@ class BuildParameters(Parameters):
 
 
 class ExistingTemplates(models.Manager["Template"]):
-    """Templates except deleted ones, of which only history is left."""
+    """Templates except deleted ones, which remain as history."""
 
     def get_queryset(self) -> models.QuerySet[Template]:
         return super().get_queryset().exclude(state=Template.State.DELETED)
 
 
 def check_error_patterns(text: str) -> None:
-    """Refuse lines that cannot be searched for. For fields of models and forms.
+    """Refuse lines that are no valid patterns. For fields of models and forms.
 
     Raises: ValidationError.
     """
@@ -80,9 +81,9 @@ def _lines(text: str) -> tuple[str, ...]:
 class Template(HasOperations):
     """A synced, built tree that workspaces are cloned from.
 
-    Either `view` (view lines as in a client spec, with any client name on the right)
-    or `stream`. While it is archived nobody gets a new workspace of it, and it is not
-    built; one that is deleted, or about to be, is archived too.
+    Either `view` (view lines as in a client spec, with any client name on the right) or
+    `stream`. An archived template is neither offered nor built; one that is deleted, or
+    being deleted, is archived as well.
     """
 
     class State(models.TextChoices):
@@ -256,7 +257,7 @@ class Template(HasOperations):
 
     @property
     def heading(self) -> str:
-        """What pages call it."""
+        """Its title, or its name without one."""
         return self.title or self.name
 
     @property

@@ -59,7 +59,7 @@ def ensure_built(run: TemplateRun) -> Built:
 
 @dataclass(frozen=True, kw_only=True)
 class Tested(StepResult):
-    """What the test found. `reason` says why it failed, "" where it did not."""
+    """The outcome of the test. `reason` says why it failed, "" if it passed."""
 
     step = "test"
     seconds: float
@@ -71,14 +71,14 @@ class Tested(StepResult):
 
     @property
     def quality(self) -> Quality:
-        """The quality of the snapshot of what was tested."""
+        """The quality of the snapshot that was tested."""
         return Quality.FAILED if self.reason else Quality.TESTED
 
 
 def ensure_tested(run: TemplateRun) -> Tested:
     """Run the test command; its outcome becomes the snapshot's quality.
 
-    Raises: StepRefused (the test had no room in the volume).
+    Raises: StepRefused (the volume has no room for the test).
     """
     template = run.template
     result = _run_command(

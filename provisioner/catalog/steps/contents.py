@@ -19,7 +19,7 @@ from provisioner.lib.refusals import StepRefused
 
 
 def ensure_clean(run: TemplateRun) -> None:
-    """Remove everything from the volume that Perforce does not know."""
+    """Remove every file from the volume that is not in Perforce."""
     template = run.template
     require_no_command(run)
     report = client_files.clear_as(
@@ -49,7 +49,7 @@ class Synced(StepResult):
 
 
 def ensure_synced(run: TemplateRun) -> Synced:
-    """Sync the volume to exactly the chosen change, with parts at theirs.
+    """Sync the volume to exactly the chosen change, and its parts to theirs.
 
     First undoes what a broken build or a killed sync did to versioned files.
     """
@@ -86,7 +86,7 @@ def ensure_synced(run: TemplateRun) -> Synced:
 
 
 def _how_much(run: TemplateRun, size: TreeSize | None) -> tuple[int, TreeSize | None]:
-    """Return the tree's number of files, and the sync's size if it fills it."""
+    """Return the number of files, and for a first sync its size."""
     newest = run.template.snapshots.order_by("-pk").first()
     if size is not None:
         return size.files, size if newest is None else None
@@ -94,9 +94,9 @@ def _how_much(run: TemplateRun, size: TreeSize | None) -> tuple[int, TreeSize | 
 
 
 def _may_be_broken(run: TemplateRun) -> bool:
-    """Return whether something ran in the volume after it was last proved right.
+    """Return whether something ran in the volume after it was last verified.
 
-    Comparing reads every file, so it is left out where the last build was verified.
+    Comparing reads every file, so it is skipped if the last build was verified.
     """
     if BuildParameters.of(run.operation).clean or run.step.attempt > 1:
         return True

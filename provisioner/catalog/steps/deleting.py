@@ -13,7 +13,7 @@ NAMED = 5
 
 
 def ensure_no_clones(run: TemplateRun) -> None:
-    """Refuse to delete a volume that has clones of others, before deleting anything."""
+    """Refuse to delete a volume that has others' clones, before anything is deleted."""
     volume = _own_volume(run)
     if volume is None:
         return
@@ -39,7 +39,7 @@ def ensure_no_clones(run: TemplateRun) -> None:
 
 
 def ensure_client_deleted(run: TemplateRun) -> None:
-    """Ensure that the template's client is gone; a foreign one is left alone."""
+    """Delete the template's client; leave a foreign one alone."""
     client = _own_client(run)
     if client is not None:
         run.perforce.clients.delete(
@@ -64,7 +64,7 @@ def ensure_volume_deleted(run: TemplateRun) -> None:
 
 
 def ensure_nothing_left(run: TemplateRun) -> None:
-    """Prove that neither client nor volume is left."""
+    """Verify that neither client nor volume is left."""
     template = run.template
     if _own_client(run) is not None:
         raise _still_there(f"the client {template.client_name}")

@@ -32,11 +32,11 @@ def delete_superfluous(
     volume_uuid: str,
     ontap_job_started: Callable[[str], None] = lambda ontap_job_uuid: None,
 ) -> tuple[list[str], dict[str, str]]:
-    """Delete unneeded snapshots; return their names, and what ONTAP keeps and why.
+    """Delete unneeded snapshots; return their names, and what ONTAP kept and why.
 
-    What a clone of somebody else needs stays on the offer; a sweep asks again later.
-    Safe to repeat: what was marked by an attempt that was cut short goes as well,
-    and so does what a build left that ended before it could publish it.
+    Snapshots that somebody else's clone needs stay published; a sweep retries. Safe to
+    repeat: this also deletes what an interrupted attempt marked, and what a build left
+    that ended before it could publish it.
     """
     there = {found.uuid: found for found in ontap.list_snapshots(volume_uuid)}
     refused: dict[str, str] = {}
@@ -70,7 +70,7 @@ def delete_superfluous(
 def _left_by_builds(
     template: Template, there: Iterable[VolumeSnapshot]
 ) -> Iterator[VolumeSnapshot]:
-    """Yield snapshots of builds that ended without publishing them, and that we know.
+    """Yield unpublished snapshots of builds that are in the database and have ended.
 
     Those of other builds stay: after an older backup was restored they are adopted.
     """

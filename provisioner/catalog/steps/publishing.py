@@ -124,9 +124,9 @@ def ensure_snapshot(run: TemplateRun) -> Published:
 
 
 def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
-    """Return the snapshot of this build, taken where there is none yet.
+    """Return the snapshot of this build; take it if there is none yet.
 
-    Raises: StepRefused where one of its name is of another build.
+    Raises: StepRefused if another build made the one with this name.
     """
     uuid = run.result_of(TemplateVolume).volume_uuid
     taken = run.ontap.find_snapshot(uuid, name=name)
@@ -152,7 +152,7 @@ def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
 def _publish(
     run: TemplateRun, pin: Pin, verified: Verified, *, taken: VolumeSnapshot
 ) -> None:
-    """Ensure the row that offers a snapshot."""
+    """Ensure the row that publishes a snapshot."""
     assert parse_client_spec(pin.client_spec).name == run.template.client_name
     synced, built = run.result_of(Synced), run.result_of(Built)
     tested = run.find_result(Tested)
@@ -179,7 +179,7 @@ def _publish(
 
 
 def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoReturn:
-    """Publish nothing in place of a snapshot that another build has made.
+    """Refuse to publish a snapshot that another build made.
 
     Raises: StepRefused.
     """
@@ -194,7 +194,7 @@ def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoRetur
 
 
 def _began_clean(operation: Operation) -> bool:
-    """Return whether the build found nothing that another one had left."""
+    """Return whether the build started without leftovers of another one."""
     earlier = Operation.objects.filter(
         subject=operation.subject_id, pk__lt=operation.pk
     )
@@ -202,7 +202,7 @@ def _began_clean(operation: Operation) -> bool:
 
 
 def ensure_outcome(run: TemplateRun) -> None:
-    """Fail the build if its test failed, once the snapshot exists for inspection."""
+    """Fail the build if its test failed; its snapshot exists for inspection."""
     tested = run.result_of(Tested)
     if tested.has_rejected:
         name = run.result_of(Published).name

@@ -1,4 +1,4 @@
-"""Inode limits of templates, and failures for lack of space."""
+"""Free space and inodes of templates' volumes, and failures for lack of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OF_TEMPLATES = {
 class Room:
     """Free space and inodes of a volume, and refusals when there are none.
 
-    `root` is asked only once something failed.
+    `root` is read only after a failure.
     """
 
     volume_name: str
@@ -68,7 +68,7 @@ class Room:
             self._refuse(after)
 
     def require_after_command(self, log: Path, *, after: str) -> None:
-        """Like `require`, from the whole log of the failed command.
+        """Like `require`, judging by the whole log of the failed command.
 
         Raises: StepRefused.
         """
@@ -88,7 +88,7 @@ class Room:
 
 
 def room_of_template(run: TemplateRun) -> Room:
-    """Return the room in the volume that a template is built in."""
+    """Return the room in the volume where a template is built."""
     template = run.template
     return Room(
         volume_name=template.volume_name,
@@ -100,7 +100,7 @@ def room_of_template(run: TemplateRun) -> Room:
 def ensure_inodes(
     run: TemplateRun, volume: Volume, *, counted: TreeSize | None
 ) -> None:
-    """Raise the volume's inode limit for the known files, and when few are left.
+    """Raise the volume's inode limit for the known files, or when few are left.
 
     Unused inodes take no space, so a high limit does no harm.
 
@@ -124,7 +124,7 @@ def ensure_inodes(
 
 
 def _known_files(template: Template) -> int:
-    """Return how many files the newest snapshot has, or the view had when counted."""
+    """Return the number of files in the newest snapshot, or in the counted view."""
     newest = template.snapshots.order_by("-pk").first()
     check = TemplateCheck.objects.filter(template=template).first()
     seen = check.files if check is not None else None

@@ -1,4 +1,4 @@
-"""The sandbox of template and bisection commands, and how a command ended in it."""
+"""The sandbox of template and bisection commands, and how commands ended there."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from provisioner.sites.sandbox import MIB, bounds_of_host
 def bounds_of(run: TemplateRun, *, junction_path: str, root: Path) -> Bounds:
     """Return the bounds of a command that works in one volume.
 
-    Of the namespaces of our sites it sees this volume, where people see it, and of what
-    is ours nothing.
+    Of our sites' namespaces it sees only this volume, at its usual path, and none of
+    Cloneyard's own files.
     """
     at = (str(run.site.path_of(junction_path)), str(root))
     return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""A template's tree must not change while it is verified and until its snapshot."""
+"""Keep a template's tree unchanged while it is verified, until its snapshot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VANISHED = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 
 
 def require_no_command(run: TemplateRun) -> None:
-    """Refuse while a build or test of ours, here or elsewhere, uses the tree.
+    """Refuse while a build or test of ours uses the tree, on any host.
 
     Raises: Busy.
     """
@@ -34,9 +34,9 @@ def require_no_command(run: TemplateRun) -> None:
 
 
 def require_no_writers(root: Path) -> None:
-    """Refuse to go on while a process of this host writes to the tree.
+    """Refuse to continue while a process of this host writes to the tree.
 
-    The build's own ended with its sandbox: what is left came from elsewhere.
+    The build's own processes ended with its sandbox, so these came from elsewhere.
 
     Raises: StepRefused.
     """
@@ -46,7 +46,7 @@ def require_no_writers(root: Path) -> None:
 
 @contextmanager
 def changes_named(root: Path) -> Iterator[None]:
-    """Turn a file that vanishes meanwhile into a refusal that names the writers.
+    """Turn a file that vanishes into a refusal that names the writers.
 
     Raises: StepRefused.
     """

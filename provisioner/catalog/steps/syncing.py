@@ -17,7 +17,7 @@ FINISHING_TEXT = "The last file is arriving, and Perforce writes down what has a
 
 
 def show_sync(run: TemplateRun) -> Callable[[SyncProgress], None]:
-    """Return what shows the progress of one sync on its step."""
+    """Return a callback that shows a sync's progress on its step."""
     meter = SyncMeter()
 
     def show(progress: SyncProgress) -> None:
@@ -35,10 +35,10 @@ def show_sync(run: TemplateRun) -> Callable[[SyncProgress], None]:
 
 
 class SyncMeter:
-    """Makes rates and an estimate of what a sync has done so far.
+    """Computes rates and a time estimate from what a sync has done so far.
 
-    Time goes into files as well as into bytes: the estimate takes the mean of both
-    shares, so neither many small files nor a few large ones deceive it for long.
+    Files take time as well as bytes, so the estimate uses the mean of both shares.
+    Neither many small files nor a few large ones distort it for long.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class SyncMeter:
         self._progress: SyncProgress | None = None
 
     def see(self, progress: SyncProgress, *, now: float) -> None:
-        """Record what has arrived until a time of a monotonic clock."""
+        """Record what has arrived at a time of a monotonic clock."""
         self._progress = progress
         if progress.phase == SyncPhase.PLANNING:
             return
@@ -62,7 +62,7 @@ class SyncMeter:
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """The numbers under the names that the API gives them."""
+        """The figures, named as in the API."""
         progress = self._progress
         if progress is None or progress.phase == SyncPhase.PLANNING:
             return {}

@@ -1,4 +1,4 @@
-"""The volume and the client that a template is built in."""
+"""The volume and the client with which a template is built."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from provisioner.sites.models import OpenTo
 
 @dataclass(frozen=True)
 class TemplateVolume(StepResult):
-    """The volume that the template is built in."""
+    """The volume in which the template is built."""
 
     step = "volume"
     volume_uuid: str
@@ -166,7 +166,7 @@ def ensure_client(run: TemplateRun) -> Pin:
 
 
 def _tree_if_new(run: TemplateRun, spec: ClientSpec, *, change: int) -> TreeSize | None:
-    """Return the tree size of a new or changed view, None for a known one."""
+    """Return the tree's size if the view is new or changed, else None."""
     earlier = run.template.snapshots.exclude(operation=run.operation)
     newest = earlier.order_by("-pk").first()
     if newest and is_same_view(parse_client_spec(newest.client_spec), spec):
@@ -175,7 +175,7 @@ def _tree_if_new(run: TemplateRun, spec: ClientSpec, *, change: int) -> TreeSize
 
 
 def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> tuple[int, list[Part]]:
-    """Return the change to build and the parts that are to be at another one.
+    """Return the change to build, and the parts at another one.
 
     A refresh of parts leaves the rest at the change of the default snapshot.
     """
@@ -198,7 +198,7 @@ def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> tuple[int, list[Part]]:
 def _change_to_build(
     run: TemplateRun, paths: tuple[str, ...], *, asked: int | None
 ) -> int:
-    """Return the change asked for, else the newest under these depot paths.
+    """Return the requested change, else the newest under these depot paths.
 
     A sync to a change without such files would empty the template.
     """

@@ -24,7 +24,7 @@ def ensure_export_policy(run: TemplateRun) -> str:
 
 
 def ensure_frozen_policy(run: TemplateRun) -> str:
-    """Ensure the workers-only policy for retiring clones; return its name.
+    """Ensure the workers-only policy for clones being retired; return its name.
 
     A site without worker_clients cannot tell its workers from other hosts: there the
     policy admits the same hosts as the site's own.
@@ -49,7 +49,7 @@ def _ensure_policy(run: TemplateRun, name: str) -> str:
 def ensure_ours(
     run: TemplateRun, *, name: str, comment: str, create: Callable[[], Volume]
 ) -> Volume:
-    """Ensure a volume of this name with our tag, and create it if there is none.
+    """Ensure a volume of this name with our tag; create it if there is none.
 
     Raises: StepRefused if another volume has the name, or there is no room.
     """
@@ -73,8 +73,7 @@ def ensure_ours(
 
 
 def come_back_later(error: AlreadyExists) -> Busy:
-    """Return the error that repeats a step whose name is taken by a volume not visible
-    yet."""
+    """Return the error that retries a step whose name a not yet visible volume has."""
     return Busy(
         f"{error.sentence} ONTAP does not list it yet.",
         system=error.system,
@@ -85,7 +84,7 @@ def come_back_later(error: AlreadyExists) -> Busy:
 
 @contextmanager
 def limits_in_our_words() -> Iterator[None]:
-    """Turn ONTAP's refusals for lack of room into those of the limits.
+    """Turn ONTAP's refusals for lack of room into those of our limits.
 
     ONTAP gives limits of clones and volumes no codes of their own.
 
@@ -110,9 +109,9 @@ def limits_in_our_words() -> Iterator[None]:
 
 
 def require_online(volume: Volume) -> None:
-    """Raise Busy while ONTAP is still making the volume.
+    """Raise Busy while ONTAP is still creating the volume.
 
-    An attempt that was cut short leaves one that exists and is not online yet.
+    An interrupted attempt may leave one that exists but is not online yet.
     """
     if volume.state != "online":
         raise Busy(
@@ -129,9 +128,9 @@ def ensure_policies(
     export_policy: str,
     root_mode: str | None = None,
 ) -> None:
-    """Put a volume under an export policy, with the snapshot policy none.
+    """Ensure a volume's export policy and the snapshot policy none.
 
-    With `root_mode`, its root directory has that mode, too.
+    With `root_mode`, ensure the mode of its root directory as well.
     """
     volume = run.ontap.get_volume(volume_uuid)
     found = (volume.export_policy, volume.snapshot_policy)

@@ -10,7 +10,7 @@ from provisioner.catalog.models import Template
 
 @app.task(name=checks.CHECK, queue=checks.CHECK_QUEUE)
 def check_template(template_id: int) -> None:
-    """Check, and save the result, even if the server does not answer."""
+    """Check a definition, and save the result even if the server does not answer."""
     template = (
         Template.objects.select_related("site__perforce_server")
         .filter(pk=template_id)

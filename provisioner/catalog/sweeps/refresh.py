@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 @app.periodic(cron="* * * * * */10")
 @app.task(name="sweep_refresh", queue="sweeps", queueing_lock="sweep_refresh")
 def sweep_refresh(timestamp: int) -> None:
-    """Ask for a build of every template that is due."""
+    """Request a build of every template that is due."""
     refresh_all(now=clocks.database_now())
 
 

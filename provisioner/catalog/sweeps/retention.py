@@ -1,7 +1,7 @@
 """Retry deleting unneeded snapshots.
 
-A build prunes at its end; between builds workspaces go, and ONTAP lets go of what it
-refused: a clone of somebody else, or one that waits in the recovery queue.
+A build prunes at its end. Between builds workspaces are purged, and ONTAP becomes able
+to delete what it refused before: others' clones end, the recovery queue empties.
 """
 
 from __future__ import annotations

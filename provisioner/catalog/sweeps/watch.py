@@ -1,11 +1,11 @@
 """Watch submitted changes: one cheap request per server, however many templates.
 
-A poll asks for the number of the newest submitted change, and for no more where that
-is known. New changes are fetched in order, in batches; each is matched to the views of
-all templates of the server, and kept if it touches one. A batch is one transaction with
-the number that it reaches: after a crash the same batch is fetched again, and none
-counts twice. A template that is new to the watch is looked up alone, back to its
-newest snapshot.
+A poll asks only for the number of the newest submitted change, unless that is new. New
+changes are fetched in order, in batches; each is matched to the views of all templates
+of the server, and recorded if it touches one. A batch is one transaction with the
+number that it reaches: after a crash the same batch is fetched again, and nothing
+counts twice. A template that is new to the watch is looked up alone, back to its newest
+snapshot.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def poll(watch: ServerWatch) -> None:
 def pause_seconds(interval: int, *, failures: int) -> float:
     """Return how long to leave a server alone: the interval, doubled by each failure.
 
-    A random fifth more or less, so that polls do not stay in step.
+    A random fifth more or less, so that polls spread out.
     """
     longest = max(LONGEST_PAUSE_SECONDS, interval)
     pause = float(min(interval * 2 ** min(failures, 20), longest))
@@ -141,10 +141,10 @@ def catch_up(watch: ServerWatch) -> bool:
 
 
 def _begin(watch: ServerWatch, *, newest: int) -> None:
-    """Know from where on changes are matched, and to which views.
+    """Decide from which change on changes are matched, and to which views.
 
-    A server whose newest change is older than what was seen was restored from a
-    backup: what was seen beyond is gone.
+    A server whose newest change is older than what was seen was restored from a backup:
+    what was seen beyond is gone.
     """
     through = SubmittedChange.templates.through
     with transaction.atomic():
@@ -173,11 +173,10 @@ def _begin(watch: ServerWatch, *, newest: int) -> None:
 
 
 def templates_of(server_id: int) -> list[tuple[Template, str]]:
-    """Return the templates of a server that are followed, with their views.
+    """Return the watched templates of a server, with their views.
 
-    They were built once and are not archived.
-
-    The view of a stream is that of the newest snapshot's pin.
+    They were built at least once and are not archived. The view of a stream is that of
+    the newest snapshot's pin.
     """
     found = []
     followed = Template.objects.filter(archived_at=None)
@@ -191,9 +190,9 @@ def templates_of(server_id: int) -> list[tuple[Template, str]]:
 
 
 def record_batch(watch: ServerWatch, batch: SubmittedBatch, *, reached: int) -> bool:
-    """Keep what touches a template, and how far we are, in one transaction.
+    """Record what touches a template, and how far we are, in one transaction.
 
-    False where somebody else was faster: then nothing is written.
+    False if somebody else was faster: then nothing is written.
     """
     with transaction.atomic():
         locked = ServerWatch.objects.select_for_update().get(pk=watch.pk)
@@ -265,7 +264,7 @@ def _record(
 
 
 def forget_old(watch: ServerWatch) -> None:
-    """Forget what every published snapshot of a template has; safe to repeat."""
+    """Delete changes that every published snapshot of a template has. Repeatable."""
     through = SubmittedChange.templates.through
     oldest = Snapshot.objects.filter(template=OuterRef("template"), deleted_at=None)
     for known in TemplateWatch.objects.filter(server=watch.server_id).annotate(
@@ -284,9 +283,9 @@ def forget_old(watch: ServerWatch) -> None:
 
 
 def _look_back(watch: ServerWatch, perforce: PerforceGateway) -> bool:
-    """Find what was submitted between newest snapshots and the beginning of watching.
+    """Find changes between the newest snapshots and the start of watching.
 
-    Newest first, so what is known never has a gap; return whether all of it is found.
+    Newest first, so what is known never has a gap. Return whether all were found.
     """
     rounds = 0
     for known in TemplateWatch.objects.filter(server=watch.server_id).select_related(

@@ -73,7 +73,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A build in the table of numbers; each cell, "" if not known, with its column."""
+    """A build in the table of numbers; a cell per column, "" if unknown."""
 
     build: Operation
     cells: tuple[tuple[str, str], ...]
@@ -109,7 +109,7 @@ class PhasePlot:
 
 @register.inclusion_tag("catalog/_durations.html")
 def durations_plot(durations: Durations) -> dict[str, Any]:
-    """Draw the phases below each other, each against its own longest."""
+    """Draw the phases below each other, each scaled to its own longest build."""
     return {
         "durations": durations,
         "plots": [plot_of(phase) for phase in durations.phases],
@@ -133,7 +133,7 @@ def _text(took: Took | None) -> str:
 
 
 def plot_of(phase: Phase) -> PhasePlot:
-    """Return where the bars of a phase are."""
+    """Return the bars of a phase with their positions."""
     slot = min(100 / len(phase.took), _WIDEST_PERCENT)
     longest = phase.longest_seconds
     bars = []

@@ -1,4 +1,4 @@
-"""Who may change the template of an address."""
+"""Access to pages that change a template."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from provisioner.catalog.models import Template
 
 
 def require_may_change(user: User, template: Template) -> None:
-    """Answer with the 403 page to who may only look at a template."""
+    """Answer with the 403 page if the person may not change the template."""
     if not permissions.can_change_template(user, template):
         raise PermissionDenied(
             "This page is for the template's owner and administrators."

@@ -1,4 +1,4 @@
-"""The life of a template: its title, its owner, archiving it, deleting it."""
+"""Pages of a template's life: rename, hand over, archive, delete."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _changed(
     done: str,
     **context: Any,
 ) -> HttpResponse:
-    """Do what a form asks for and show the template, else the form with its errors."""
+    """Apply a form and show the template, or the form with its errors."""
     changed = form.tried(
         lambda: change(by=request.user, template=template, **form.cleaned_data)
     )
@@ -55,7 +55,7 @@ def _changed(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_rename(request: WebRequest, pk: int) -> HttpResponse:
-    """Change what pages call a template."""
+    """Change the title of a template."""
     template = _template_to_change(request, pk)
     return _changed(
         request,
@@ -96,7 +96,7 @@ def template_archive(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def template_unarchive(request: WebRequest, pk: int) -> HttpResponse:
-    """Let people get workspaces of it again."""
+    """Offer an archived template again."""
     template = _template_to_change(request, pk)
     try:
         lifecycle.template_unarchive(by=request.user, template=template)

@@ -15,7 +15,7 @@ from provisioner.web.http import WebRequest, came_from
 
 @require_POST
 def pin(request: WebRequest, pk: int) -> HttpResponse:
-    """Pin a template, or with `do` "unpin" pin it no more; then lead back."""
+    """Pin a template, or with `do` "unpin" remove the pin; then go back."""
     template = get_object_or_404(templates_to_choose_from(request.user), pk=pk)
     do = template_unpin if request.POST.get("do") == "unpin" else template_pin
     try:

@@ -1,4 +1,4 @@
-"""How templates follow what is submitted, and the switches that stop it."""
+"""Pages of refreshes: policies, and the switches that pause them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from provisioner.web.lists.answers import list_answer
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def refresh_list(request: WebRequest) -> HttpResponseBase:
-    """Show what refreshes which template, and what stops that; pause many."""
+    """Show each template's refresh policy, and what stops it; pause several."""
     context = {"refreshes": refresh_overview.refreshes_now()}
     return list_answer(request, REFRESHES, "catalog/refreshes.html", context)
 
@@ -32,7 +32,7 @@ def refresh_list(request: WebRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
-    """Save when a template is refreshed by itself."""
+    """Change a template's refresh policy."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     form = RefreshPolicyForm(
         posted(request),
@@ -57,7 +57,7 @@ def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @administrators_only
 def refresh_pause(request: WebRequest) -> HttpResponse:
-    """Turn a switch."""
+    """Turn a pause switch on or off."""
     form = RefreshPauseForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose what to pause or resume.")

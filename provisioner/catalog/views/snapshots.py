@@ -1,4 +1,4 @@
-"""Which snapshots people get, for who looks after a template."""
+"""Pages to hold, withdraw, describe and roll back snapshots."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _gets(snapshot: Snapshot) -> str:
 
 @require_POST
 def snapshot_release(request: WebRequest, pk: int) -> HttpResponse:
-    """Release a held snapshot: new workspaces get the newest again."""
+    """Release a held snapshot: new workspaces get the newest good one again."""
     snapshot = _snapshot_to_change(request, pk)
     snapshots.snapshot_release(by=request.user, snapshot=snapshot)
     messages.success(request, "Released. New workspaces get the newest snapshot again.")

@@ -1,4 +1,4 @@
-"""Templates: what there is to clone, and for administrators how it is made."""
+"""Pages of templates: what can be cloned and, for administrators, how it is made."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from provisioner.web.lists.answers import list_answer
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_list(request: WebRequest) -> HttpResponseBase:
-    """Show all templates and what each would give now; administrators build many."""
+    """Show all templates with their default snapshots; administrators build several."""
     return list_answer(request, TEMPLATES, "catalog/list.html")
 
 
 @require_safe
 @vary_on_headers("HX-Request")
 def template_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a template; to htmx its build's progress, and all of it once that ended."""
+    """Show a template; htmx gets its build's progress, and all of it once ended."""
     overview = find_template_overview(request.user, pk=pk)
     if overview is None:
         raise Http404

@@ -1,4 +1,4 @@
-"""Lists of workspaces with their leases: one's own, a team's, and all."""
+"""Lists of workspaces with their leases: one's own, a team's, and everybody's."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ _own_matching = searched(workspaces_of, "name", "template__name")
 def _matching(
     user: User, *, state: str = "", ends: str = "", **criteria: Any
 ) -> QuerySet[Workspace]:
-    """Return visible workspaces; without a state, those that are not retired."""
+    """Return visible workspaces; by default those that are not retired."""
     found = _ending(_all_matching(user, state=state, **criteria), ends)
     return found if state else found.exclude(state=Workspace.State.RETIRED)
 
@@ -226,7 +226,7 @@ def _own(user: User, *, ends: str = "", **criteria: Any) -> QuerySet[Workspace]:
 
 
 def _ending(rows: QuerySet[Workspace], ends: str) -> QuerySet[Workspace]:
-    """Keep those whose lease ends within a week, if the filter asks for that."""
+    """Keep those whose lease ends within a week, if that is requested."""
     if not ends:
         return rows
     in_a_week = timezone.now() + dt.timedelta(days=7)

@@ -1,4 +1,4 @@
-"""For administrators."""
+"""Pages for administrators: overview, savings, everybody's workspaces."""
 
 from __future__ import annotations
 
@@ -85,5 +85,5 @@ def _jobs(number: int) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def admin_workspace_list(request: WebRequest) -> HttpResponseBase:
-    """Show everybody's workspaces; extend, keep or retire many."""
+    """Show everybody's workspaces; extend, keep or retire several."""
     return list_answer(request, ALL_WORKSPACES, "dashboard/workspaces.html")

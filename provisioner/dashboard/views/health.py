@@ -1,4 +1,4 @@
-"""For probes: is the process alive, and could it do its work?"""
+"""Probes: whether the process is alive, and whether it could do its work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command palette: to what has a name, what contains a change, and to actions."""
+"""The command palette: rows by name, what contains a change, and actions."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def command_palette(request: WebRequest) -> HttpResponse:
 
 
 def places_for(user: User, *, text: str) -> list[Place]:
-    """Return the matches, the first of which Enter opens.
+    """Return the matches; Enter opens the first one.
 
-    "@" and a number ask what contains a change. A verb to its last letter comes before
-    what has it in its name; one that was only begun comes last.
+    "@" and a number search for what contains a change. A complete verb comes before
+    rows with that word in their names; an incomplete one comes last.
     """
     words = words_of(text)
     if (change := change_meant(text)) is not None:

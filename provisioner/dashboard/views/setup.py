@@ -1,4 +1,4 @@
-"""Setup: from an empty installation to its first workspace."""
+"""The page of the setup, from an empty installation to the first workspace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioner.web.http import WebRequest, digest
 @require_safe
 @vary_on_headers("HX-Request")
 def setup_page(request: WebRequest) -> HttpResponse:
-    """Show what is left to set up. Once that is done, lead to the home page."""
+    """Show what remains to be set up; afterwards redirect to the home page."""
     setup = setup_for(request.user)
     if setup is None:
         home = redirect("workspace-list")

@@ -1,4 +1,4 @@
-"""Pages of workspaces: lists, and one of them."""
+"""The home page, lists of workspaces, and the page of one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONGEST_TEXT = 100
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request", "HX-Target")
 def workspace_list(request: WebRequest) -> HttpResponseBase:
-    """Show my workspaces, and templates to get one from; extend or retire many."""
+    """Show my workspaces, and templates to get one from; extend or retire several."""
     text = request.GET.get("template", "")[:LONGEST_TEXT]
     if request.htmx and request.htmx.target == "offers":
         offers = offers_to(request.user, text=text, quotas=quota_limits(request.user))
@@ -55,7 +55,7 @@ def workspace_team_list(request: WebRequest) -> HttpResponseBase:
 @require_safe
 @vary_on_headers("HX-Request")
 def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a workspace; htmx gets its progress, and the whole once it has settled."""
+    """Show a workspace; htmx gets its progress, and all of it once settled."""
     overview = overviews.find_workspace_overview(request.user, pk=pk)
     if overview is None:
         raise Http404

@@ -1,10 +1,9 @@
-"""Compare what a far side has with our rows, both ways. Pure: no I/O.
+"""Compare a remote system with our rows, both ways. Pure: no I/O.
 
-What is checked is ours by its mark alone: a volume by the tag in its comment, a
-client by its name and its description together, a snapshot by its name and its comment
-on a volume of ours. Everything else is somebody else's: never listed, never touched.
-
-Objects with a running or just ended operation are skipped.
+Only marks decide what is ours: a volume by the tag in its comment, a client by its name
+and description together, a snapshot by its name and comment on a volume of ours.
+Everything else is somebody else's: never listed, never touched. Objects with a running
+or just ended operation are skipped.
 """
 
 from __future__ import annotations

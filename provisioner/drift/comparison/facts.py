@@ -28,7 +28,7 @@ _CLIENT_NAME = re.compile(
 
 
 class Wanted(enum.Enum):
-    """Whether a row says that something exists; a failed one may have anything."""
+    """Whether a row says that something exists; for a failed one anything may."""
 
     YES = "yes"
     NO = "no"
@@ -39,10 +39,10 @@ class Wanted(enum.Enum):
 class KnownTree:
     """A workspace or a template, as its row says it should be.
 
-    `junction_path` is "" where it should not be mounted, None where either is right.
-    `client_view` is () where nothing can be said about it. `stand_ins` are the clients
-    that stand in for a workspace's own for a while.
-    `is_settled`: it was retired and no work of anybody can be left in it.
+    `junction_path` is "" if it should not be mounted, None if either is right.
+    `client_view` is () if nothing can be said about it. `stand_ins` are the clients
+    that stand in for a workspace's own for a while. `is_settled`: it was retired, and
+    no work of anybody can be left in it.
     """
 
     kind: str
@@ -69,13 +69,13 @@ class KnownTree:
         return self.kind == "workspace"
 
     def has_stand_in(self, client: ClientSpec) -> bool:
-        """Return whether a client stood in for its own for a while."""
+        """Return whether this client stood in for its own for a while."""
         return self.stand_ins is not None and self.stand_ins.is_ours(client)
 
     def is_its_client(self, client: ClientSpec) -> bool:
         """Return whether a client with its tag has the name, owner and root we gave it.
 
-        Anybody can read a description, and define a client with it.
+        The tag alone proves nothing: anybody can read a description and copy it.
         """
         return (client.name, client.owner, client.root.rstrip("/")) == (
             self.client_name,
@@ -117,7 +117,7 @@ class KnownSnapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownJob:
-    """An ONTAP job that a step started and does not wait for any more."""
+    """An ONTAP job that a step started and no longer waits for."""
 
     uuid: str
     step: str
@@ -146,8 +146,8 @@ class Known:
 class SeenStorage:
     """What ONTAP has: volumes with our prefix, snapshots by volume, unfinished jobs.
 
-    `untagged` are volumes that were looked for by uuid and by name, because no tag led
-    to them, by the name that their row has for them.
+    `untagged` are volumes found by uuid or name because no tag led to them, by the name
+    in their row.
     """
 
     volumes: tuple[Volume, ...]

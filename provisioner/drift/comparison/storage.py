@@ -28,7 +28,7 @@ Action = Finding.Action
 
 
 def compare_storage(known: Known, seen: SeenStorage) -> list[Difference]:
-    """Return every difference between rows and ONTAP, none twice."""
+    """Return each difference between rows and ONTAP once."""
     volumes: dict[tuple[str, str], list[Volume]] = defaultdict(list)
     for volume in seen.volumes:
         tag = tag_of_volume(volume)

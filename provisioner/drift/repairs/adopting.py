@@ -1,7 +1,7 @@
-"""Adopting: write rows for objects that a restored database does not know.
+"""Adoption: write rows for objects that a restored database does not know.
 
 `rows_to_be` decides which row, for the preview and here alike. Nothing is changed at
-ONTAP or in Perforce: to remove the workspace, retire it, with check and rescue.
+ONTAP or in Perforce. To remove the workspace, retire it, with its check and rescue.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def adopt_template(finding: Finding) -> str:
 
 
 def adopt_snapshot(finding: Finding) -> str:
-    """Make a row of a published snapshot that nobody knows. Safe to repeat.
+    """Write the row of an unknown published snapshot. Safe to repeat.
 
     Raises: CannotRepair with what is missing, GatewayError.
     """
@@ -120,7 +120,7 @@ def adopt_snapshot(finding: Finding) -> str:
 
 
 def _snapshot_taken(snapshot: Snapshot) -> CannotRepair:
-    """Return the error if another row of its name was written just now."""
+    """Return the error if another row with its name was written just now."""
     return CannotRepair(
         f"A row of the snapshot {snapshot.name} of {snapshot.template.name} was "
         "written at the same time. Nothing was done here. Adopt it again."
@@ -130,7 +130,7 @@ def _snapshot_taken(snapshot: Snapshot) -> CannotRepair:
 def _pin(snapshot: Snapshot, *, client: str) -> None:
     """Fill the pin of an adopted snapshot, from its comment or from its clones.
 
-    The client of a clone says it only while its owner synced nothing else.
+    A clone's client shows it only as long as its owner has synced nothing else.
     """
     if not snapshot._state.adding:
         return
@@ -149,9 +149,9 @@ def _pin(snapshot: Snapshot, *, client: str) -> None:
 
 
 def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
-    """Restore a workspace that was retired and whose volume may hold work yet.
+    """Restore a retired workspace whose volume may still hold work.
 
-    Only a workspace that has a client can be checked, and its work be rescued.
+    Only a workspace with a client can be checked and rescued.
 
     Raises: CannotRepair.
     """
@@ -191,7 +191,7 @@ def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
 
 
 def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:
-    """Write the rows with their event; return what exists and what is missing."""
+    """Write the rows with their event; return what was adopted and what is missing."""
     workspace, missing = to_be.workspace, to_be.missing
     is_new = workspace.snapshot._state.adding
     try:

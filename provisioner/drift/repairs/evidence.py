@@ -1,4 +1,4 @@
-"""What a repair is based on: the row and the far side as they are now."""
+"""What a repair is based on: the current row and the current remote state."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ GONE = "The difference was gone."
 
 
 class CannotRepair(Exception):
-    """The situation is no longer that of the finding. The text says why."""
+    """The situation has changed since the finding. The text says how."""
 
 
 def resting_row(finding: Finding) -> Workspace | Template | None:
-    """Return the finding's row as it is now, None if it has no row.
+    """Return the finding's current row, None if it has none.
 
-    Raises: CannotRepair where an operation is under way.
+    Raises: CannotRepair while an operation is under way.
     """
     row: Workspace | Template | None = None
     if finding.workspace_id is not None:
@@ -42,7 +42,7 @@ def resting_row(finding: Finding) -> Workspace | Template | None:
 def workspace_in(finding: Finding, *allowed: Workspace.State) -> Workspace:
     """Return the finding's workspace.
 
-    Raises: CannotRepair where it is in another state by now.
+    Raises: CannotRepair if its state has changed.
     """
     row = resting_row(finding)
     assert isinstance(row, Workspace)
@@ -56,7 +56,7 @@ def workspace_in(finding: Finding, *allowed: Workspace.State) -> Workspace:
 def volume_now(finding: Finding) -> Volume | None:
     """Return the finding's volume if it still exists with our tag.
 
-    Raises: CannotRepair where its tag is another's by now.
+    Raises: CannotRepair if it has another tag now.
     """
     try:
         volume = registry.ontap(finding.site).get_volume(finding.external_id)
@@ -70,11 +70,11 @@ def volume_now(finding: Finding) -> Volume | None:
 
 
 def client_now(finding: Finding) -> ClientSpec | None:
-    """Return the finding's client if it still is there and is described as ours.
+    """Return the finding's client if it still exists and is described as ours.
 
-    Asked for by list: naming it would refresh its Access date.
+    Found by a list: naming it would refresh its Access date.
 
-    Raises: CannotRepair where its tag is another's by now.
+    Raises: CannotRepair if it has another tag now.
     """
     perforce = registry.perforce(finding.site.perforce_server)
     for client in perforce.clients.find_all(name_filter=finding.subject):

@@ -51,7 +51,7 @@ def remove_client(finding: Finding) -> str:
 
 
 def _has_volume(site: Site, client: ClientSpec) -> bool:
-    """Return whether a volume has the tag that a client is described with."""
+    """Return whether a volume has the tag in a client's description."""
     tag = tag_of_client(client)
     if tag is None:
         return False
@@ -134,7 +134,7 @@ def _client_wanted_by(row: Workspace | Template) -> ClientSpec:
 def _whole_client_now(finding: Finding) -> ClientSpec | None:
     """Return the finding's client with its View, which refreshes its Access date.
 
-    Raises: CannotRepair where its tag is another's by now.
+    Raises: CannotRepair if it has another tag now.
     """
     if client_now(finding) is None:
         return None
@@ -143,7 +143,7 @@ def _whole_client_now(finding: Finding) -> ClientSpec | None:
 
 
 def put_view_back(finding: Finding) -> str:
-    """Restore the client, and undo that if somebody opened a file meanwhile."""
+    """Restore the client's View; undo that if somebody opened a file meanwhile."""
     workspace = workspace_in(finding, Workspace.State.READY)
     found = _whole_client_now(finding)
     wanted = client_spec_of(workspace)
@@ -168,7 +168,7 @@ def put_view_back(finding: Finding) -> str:
 def _refuse_if_opened_outside(
     perforce: PerforceGateway, client: str, *, view: tuple[str, ...]
 ) -> None:
-    """Refuse to take files out of a View that somebody has opened there.
+    """Refuse if the View that would be restored lacks files that somebody has opened.
 
     Raises: CannotRepair.
     """

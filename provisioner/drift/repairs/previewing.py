@@ -1,4 +1,4 @@
-"""What adoption would write, kept with the finding: pages make no remote calls."""
+"""What adoption would write, saved with the finding: pages make no remote calls."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ Kind = Finding.Kind
 def with_rows_to_be(
     differences: Sequence[Difference], *, site: Site, seen: SeenStorage
 ) -> list[Difference]:
-    """Return the differences, with the row that an adoption would write, or why there
-    would be none. A Perforce server that does not answer proves nothing.
+    """Add the row that adoption would write to each difference, or why it would not.
+
+    A Perforce server that does not answer proves nothing.
     """
     if not any(map(_is_adoptable, differences)):
         return list(differences)

@@ -1,9 +1,8 @@
 """Build the rows that adoption would write, for its preview and for itself.
 
-The far sides say enough: the tag names the row, the volume its parent snapshot, its
-path, its uid and what it is for, the client its owner. What they do not say (shares,
-lease, token) begins anew. Nothing is written here, and nothing refreshes a client's
-Access date.
+ONTAP and Perforce hold enough: the tag identifies the row; the volume shows its parent
+snapshot, path, uid and purpose; the client its owner. The rest (shares, lease, token)
+starts anew. Nothing is written here, and nothing refreshes a client's Access date.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class WorkspaceToBe:
 
 
 def clients_at(site: Site) -> list[ClientSpec]:
-    """Return the clients that may be of ours, without naming any."""
+    """Return the clients that may be ours, without naming any."""
     return registry.perforce(site.perforce_server).clients.find_all(
         name_filter=CLIENT_FILTER
     )
@@ -202,7 +201,7 @@ def _give_to(
 def _require_their_files(
     owner: User | None, volume: Volume, *, client: ClientSpec
 ) -> None:
-    """Refuse where the files are somebody else's: anybody may define a client.
+    """Refuse if the files are somebody else's: anybody can define a client.
 
     Raises: CannotRepair.
     """
@@ -218,7 +217,7 @@ def _require_their_files(
 
 
 def _one_of(people: QuerySet[User], *, of: str) -> User | None:
-    """Return the one account, None where there is none."""
+    """Return the account if there is exactly one, else None."""
     found = list(people.order_by("username")[:2])
     if len(found) > 1:
         raise CannotRepair(
@@ -231,7 +230,7 @@ def _one_of(people: QuerySet[User], *, of: str) -> User | None:
 def _parent_of(volume: Volume, *, template: Template) -> Snapshot:
     """Return the row of its parent snapshot, or one to be saved.
 
-    Nobody gets that one without choosing it: whether its test had passed is not known.
+    Such a one is never the default: whether its tests passed is not known.
     """
     parent = volume.clone_parent
     assert parent is not None
@@ -307,7 +306,7 @@ def _what_is_missing(
 
 
 def _begin(workspace: Workspace, missing: str) -> None:
-    """Give it its state and its first lease."""
+    """Set its state and its first lease."""
     now = clocks.database_now()
     policy = lease_queries.policy_for(workspace.template, workspace.purpose)
     workspace.expires_at = end_of_first_lease(
@@ -324,7 +323,7 @@ def _begin(workspace: Workspace, missing: str) -> None:
 
 
 def give_a_free_name(workspace: Workspace) -> None:
-    """Give it its name back, or the next like it that is free."""
+    """Restore its name, or the next similar name that is free."""
     there = Workspace.objects.filter(site=workspace.site).exclude(
         state=Workspace.State.RETIRED
     )

@@ -182,7 +182,7 @@ def finish_lost_volume(finding: Finding) -> str:
 
 
 def _is_there(finding: Finding, row: Workspace | Template) -> bool:
-    """Return whether the row's volume is there, with its tag or as the row knows it."""
+    """Return whether the row's volume exists, by its tag or by its uuid and name."""
     ontap = registry.ontap(finding.site)
     by_name = ontap.find_volume(row.volume_name)
     if by_name is not None and (
@@ -237,7 +237,7 @@ def finish_junction(finding: Finding) -> str:
 
 
 def _let_its_owner_in(row: Workspace | Template, volume: Volume) -> None:
-    """Put a clone back under its site's policy if a forgotten retirement closed it.
+    """Restore a clone's site policy if a forgotten retirement had closed it.
 
     That happens after an older backup of the database was restored.
     """

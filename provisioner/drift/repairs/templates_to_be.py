@@ -1,7 +1,7 @@
-"""Which row adoption would write of a template that the database does not know.
+"""The row that adoption would write for a template missing from the database.
 
-Its client says what is built, but nothing says by which commands: it is not built
-before somebody has completed its definition. Its clones can be adopted then.
+Its client says what is built, but nothing says by which commands, so it is not built
+until somebody has completed its definition. Its clones can be adopted then.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from provisioner.sites.models import Site
 def template_to_be(
     volume: Volume, *, site: Site, clients: Sequence[ClientSpec]
 ) -> Template:
-    """Return the template that a volume with our tag belonged to, without its
-    definition.
+    """Return the template that a tagged volume belonged to, without its definition.
 
     Raises: CannotRepair with what is missing.
     """

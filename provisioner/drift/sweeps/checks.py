@@ -1,8 +1,8 @@
 """The drift check of each site, both ways, every hour and on request.
 
-One job looks at one far side of a site, on the queue of those who reach it. Findings
-are kept until their difference is gone. Repairs that cannot lose work run by themselves
-once a difference has been seen twice.
+One job checks one system of a site, in the queue of workers that reach it. Findings
+stay open until their difference is gone. Repairs that cannot lose work run
+automatically once a difference has been seen twice.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def run_drift_check(site: Site, *, system: FarSide) -> DriftCheck:
 
 
 def _check_ontap(site: Site, asof: dt.datetime) -> Look:
-    """Read lists first and rows last: what was made in between has its row then."""
+    """Read lists first and rows last, so that anything made meanwhile has its row."""
     ontap = registry.ontap(site)
     volumes = tuple(ontap.list_volumes(comment_prefix=TAG_PREFIX))
     tags = {tag for volume in volumes if (tag := tag_of_volume(volume))}
@@ -205,7 +205,7 @@ _LOOKS = {
 
 
 def _clients_without_use(rows: Known, clients: tuple[ClientSpec, ...]) -> list[str]:
-    """Return clients of ours that no row wants: only of these is more asked."""
+    """Return our clients that no row wants: only these are examined further."""
     return sorted(
         difference.subject
         for difference in compare_perforce(rows, SeenPerforce(clients=clients))

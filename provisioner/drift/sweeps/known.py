@@ -56,8 +56,8 @@ _ANYTHING = (M, None, M)
 def of_storage(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
     """Return the rows of a site about its SVM.
 
-    `seen` are tags that something there carries: of retired workspaces, of which there
-    may be very many, only these are read.
+    `seen` are tags that exist on the SVM. There may be very many retired workspaces:
+    only those with such a tag are read.
     """
     sites_there = Site.objects.filter(ontap_host=site.ontap_host, svm=site.svm)
     return _known(
@@ -69,7 +69,7 @@ def of_storage(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known
 
 
 def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
-    """Return what the rows of a site say about its Perforce server, as `of_storage`."""
+    """Return the rows of a site about its Perforce server, like `of_storage`."""
     sites_there = Site.objects.filter(perforce_server=site.perforce_server)
     return _known(
         site,
@@ -146,9 +146,9 @@ def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
 
 
 def _settled(site: Site, seen: Collection[str]) -> Iterable[int]:
-    """Return retired workspaces whose retirement left no work of anybody behind.
+    """Return retired workspaces whose retirement left nobody's work behind.
 
-    It went through, and each rescue that was begun for it has everything.
+    It succeeded, and each rescue that was started for it is complete.
     """
     return (
         Workspace.objects.filter(
@@ -276,8 +276,8 @@ def client_views(
     """Return the views of clients that changed since we created them.
 
     Reading one (`client -o`) refreshes its Access date, which people use to find
-    abandoned clients. So it is read once per Update date and the result is saved. That
-    date has whole seconds, so a second that is not over is read again.
+    abandoned clients. So it is read once per Update date and the result is saved.
+    Update dates have whole seconds, so one within the current second is read again.
     """
     over_by = clocks.database_now() - SECOND_OVER_AFTER
     trees = {

@@ -10,7 +10,7 @@ from provisioner.engine.waits import Wait
 
 
 def step(name: str, title: str, **others: Any) -> dict[str, Any]:
-    """Return a step that is done; `others` are what differs."""
+    """Return the example of a step that is done, with `others` replaced."""
     return {
         "name": name,
         "title": title,
@@ -29,7 +29,7 @@ def step(name: str, title: str, **others: Any) -> dict[str, Any]:
 
 
 def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any]:
-    """Return an operation that has succeeded; `others` are what differs."""
+    """Return the example of an operation that has succeeded, with `others` replaced."""
     return {
         "id": 9001,
         "kind": kind,

@@ -1,4 +1,4 @@
-"""What a step printed, piece by piece, for scripts."""
+"""The API of step logs: what a step printed, piece by piece."""
 
 from __future__ import annotations
 

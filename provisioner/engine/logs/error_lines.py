@@ -1,7 +1,7 @@
 """Which log lines count as errors: one rule for pages and mails.
 
-Patterns are RE2's: linear time for any pattern in a template, and ten times as fast as
-Python's.
+Patterns have RE2's syntax: any pattern in a template runs in linear time, ten times
+faster than Python's.
 
 Source: https://github.com/google/re2/wiki/Syntax
 """
@@ -52,19 +52,19 @@ _NO_ERRORS = (r"\b(?:0|no)\serrors?\b", r"\bwarning\b[^:]*:")
 
 
 class PatternInvalid(ValueError):
-    """A pattern cannot be read; the argument says which one, and why."""
+    """A pattern cannot be parsed; the argument says which one, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorLine:
-    """A line of a log: its number, from 1, and the byte that it begins with."""
+    """A line of a log: its number, from 1, and its first byte."""
 
     number: int
     offset: int
 
 
 def check_patterns(patterns: Iterable[str]) -> None:
-    """Refuse patterns that cannot be searched for.
+    """Refuse patterns that RE2 cannot parse.
 
     Raises: PatternInvalid.
     """
@@ -78,7 +78,7 @@ def check_patterns(patterns: Iterable[str]) -> None:
 
 
 def find_error(log: Path, *, own: Iterable[str] = ()) -> ErrorLine | None:
-    """Return the first line of a log that is an error. None: none, or no log.
+    """Return the first line of a log that is an error; None without one.
 
     A line that matches a template's own patterns comes first, then one that a common
     tool marks as an error, then one that hints at one. A long log is searched for five

@@ -1,7 +1,7 @@
 """Excerpts from the log of a failed command: its first error in context.
 
 The last lines of a build seldom show the reason: other make jobs continue, and each
-level repeats that the one below it has failed.
+level reports again that the one below it failed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ LAST_BYTES = 16 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Excerpt:
-    """Lines of a log; `line_number` is that of the error, 0: these are the last."""
+    """Lines of a log; `line_number` is the error's, or 0 for the end of the log."""
 
     lines: tuple[str, ...]
     line_number: int = 0
 
     def __str__(self) -> str:
-        """Return the lines with what they are, "" where the log is empty."""
+        """Return the lines under a heading, "" if the log is empty."""
         if not self.lines:
             return ""
         name = f"First error, line {self.line_number:,}" if self.line_number else "End"
@@ -39,7 +39,7 @@ class Excerpt:
 
 
 def excerpt_of(step: Step, *, last_lines: int = LAST_LINES) -> Excerpt:
-    """Return the first error that a step printed with lines around it, else its last.
+    """Return the first error that a step printed with lines around it, else the end.
 
     Empty if it printed nothing.
     """

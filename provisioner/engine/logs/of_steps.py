@@ -22,7 +22,7 @@ _UNSETTLED = (
 
 @dataclass(frozen=True, kw_only=True)
 class StepLog:
-    """A step of an operation, and the steps that printed something, this one too."""
+    """A step with its log, and all steps of its operation that printed something."""
 
     operation: Operation
     line: StepLine
@@ -34,7 +34,7 @@ class StepLog:
 
     @property
     def crumbs(self) -> str:
-        """The template with the links to the operation's subject."""
+        """The template of the breadcrumbs to the operation's subject."""
         return crumbs_of(self.operation)
 
     @property
@@ -64,7 +64,7 @@ def find_step_log(user: User, *, operation_pk: int, step: str) -> StepLog | None
 
 
 def log_of(overview: OperationOverview, *, step: str) -> StepLog | None:
-    """Return a step of an operation with its log, or None where it has no such step."""
+    """Return a step of an operation with its log; None if there is no such step."""
     line = next((line for line in overview.lines if line.step.name == step), None)
     if line is None:
         return None

@@ -1,6 +1,6 @@
 """Read a step's output piece by piece, even while it is written.
 
-A log may have hundreds of megabytes: no more than two pieces of it are ever in memory.
+A log may have hundreds of megabytes; at most two pieces of it are in memory.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ FOLLOWED_BYTES = 16 * PIECE_BYTES
 class LogPiece:
     """Bytes `start` to `end` of a log of currently `size` bytes, as text.
 
-    `rest` is the line that the step has not ended yet; it comes after `end`, and is
-    read again with what will follow it. `skipped` bytes before `start` were left out.
-    `number` is that of its first line, where it was counted.
+    `rest` is the unfinished last line; it follows `end`, and is read again once more of
+    it is written. `skipped` bytes before `start` were left out. `number` is that of the
+    first line, if counted.
     """
 
     text: str
@@ -39,7 +39,7 @@ class LogPiece:
 
     @property
     def next_number(self) -> int:
-        """The number of the line that comes after it."""
+        """The number of the line after this piece."""
         return self.number + self.text.count("\n")
 
     @property
@@ -49,7 +49,7 @@ class LogPiece:
 
 
 def read_log(path: Path) -> LogPiece | None:
-    """Return the last piece of a log. None: there is no log."""
+    """Return the last piece of a log; None if there is no log."""
     size = _size_of(path)
     if size is None:
         return None
@@ -59,10 +59,10 @@ def read_log(path: Path) -> LogPiece | None:
 def read_from(
     path: Path, *, offset: int, at_most: int = PIECE_BYTES
 ) -> LogPiece | None:
-    """Return the piece that begins exactly at an offset. None: there is no log.
+    """Return the piece that begins exactly at an offset; None if there is no log.
 
     Pieces end at line ends where there are any, and never within a character. A log
-    that is shorter than the offset has begun anew, and is read from its beginning.
+    shorter than the offset was started anew, and is read from its beginning.
     """
     size = _size_of(path)
     if size is None:
@@ -74,7 +74,7 @@ def read_from(
 def read_before(
     path: Path, *, offset: int, at_most: int = PIECE_BYTES
 ) -> LogPiece | None:
-    """Return the piece that ends exactly at an offset. None: there is no log."""
+    """Return the piece that ends exactly at an offset; None if there is no log."""
     size = _size_of(path)
     if size is None:
         return None
@@ -94,14 +94,14 @@ def read_on(path: Path, *, offset: int) -> LogPiece | None:
 
 
 def numbered(path: Path, piece: LogPiece, *, number: int | None = None) -> LogPiece:
-    """Give a piece the number of its first line, which is counted if not known."""
+    """Number a piece's first line, counting from the start of the log if necessary."""
     if number is None:
         number = line_number_at(path, offset=piece.start)
     return dataclasses.replace(piece, number=number)
 
 
 def offset_of_line(path: Path, *, number: int) -> int | None:
-    """Return the offset of a line, counted from 1. None: the log is shorter."""
+    """Return the offset of a line, counted from 1; None if the log is shorter."""
     missing, offset = number - 1, 0
     for block in _blocks(path):
         here = block.count(b"\n")
@@ -116,7 +116,7 @@ def offset_of_line(path: Path, *, number: int) -> int | None:
 
 
 def line_number_at(path: Path, *, offset: int) -> int:
-    """Return the number, from 1, of the line that has the byte at an offset."""
+    """Return the number, from 1, of the line at an offset."""
     number = 1
     for block in _blocks(path):
         number += block[:offset].count(b"\n")
@@ -142,9 +142,10 @@ def _size_of(path: Path) -> int | None:
 def _between(
     path: Path, start: int, end: int, *, whole_lines: bool = False, is_cut: bool = False
 ) -> LogPiece | None:
-    """Read a piece. `whole_lines`: not its first line if that has begun before it.
+    """Read a piece of a log.
 
-    `is_cut`: end where asked to, even within a line.
+    With `whole_lines` it leaves out a first line that began earlier. With `is_cut` it
+    ends where asked to, even within a line.
     """
     try:
         with path.open("rb") as log:
@@ -184,7 +185,7 @@ def _read(
 
 
 def _decoded(data: bytes) -> tuple[str, int]:
-    """Return text and how many bytes it is; a character cut at the end is left out."""
+    """Return the text, and its length in bytes without a character cut at the end."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     text = decoder.decode(data)
     cut_off = len(decoder.getstate()[0])

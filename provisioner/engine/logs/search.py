@@ -19,7 +19,7 @@ _AROUND = 160
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A line that has the text, and its number."""
+    """A line that contains the text, and its number."""
 
     number: int
     before: str
@@ -29,7 +29,7 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """Lines with a text between two offsets of a log with `size` bytes."""
+    """The hits between two offsets of a log with `size` bytes."""
 
     hits: tuple[Hit, ...]
     searched_from: int
@@ -38,7 +38,7 @@ class Found:
 
     @property
     def is_all(self) -> bool:
-        """Whether the search has come to the end of the log."""
+        """Whether the search reached the end of the log."""
         return self.searched_to >= self.size
 
 
@@ -50,7 +50,7 @@ def search_log(
     hits_at_most: int = HITS_SHOWN,
     seconds: float = SEARCH_SECONDS,
 ) -> Found | None:
-    """Return lines with the text from an offset on, None if there is no log.
+    """Return lines with the text from an offset on; None if there is no log.
 
     ASCII case and colour codes are ignored. It stops early after many hits or some
     seconds, and can be continued.
@@ -91,7 +91,7 @@ def search_log(
 
 
 def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut at line ends; a line longer than a chunk is cut within."""
+    """Yield blocks that end at line ends; a line longer than a chunk is split."""
     carried = b""
     for chunk in chunks:
         data = carried + chunk
@@ -103,7 +103,7 @@ def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _lines_with(needle: bytes, block: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a block that have the needle, with their offsets in it."""
+    """Yield the lines of a block that contain the needle, with their offsets in it."""
     if needle not in _plain(block):
         return
     offset = 0

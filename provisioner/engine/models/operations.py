@@ -1,4 +1,4 @@
-"""Operations, with the journal of their steps."""
+"""Operations, with the record of their steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioner.lib.fields import EvidenceField, NamesField
 
 
 class Operation(models.Model):
-    """One request that takes a while, with the journal of its steps."""
+    """A request that takes a while, with the record of its steps."""
 
     class State(models.TextChoices):
         RUNNING = "running", "Running"
@@ -92,7 +92,7 @@ class Operation(models.Model):
 
     @property
     def site(self) -> Any:
-        """Where its subject is."""
+        """The site of its subject."""
         return self.subject.row.site
 
 
@@ -100,7 +100,7 @@ class Operation(models.Model):
 class Parameters:
     """The parameters of an operation: the base of each kind's dataclass.
 
-    The row of the operation holds what differs from the defaults.
+    The operation's row stores what differs from the defaults.
     """
 
     @classmethod
@@ -127,10 +127,11 @@ class PerforceUse(models.TextChoices):
 class Step(models.Model):
     """One step of an operation; its StepSpec is in workflow.py.
 
-    `progress` is {"done", "total", "unit", "text"}, any of them absent. It waits
-    for the ONTAP job `ontap_job_uuid`. `result` is a StepResult, if it has one.
+    `progress` is {"done", "total", "unit", "text"}, any of them absent.
+    `ontap_job_uuid` is the ONTAP job that it waits for. `result` is a StepResult, if
+    it has one.
 
-    One that is queued without a job waits for a slot at its Perforce server.
+    A step that is queued without a job waits for a slot at its Perforce server.
     """
 
     class State(models.TextChoices):
@@ -248,14 +249,14 @@ class Step(models.Model):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it failed; a test that did its work may have failed its snapshot."""
+        """Whether it failed, or its tests rejected the snapshot."""
         return self.state == Step.State.FAILED or self.has_rejected
 
     @property
     def log_path(self) -> Path:
         """The path of the step's log.
 
-        The name contains the time, too: after an older backup of the database is
+        The name contains the time as well: once an older backup of the database is
         restored, numbers repeat while the logs still exist.
         """
         asked_at = f"{self.operation.created_at:%Y%m%dT%H%M%S%f}"

@@ -10,10 +10,9 @@ from django.db.models.functions import Now
 class WorkerQueues(models.Model):
     """The queues of a worker's pool, written when it starts.
 
-    `clock_ahead_seconds` is 0 where its clock is right, negative where it is behind.
-
+    `clock_ahead_seconds` is 0 if its clock is right, negative if it is behind.
     Procrastinate's row `worker_id` has its last heartbeat. `own` is the prefix of its
-    queues, "" for those without slots of their own; `queues` None: all of these.
+    queues, "" for the common slots; `queues` is None for all queues that fit.
     """
 
     worker_id = models.BigIntegerField(unique=True)

@@ -1,4 +1,4 @@
-"""Reassign what a crash left: slots, jobs of silent workers, lost jobs."""
+"""Reassign what a crash left behind: slots, jobs of silent workers, lost jobs."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def sweep_slots(timestamp: int) -> None:
     name="sweep_jobs", queue="sweeps", queueing_lock="sweep_jobs", pass_context=True
 )
 async def sweep_jobs(context: JobContext, timestamp: int) -> None:
-    """Give the jobs of workers that fell silent to others.
+    """Give the jobs of silent workers to others.
 
-    After an outage of the database all are silent, so they get time to be heard.
+    After an outage of the database all workers are silent, so they get time to report.
 
     Source: procrastinate docs, how-to "retry stalled jobs".
     """
@@ -71,8 +71,8 @@ async def sweep_jobs(context: JobContext, timestamp: int) -> None:
 async def _forget_the_future() -> None:
     """Repair rows written while the database's own clock was ahead.
 
-    A worker that died then would count as alive until that time comes, and a step that
-    paused would wait until then.
+    Otherwise a worker that died then would count as alive until that time comes, and a
+    step that paused would wait until then.
     """
     update = app.job_manager.connector.execute_query_async
     await update(query=HEARD_IN_THE_FUTURE, seconds=settings.WORKER_STALLED_SECONDS)
@@ -93,7 +93,7 @@ async def _database_started_lately() -> bool:
 async def _give_to_another(job: Job) -> None:
     """Queue a job again, or drop it if an equal one waits.
 
-    After a pause, as its worker may have been given permission just now.
+    It starts after a pause, as its worker may have got permission to act a moment ago.
     """
     leave = dt.timedelta(seconds=leave_seconds())
     retry_at = await sync_to_async(clocks.database_now)() + leave
@@ -117,9 +117,9 @@ async def _give_to_another(job: Job) -> None:
 @app.periodic(cron="* * * * * */30")
 @app.task(name="sweep_steps", queue="sweeps", queueing_lock="sweep_steps")
 def sweep_steps(timestamp: int) -> None:
-    """Queue each unsettled step again whose job is lost, so that none waits forever.
+    """Requeue each unsettled step whose job is lost, so that none waits forever.
 
-    One of an ended operation is settled: a retirement waits for it.
+    Steps of ended operations are settled too: a retirement waits for them.
     """
     alive = ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
     for step in Step.objects.filter(state__in=IN_FLIGHT).select_related("operation"):

@@ -1,8 +1,8 @@
 """Finish what a crash left half done, or mark it as lost: nothing waits forever.
 
-Jobs of silent workers and steps without a job are reassigned in jobs.py. This handles
-the rest: operations that nobody continues, and rows in a moving state that nothing
-moves. Each is checked again under its lock, so that no half-done change is seen.
+jobs.py reassigns jobs of silent workers and steps without a job. This handles the rest:
+operations that nobody continues, and rows in a moving state that no operation moves.
+Each is checked again under its lock, so that no half-done change is seen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def watchdog(timestamp: int) -> None:
 
 
 def go_on_with_operations() -> None:
-    """End each running operation whose steps are settled; start what may start."""
+    """End each running operation whose steps are settled; start the steps that can."""
     in_flight = Step.objects.filter(operation=OuterRef("pk"), state__in=IN_FLIGHT)
     for operation in Operation.objects.filter(
         ~Exists(in_flight), state=Operation.State.RUNNING
@@ -77,7 +77,7 @@ def _go_on(operation_id: int) -> None:
 
 
 def end_steps_of_ended_operations() -> None:
-    """Skip steps that would wait forever; a running step ends by its job."""
+    """Skip waiting steps of ended operations; a running step is ended by its job."""
     waiting = Step.objects.filter(state=Step.State.WAITING).exclude(
         operation__state=Operation.State.RUNNING
     )

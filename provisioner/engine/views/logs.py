@@ -27,7 +27,7 @@ A_YEAR_SECONDS = 365 * 86400
 
 @require_safe
 def operation_log(request: WebRequest, pk: int) -> HttpResponse:
-    """Go to the log of the step that people want to read first."""
+    """Redirect to the log of the step that people want to read first."""
     overview = of_steps.find_operation(request.user, pk=pk)
     step = None if overview is None else of_steps.step_to_read(overview)
     if step is None:
@@ -38,7 +38,7 @@ def operation_log(request: WebRequest, pk: int) -> HttpResponse:
 @require_safe
 @vary_on_headers("HX-Request")
 def operation_step_log(request: WebRequest, pk: int, step: str) -> HttpResponse:
-    """Show a step's log: its end, another piece, or the lines that have a text.
+    """Show a step's log: its end, another piece, or search results.
 
     htmx gets the output since an offset, and finally how the step ended.
     """
@@ -80,7 +80,7 @@ def _wrapped(request: WebRequest, wrap: str) -> HttpResponse:
 
 
 def _what_came(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
-    """Return the part of a log that its page has not shown yet."""
+    """Return the part of a log that the page does not show yet."""
     path, offset = log.step.log_path, asked.get("offset") or 0
     # A new attempt begins a new log.
     is_other = asked.get("attempt") not in (None, log.step.attempt)
@@ -99,7 +99,7 @@ def _what_came(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
 
 
 def _shown(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
-    """Return the piece that is asked for; `context` are the lines before it."""
+    """Return the requested piece; `context` is the lines before it."""
     path = log.step.log_path
     offset, before, line = (asked.get(name) for name in ("offset", "before", "line"))
     if line is not None:
@@ -135,13 +135,13 @@ def _shown_line(path: Path, line: int) -> dict[str, object]:
 
 
 def _is_followed(log: StepLog, piece: reading.LogPiece | None) -> bool:
-    """Return whether there is or will be more of it."""
+    """Return whether the log exists, or may still grow."""
     return log.is_running or (piece is not None and not piece.is_last)
 
 
 @require_safe
 def operation_step_log_error(request: WebRequest, pk: int, step: str) -> HttpResponse:
-    """Go to the first line of a step's log that is an error."""
+    """Redirect to the first line of a step's log that is an error."""
     log = _log_or_404(request, pk=pk, step=step)
     error = find_error(log.step.log_path, own=error_patterns_of(log.operation))
     address = reverse("operation-step-log", args=[pk, step])

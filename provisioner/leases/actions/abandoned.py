@@ -45,7 +45,7 @@ class Outcome:
 def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
     """Ask the owner of an abandoned workspace whether they need it.
 
-    At most one mail a day and workspace, whoever asks.
+    At most one mail per workspace and day, whoever asks.
 
     Raises: NotAllowed, WorkspaceNotReady, NotAbandoned, AskedAlready.
     """
@@ -141,8 +141,8 @@ def abandoned_retire(
 ) -> list[Outcome]:
     """Retire abandoned workspaces, and rescue unsubmitted work.
 
-    With `preview`, only say what would happen. One that was used since it was listed
-    is refused; so are those that are on their way already.
+    With `preview`, only say what would happen. A workspace that was used since it was
+    listed is refused, and so is one that is already being retired.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -156,7 +156,7 @@ def abandoned_retire(
 def _each(
     by: User, pks: Sequence[int], act: Callable[[Workspace], Outcome]
 ) -> list[Outcome]:
-    """Act on each workspace in its own transaction. A refusal is an outcome, too."""
+    """Act on each workspace in its own transaction. A refusal is an outcome as well."""
     permissions.require(by.is_administrator)
     if not pks:
         raise InvalidRequest("Choose at least one workspace.")

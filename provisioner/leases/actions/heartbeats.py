@@ -1,4 +1,4 @@
-"""Heartbeats: a silent job needs its workspace no longer."""
+"""Heartbeats: a job that falls silent no longer needs its workspace."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def check_heartbeat(seconds: int | None) -> None:
 
 
 def workspace_heartbeat(*, by: User, workspace: Workspace) -> Workspace:
-    """Record a heartbeat of the job that uses it.
+    """Record a heartbeat of the job that uses a workspace.
 
-    One that is being retired, or was, is refused, so that the job learns of it. The
-    audit log does not get a line for each: the workspace has the last.
+    It is refused for a workspace that is being retired, or was, so that the job learns
+    of it. Heartbeats do not enter the audit log: the workspace has the time of the last
+    one.
 
     Raises: NotAllowed, NoHeartbeat, WorkspaceRetired, WorkspaceNotReady.
     """

@@ -39,7 +39,7 @@ def end_of_first_lease(
     lease_seconds: int | None,
     now: dt.datetime,
 ) -> dt.datetime | None:
-    """Return when the lease of a new workspace ends, None where it does not.
+    """Return when the lease of a new workspace ends; None if it does not.
 
     Raises: InvalidRequest, LeaseTooLong.
     """
@@ -81,8 +81,8 @@ def workspace_extend(
 ) -> Workspace:
     """Extend a lease: by seconds from now, until a moment, or by the default.
 
-    Counted from now, so that a second click adds nothing. Until it is being retired, a
-    lease that has ended can be extended, too.
+    Counted from now, so that a second click adds nothing. A lease that has ended can be
+    extended until the workspace is being retired.
 
     Raises: NotAllowed, InvalidRequest, WorkspaceNotReady, WorkspaceKept,
     LeaseNotLonger, LeaseTooLong.
@@ -114,9 +114,9 @@ def extended_end(
     seconds: int | None = None,
     until: dt.datetime | None = None,
 ) -> dt.datetime:
-    """Return where the lease of a workspace ends if `workspace_extend` extends it.
+    """Return when the lease would end after `workspace_extend`.
 
-    Raises: what that raises.
+    Raises: the same.
     """
     permissions.require(can_change_workspace(by, workspace))
     if seconds is not None and until is not None:
@@ -142,7 +142,8 @@ def extended_end(
 def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
     """Keep a workspace without an end, for a reason that others can read.
 
-    Its owner may where leases have no maximum; elsewhere administrators may.
+    Where leases have a maximum, only an administrator may; elsewhere its owner may as
+    well.
 
     Raises: NotAllowed, NotAllowedToKeep, InvalidRequest, WorkspaceNotReady.
     """
@@ -185,7 +186,7 @@ def require_keepable(
 def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
     """Release a kept workspace, so that it gets the default lease from now.
 
-    A scoped token of `by` bounds it.
+    If `by` uses a scoped token, that bounds the lease.
 
     Raises: NotAllowed, WorkspaceNotKept, WorkspaceNotReady.
     """
@@ -209,10 +210,10 @@ def workspace_release(*, by: User, workspace: Workspace) -> Workspace:
 
 
 def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> None:
-    """Let the lease of a locked workspace end now: its job has missed its heartbeat.
+    """End the lease of a locked workspace now, as its job has missed its heartbeat.
 
-    It then expects no more heartbeats, so if it is extended or restored, it lives as
-    long as any other.
+    No more heartbeats are expected, so if it is extended or restored, it lives as long
+    as any other.
     """
     silent_for, before = workspace.heartbeat_seconds, workspace.expires_at
     workspace.heartbeat_seconds = None
@@ -231,7 +232,7 @@ def end_lease_of_silent(workspace: Workspace, *, by: User, now: dt.datetime) -> 
 def renew_lease(workspace: Workspace, *, by: User, why: str) -> Workspace:
     """Give a workspace with an expired lease the default one, with a reason.
 
-    The scoped token that got it bounds it, whoever brought it back.
+    The scoped token that made the workspace bounds it, whoever restored it.
     """
     with transaction.atomic():
         workspace, policy, now = _leased(workspace)
@@ -254,7 +255,7 @@ def _leased(
 ) -> tuple[Workspace, queries.Policy, dt.datetime]:
     """Return the locked workspace, its policy, and the database's time.
 
-    Raises: WorkspaceNotReady where its lease does not count.
+    Raises: WorkspaceNotReady if its lease does not count.
     """
     workspace = (
         Workspace.objects.select_for_update(of=("self",))
@@ -295,7 +296,7 @@ def _end_within(
 
 
 def end_moved(before: dt.datetime | None, after: dt.datetime | None) -> dict[str, Any]:
-    """Return the data of an event that moves the end of a lease."""
+    """Return the data of an event that changes the end of a lease."""
     return changes_between(
         {"lease_ends_at": before.isoformat() if before else None},
         {"lease_ends_at": after.isoformat() if after else None},

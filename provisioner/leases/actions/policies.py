@@ -170,7 +170,7 @@ def lease_policy_save(
 
 
 def lease_policy_remove_preview(*, by: User, row: LeasePolicy) -> PolicyPreview:
-    """Return which workspaces are affected if the next wider policy applies instead.
+    """Return which workspaces would be affected if the next wider policy applied.
 
     Raises: NotAllowed.
     """
@@ -272,7 +272,7 @@ def _check_seal(preview: PolicyPreview, seal: str) -> None:
 def _apply(
     preview: PolicyPreview, *, by: User, row: LeasePolicy, kind: str, said: str
 ) -> None:
-    """Move deadlines and mails of those affected, each with its event."""
+    """Change the deadlines and mails of affected workspaces, each with its event."""
     now = clocks.database_now()
     for one in preview.affected:
         workspace = (

@@ -1,4 +1,4 @@
-"""Leases of workspaces, and the policies that they come from."""
+"""The API of leases, and of the policies that they come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of leases, policies, and what looks abandoned."""
+"""Serializers of leases, policies, and abandoned workspaces."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from provisioner.workspaces.models import Workspace
 
 
 class Seconds(Number):
-    """A span of time."""
+    """A duration."""
 
     def __init__(self, *, min_value: int = 1, **kwargs: Any) -> None:
         super().__init__(min_value=min_value, max_value=LONGEST_SECONDS, **kwargs)
 
 
 class LeaseExtendSerializer(serializers.Serializer[Any]):
-    """Without either, by the default length."""
+    """With neither field, the lease is extended by the default length."""
 
     seconds = Seconds(required=False, help_text="From now.")
     until = serializers.DateTimeField(required=False)

@@ -1,9 +1,9 @@
 """Collect signs of life of every workspace, without leaving any.
 
 Hourly. Perforce is asked from a neutral client: one `clients -e` per server for all
-Access dates, then three `changes -m 1` for each client whose date has moved since we
-looked, and one `opened -u` per owner of such clients. Trees are checked by the hosts
-that mount them, with a budget for each (gateways/hosts/recency.py).
+Access dates, then three `changes -m 1` for each client whose date has moved since the
+last check, and one `opened -u` per owner of such clients. Trees are checked by the
+hosts that mount them, with a budget for each (gateways/hosts/recency.py).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def check_clients(server_id: int) -> None:
 
 
 def _has_moved(workspace: Workspace, client: ClientSpec) -> bool:
-    """Return whether somebody may have used the client since our last check."""
+    """Return whether the client may have been used since our last check."""
     if workspace.activity_seen_at is None or "submitted" not in workspace.activity:
         return True
     if client.accessed_at is None:
@@ -135,7 +135,7 @@ def _touches(workspace: Workspace) -> dict[str, Any]:
 
 @app.task(name="check_trees", queue="host")
 def check_trees(site_id: int) -> None:
-    """Note when the trees of a site's workspaces were last changed."""
+    """Record when the trees of a site's workspaces were last changed."""
     site = Site.objects.get(pk=site_id)
     now = clocks.database_now()
     for workspace in Workspace.objects.filter(

@@ -1,7 +1,7 @@
 """Retire workspaces whose lease has ended, and purge those due in the trash.
 
-Each workspace is locked and looked at again before anything is asked for, so an
-extension in the last second wins; and each is a transaction of its own.
+Each workspace is locked and checked again before it is retired, so an extension in the
+last second wins; and each is a transaction of its own.
 """
 
 from __future__ import annotations
@@ -179,8 +179,7 @@ def _was_warned(workspace: Workspace, *, now: dt.datetime) -> bool:
 def purge_expired(*, now: dt.datetime) -> int:
     """Purge workspaces whose time in the trash is over; return how many.
 
-    A workspace is purged by the second sweep that finds it due. A purge that failed is
-    retried.
+    The second sweep that finds a workspace due purges it. A failed purge is retried.
     """
     # Whoever marked these had another time, or their stay was prolonged since.
     Workspace.objects.filter(purge_at__gt=now, purge_seen_at__isnull=False).update(
@@ -219,7 +218,7 @@ def _empty_trash(pk: int, *, now: dt.datetime) -> bool:
 
 
 def _was_due_before(workspace: Workspace, *, now: dt.datetime) -> bool:
-    """Return whether an earlier sweep saw it as due; else mark it as seen."""
+    """Return whether an earlier sweep saw it as due; if not, mark it as seen."""
     if workspace.purge_seen_at is None:
         workspace.purge_seen_at = now
         workspace.save(update_fields=["purge_seen_at"])
@@ -237,7 +236,7 @@ def _was_being_purged(workspace: Workspace) -> bool:
 
 
 def tell_owners(*, now: dt.datetime) -> None:
-    """Plan the mails about retirements that owners did not ask for themselves."""
+    """Plan the mails about retirements that owners did not request themselves."""
     ended = (
         Operation.objects.filter(
             kind=WorkspaceOperation.RETIRE,

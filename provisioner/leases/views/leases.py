@@ -41,7 +41,7 @@ from provisioner.workspaces.views.guards import for_changing
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_changing
 def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
-    """Extend a lease: by the default, by a time, or until a day."""
+    """Extend a lease: by the default, by a duration, or until a day."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseExtendForm(posted(request))
     extended = form.tried(

@@ -19,7 +19,7 @@ def choose_channels(
 ) -> frozenset[Channel]:
     """Turn channels of a topic on or off; return those that are on now.
 
-    Channels that are not given stay as they are. Safe to repeat.
+    Channels left out stay as they are. Safe to repeat.
 
     Raises: NotAllowed, ChannelStaysOn.
     """

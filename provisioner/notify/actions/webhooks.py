@@ -45,7 +45,7 @@ def webhook_create(
     is_for_all: bool = False,
     format: str = WebhookFormat.CLONEYARD,
 ) -> Webhook:
-    """Create a webhook. Show its `secret`, if any, now: it is not shown again.
+    """Create a webhook. Show its `secret`, if any, now: it cannot be shown again.
 
     Raises: NotAllowed (`is_for_all` needs an administrator), InvalidRequest, TooMany.
     """
@@ -141,7 +141,7 @@ def webhook_delete(*, by: User, webhook: Webhook) -> None:
 def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
     """Send a test message once, even if the webhook is turned off.
 
-    While one waits it is that one.
+    If a test message is already waiting, return that one.
 
     Raises: NotAllowed, WebhookOff.
     """
@@ -156,7 +156,7 @@ def webhook_test(*, by: User, webhook: Webhook) -> WebhookDelivery:
 
 
 def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send a message once more, with its id; while it waits it is that one.
+    """Send a message once more under its id; if it is still waiting, return it.
 
     Raises: NotAllowed, WebhookOff.
     """
@@ -168,7 +168,7 @@ def delivery_repeat(*, by: User, delivery: WebhookDelivery) -> WebhookDelivery:
 
 
 def _waiting(webhook: Webhook, **criteria: Any) -> WebhookDelivery | None:
-    """Return such a message that waits, and keep others from writing one."""
+    """Return the waiting message of this kind, and lock out others that write one."""
     pass_one_by_one("webhook_by_hand", webhook.pk)
     waiting = webhook.deliveries.filter(state=WebhookDelivery.State.WAITING)
     return waiting.filter(**criteria).first()

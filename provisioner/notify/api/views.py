@@ -1,4 +1,4 @@
-"""Notifications: subscriptions to mails, channels and webhooks."""
+"""The API of notifications: subscriptions, channels and webhooks."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ class Topic(models.TextChoices):
 
 
 class NotificationChoice(models.Model):
-    """How a person is notified of a topic, where they have chosen.
+    """How a person is notified of a topic, if they have chosen.
 
-    Ask `notify/channels.py`. Mails about leases stay: a lease ends no earlier than its
-    warning was sent.
+    Ask `notify/channels.py`. Mails about leases cannot be turned off: a lease ends only
+    after its warning was sent.
     """
 
     person = models.ForeignKey(

@@ -16,8 +16,8 @@ from provisioner.workspaces.models import Workspace
 class Notification(models.Model):
     """A mail about a workspace or a template.
 
-    About a workspace, to its owner: once per kind, deadline and moment before it.
-    About a build of a template: once per build, kind and person. The person is an
+    About a workspace, to its owner: one for each kind, deadline and moment before it.
+    About a build of a template: one for each build, kind and person. The person is an
     account, `recipient`, or a Perforce user without an account, `p4_user`. Perforce is
     asked for that user's `address`, which is "" until then.
 

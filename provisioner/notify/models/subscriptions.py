@@ -1,4 +1,4 @@
-"""Who wants to hear of a template, and what is known about its view."""
+"""Subscriptions to a template's failures and recoveries."""
 
 from __future__ import annotations
 

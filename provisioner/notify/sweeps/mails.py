@@ -73,7 +73,7 @@ def sweep_notifications(timestamp: int) -> None:
 
 
 def tell_late(*, now: dt.datetime) -> None:
-    """Plan mails about recent builds again: some changes are found late."""
+    """Plan the mails about recent builds again, as some changes are found late."""
     newest = (
         Operation.objects.filter(
             kind=TemplateOperation.BUILD, ended_at__gt=now - NOTIFIED_WITHIN
@@ -90,7 +90,7 @@ def tell_late(*, now: dt.datetime) -> None:
 
 
 def ask_for_addresses() -> None:
-    """Ask Perforce servers for mail addresses of users without an account."""
+    """Queue requests to Perforce servers for addresses of users without an account."""
     servers = notices.without_address().values_list(
         "template__site__perforce_server", flat=True
     )
@@ -164,7 +164,7 @@ def send_due(*, now: dt.datetime) -> int:
 
 
 def _claim(notification_pk: int, *, now: dt.datetime) -> Claimed | None:
-    """Claim a mail that is still true, or void it. None: nothing to send."""
+    """Claim a mail if it is still true, else void it; None if nothing is to be sent."""
     with transaction.atomic():
         found = Notification.objects.filter(pk=notification_pk).first()
         if found is None:
@@ -231,7 +231,7 @@ def _why_not_deliverable(notice: Notification) -> str:
 
 
 def _was_told_at(address: str, *, notice: Notification) -> bool:
-    """Return whether the same mail went to this address for another recipient."""
+    """Return whether another recipient with this address got the same mail."""
     same = Notification.objects.filter(operation=notice.operation_id, kind=notice.kind)
     return same.filter(sent_to__iexact=address).exclude(pk=notice.pk).exists()
 

@@ -27,7 +27,7 @@ def subscribed(context: Context, template: Template) -> bool:
 def why_no_mail(person: User | None = None, event: str = "") -> str:
     """Return why a person gets no mail, or ""; without a person, why nobody does.
 
-    With an event, also if the person turned that kind of mail off.
+    With an event, also if the person turned off mails about it.
     """
     if person is None:
         return "" if mails_are_sent() else NO_MAILS

@@ -26,7 +26,7 @@ SUGGESTIONS_TRIED = 1000
 def snapshot_to_clone(
     template: Template, snapshot: Snapshot | None, *, quality: str = ""
 ) -> Snapshot:
-    """Return the given snapshot or the default one, locked so that it stays.
+    """Return the given snapshot or the default one, locked so that it is not deleted.
 
     With a `quality` it is the newest of at least that.
 
@@ -41,7 +41,7 @@ def snapshot_to_clone(
 def choose_snapshot(
     template: Template, snapshot: Snapshot | None, *, quality: str
 ) -> Snapshot:
-    """Return the same without a lock: a pool's member keeps its own snapshot.
+    """Return the same without a lock: a pool member's own row already keeps it.
 
     Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
     SnapshotWithdrawn.
@@ -61,7 +61,7 @@ def choose_snapshot(
 
 
 def lock_snapshot(snapshot: Snapshot) -> None:
-    """Lock a snapshot until our row exists: pruning deletes unreferenced ones.
+    """Lock a snapshot until our row exists, as pruning deletes unreferenced ones.
 
     Raises: SnapshotGone, SnapshotWithdrawn.
     """
@@ -82,9 +82,9 @@ def next_id() -> int:
 
 
 def name_for(pk: int, *, owner: User, template: Template, purpose: str) -> str:
-    """Return a free name, for people with a small number, else with the id.
+    """Return a free name: with a small number for people, else with the id.
 
-    Machines request many at a time, and so do not wait for each other's names.
+    Machines request many at a time, and with ids need not wait for each other's names.
     """
     if purpose == Workspace.Purpose.DEVELOPMENT:
         return free_name(owner=owner, template=template)

@@ -1,4 +1,4 @@
-"""Retiring, restoring and purging workspaces."""
+"""Retire, restore, purge and retry workspaces."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def workspace_retire(
     reason: str = "",
     as_abandoned: bool = False,
 ) -> Operation:
-    """Retire a workspace: into the trash, or with `purge` without it.
+    """Retire a workspace into the trash, or with `purge` past it.
 
     With `as_abandoned`, the list of abandoned workspaces shows its progress.
     `unsubmitted` says what happens to unsubmitted work. A repeated call while it is
@@ -90,7 +90,7 @@ def refused_retirements(
 ) -> dict[int, ActionRefused]:
     """Return why `workspace_retire` would refuse workspaces, by their keys.
 
-    For many it takes no more queries than for one.
+    Many take no more queries than one.
     """
     answers: Sequence[tuple[Any, Any]] = asks_what_stays.send(
         Workspace, workspaces=workspaces
@@ -107,7 +107,7 @@ def refused_retirements(
 
 
 def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
-    """Request to restore a workspace from the trash or from its retirement.
+    """Restore a workspace from the trash, or stop its retirement.
 
     A repeated call while it is being restored returns the running operation.
 
@@ -237,7 +237,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
 
 
 def locked(workspace: Workspace) -> Workspace:
-    """Lock a workspace after its running operation, in the order of the jobs."""
+    """Lock a workspace after its running operation, in the same order as the jobs."""
     list(_under_way(workspace).select_for_update().values_list("pk"))
     return Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
 

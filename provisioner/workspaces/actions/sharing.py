@@ -1,4 +1,4 @@
-"""Share a workspace's pages, and open its directory."""
+"""Share a workspace's pages, and open its directory to others."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def workspace_share(
 ) -> Share:
     """Let a person or a team view a workspace. Safe to repeat.
 
-    They see its pages and path, and can change nothing. No file is touched: the modes
-    and the hosts that mount the tree decide who can read it. An unknown name is
+    They see its pages and path, and can change nothing. Files are not touched: their
+    modes and the hosts that mount the tree decide who can read them. An unknown name is
     reported: see “Who may read” in docs/architecture.md.
 
     Raises: NotAllowed, InvalidRequest, NobodyOfThatName, AlreadyTheirs,
@@ -159,5 +159,5 @@ def _team(name: str, workspace: Workspace) -> Team:
 
 
 def _known(name: str) -> str:
-    """Return a name without characters that the database refuses."""
+    """Return a name without characters that the database cannot store."""
     return name.replace("\0", "\ufffd")

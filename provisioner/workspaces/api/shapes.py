@@ -24,7 +24,7 @@ class WarningSerializer(WorkedOutOnce):
 
 
 class LeaseSerializer(WorkedOutOnce):
-    """When and how a workspace ends, as of now, as on its page and in its mails."""
+    """When and how a workspace ends, as its page and mails show it."""
 
     ends_at = serializers.DateTimeField(
         allow_null=True, help_text="Null: it has no lease, or one without an end."
@@ -71,7 +71,7 @@ class Verification(TypedDict):
 
 
 class Start(TypedDict):
-    """`seconds_saved`: how long provisioning had taken; null if it was not claimed."""
+    """`seconds_saved`: how long provisioning took; null if it was not claimed."""
 
     warm: bool
     cold_because: str | None

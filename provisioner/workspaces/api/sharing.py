@@ -1,4 +1,4 @@
-"""Shares: people and teams that may see a workspace."""
+"""The API of shares: people and teams that may view a workspace."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
 
 
 class ShareCreateSerializer(serializers.Serializer[Any]):
-    """One of the two."""
+    """Either a person or a team."""
 
     person = Text(max_length=150, default="", allow_blank=True, help_text="A username.")
     team = Text(

@@ -1,4 +1,4 @@
-"""Workspaces: find, retire, restore, retry and purge them."""
+"""The API of workspaces: find, retire, restore, retry and purge them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class WorkspaceLifeViewSet(OfWorkspace):
         return self.settled(workspace.pk, seconds=seconds, status=202)
 
     def settled(self, workspace_id: int, *, seconds: int, status: int) -> Response:
-        """Answer with the workspace after the wait, and its address."""
+        """Answer with the workspace after the wait, and its URL."""
         was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)
         workspace = self.get_queryset().get(pk=workspace_id)
         body = self.get_serializer(workspace).data

@@ -10,11 +10,11 @@ from provisioner.workspaces.models.workspaces import Workspace
 
 
 class WorkspaceClient(models.Model):
-    """How far a retirement or restore has come with a workspace's client.
+    """How far a retirement or restore has got with a workspace's client.
 
-    Written when the first of them gets to the client. From SETTLING until it is WHOLE
-    again, what the server says about the client is nobody's work, unless it was given
-    back: then somebody may have worked there.
+    Written when the first of them reaches the client. From SETTLING until it is WHOLE
+    again, nothing that the server says about the client is somebody's work, unless it
+    was given back: then somebody may have worked there.
     """
 
     class State(models.TextChoices):

@@ -17,7 +17,7 @@ class RescueQuerySet(models.QuerySet["Rescue"]):
         return self.filter(is_complete=True).exclude(directory="", shelves=[])
 
     def last_archive(self, workspace: Workspace) -> Rescue | None:
-        """Return the workspace's last rescue with an archive, None where none has."""
+        """Return the workspace's last rescue with an archive, or None."""
         there = self.filter(workspace=workspace, is_complete=True)
         return there.exclude(archive_seen="").first()
 
@@ -26,11 +26,10 @@ class Rescue(models.Model):
     """One rescue: where the unsubmitted work of a workspace is now.
 
     `directory` is below the site's rescue root and has the archive, its manifest and
-    checksums; "" where nothing had to be archived. `shelves` lists shelved changes,
-    and `reverted` what was opened, to open it again, both as the Perforce gateway has
-    them (Shelf, OpenedFile). `have_differences`
-    lists [depot path, revision] of what was synced otherwise than the pin; 0 is none.
-    Where that is all there is, nobody's work was rescued.
+    checksums; "" if nothing had to be archived. `shelves` lists shelved changes, and
+    `reverted` what was opened, to open it again, both as the Perforce gateway has them
+    (Shelf, OpenedFile). `have_differences` lists the [depot path, revision] that differ
+    from the pin; 0 is none. A row with nothing else holds nobody's work.
     """
 
     workspace = models.ForeignKey(

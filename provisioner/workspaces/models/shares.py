@@ -67,12 +67,12 @@ class Share(models.Model):
 
     @property
     def title(self) -> str:
-        """Whom it is with, as the start of a sentence."""
+        """Whom it is shared with, as the start of a sentence."""
         return self.person.get_username() if self.person else f"The team {self.team}"
 
     @property
     def by_another(self) -> User | None:
-        """Who shared it, None if that was the workspace's owner."""
+        """Who shared it; None if that was the workspace's owner."""
         return (
             None if self.created_by_id == self.workspace.owner_id else self.created_by
         )

@@ -364,7 +364,7 @@ class Workspace(HasOperations):
 
     @property
     def start_sentence(self) -> str:
-        """A sentence on whether it came from a warm pool, and why not."""
+        """A sentence on whether it came from a warm pool and, if not, why."""
         if self.is_warm:
             saved = f"{self.seconds_saved or 0:.1f} seconds"
             return f"Claimed from a warm pool, which saved {saved}."
@@ -394,7 +394,7 @@ class Workspace(HasOperations):
 
     @property
     def holds_work(self) -> bool:
-        """Whether it can hold somebody's work, since it can be submitted from it."""
+        """Whether it can hold somebody's work, as it can be submitted from."""
         return self.purpose in (self.Purpose.DEVELOPMENT, self.Purpose.CI_EDIT)
 
     @property
@@ -414,8 +414,8 @@ class Workspace(HasOperations):
     def volume_comment(self) -> str:
         """The tag that marks the clone as this workspace's, visible in ONTAP.
 
-        What it is for, too, unless that is development: of a clone without a client
-        nothing else says it, once its row is lost with a database.
+        With its purpose, unless that is development: once the row is lost with a
+        database, nothing else says it of a clone without a client.
         """
         tag = f"cloneyard:v1:workspace={self.tag}"
         if self.purpose == self.Purpose.DEVELOPMENT:
@@ -423,7 +423,7 @@ class Workspace(HasOperations):
         return f"{tag} purpose={self.purpose}"
 
     def is_tagged(self, comment: str) -> bool:
-        """Return whether a volume's comment has its tag; older ones say no purpose."""
+        """Return whether a volume's comment has its tag; older ones name no purpose."""
         return same_tag(comment, self.volume_comment)
 
     @property

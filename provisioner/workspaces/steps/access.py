@@ -1,7 +1,7 @@
 """Check, before anything is made, that the owner may read the clone's files.
 
-A clone brings the files past Perforce, with everything that the template's client
-could read. So its owner needs at least as much.
+A clone bypasses Perforce: it has everything that the template's client could read. So
+its owner needs at least that access.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
     """Verify that the owner exists in Perforce and may read all of the pinned view.
 
-    The view is the one of the snapshot's client, as the server had it for a stream.
-    `changes` are others that it will be brought to, with other files. Without an
-    answer there is no clone. Exclusions that no file of the snapshot is
-    under keep nobody away. A build-only workspace is asked about too;
-    where a server's row says that read access is not checked, it needs no user there.
+    The view is that of the snapshot's client, as the server had it for a stream.
+    `changes` are others to which it will be synced, with other files. Without an answer
+    there is no clone. Exclusions that no file of the snapshot is under deny nobody. A
+    build-only workspace is checked too; if its server's row says that read access is
+    not checked, its owner need not be a user there.
 
     Raises: StepRefused.
     """
@@ -70,7 +70,7 @@ def _unreadable(
     *,
     changes: Collection[int],
 ) -> str | None:
-    """Return what denies the owner a file of the snapshot, or None.
+    """Return the rule that denies the owner a file of the snapshot, or None.
 
     If patterns alone do not decide, the server tells whether such files exist.
 

@@ -1,4 +1,4 @@
-"""Tell a workspace's own client from a stranger's of the same name.
+"""Distinguish a workspace's own client from a stranger's of the same name.
 
 Once our client is deleted, by its owner or with the workspace, anybody who saw its name
 and form can create one like it. A stranger's client is neither read, changed nor
@@ -35,12 +35,12 @@ def is_own(client: ClientSpec, workspace: Workspace) -> bool:
 
 
 def has_mark(client: ClientSpec, workspace: Workspace) -> bool:
-    """Return whether we defined a client, and have not deleted it since."""
+    """Return whether we have defined a client, and not deleted it since."""
     return mark_in(client.description) == workspace.client_mark
 
 
 def forget_mark(run: WorkspaceRun) -> None:
-    """Make a new mark for the next client, since anybody could read the last one."""
+    """Make a new mark for the next client, as anybody could read the last one."""
     _save(run, client_mark=new_mark())
 
 
@@ -57,7 +57,7 @@ def take_another_name(run: WorkspaceRun) -> None:
 
 
 def name_taken(taken: str, *, workspace: Workspace) -> str:
-    """Return a sentence that says the client has another name."""
+    """Return a sentence that says that the client got another name."""
     return (
         f"The client name {taken} is taken by another client. This workspace has the "
         f"client {workspace.client_name}."

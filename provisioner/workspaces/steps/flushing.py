@@ -1,4 +1,4 @@
-"""Flushing a client to a snapshot without blocking other users of the server."""
+"""Flush a client to a snapshot without blocking other users of the server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def flush_to_pin(
 ) -> HaveList:
     """Flush the client to the have list of its snapshot's pin.
 
-    Raises: StepRefused where a flush does not lead there.
+    Raises: StepRefused if a flush does not lead there.
     """
     pin = workspace.snapshot
     have = flush_towards_pin(perforce, workspace, on_command=on_command)

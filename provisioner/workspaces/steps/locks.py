@@ -1,7 +1,7 @@
 """Locked clients: one is unlocked while it is retired, and gets its lock back.
 
-The row of the client records that the lock is owed, as the retirement may end in any
-way and another operation may continue.
+The client's row records that the lock is to be given back, as the retirement may end in
+any way and another operation may continue.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 def is_locked(client: ClientSpec) -> bool:
-    """Return whether nobody but its owner may use a client."""
+    """Return whether only its owner may use a client."""
     return "locked" in client.options.split()
 
 
@@ -30,7 +30,7 @@ def unlocked(client: ClientSpec) -> ClientSpec:
 
 
 def unlock(run: WorkspaceRun) -> None:
-    """Unlock the client for others than its owner; note that it was locked."""
+    """Unlock a client for others than its owner; record that it was locked."""
     client = find_own_client(run)
     if client is None or not is_locked(client):
         return

@@ -50,7 +50,7 @@ class Clone(StepResult):
 
 
 def ensure_clone(run: WorkspaceRun) -> Clone:
-    """Ensure that there is a FlexClone of the pinned snapshot with our tag."""
+    """Ensure a FlexClone of the pinned snapshot with our tag."""
     workspace = run.workspace
     owned_by_ontap = run.site.reown == Site.Reown.ONTAP
     spec = CloneSpec(
@@ -85,8 +85,8 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
 def ensure_exported(run: WorkspaceRun) -> None:
     """Put the clone under the site's export policy, without a snapshot schedule.
 
-    Only its people may enter it: it gets its mode before it is mounted, and only once,
-    since the owner may change the mode later.
+    Its root directory gets its mode before it is mounted, and only once: the owner may
+    change the mode later.
     """
     workspace = run.workspace
     mode = workspace.open_to.mode
@@ -112,8 +112,8 @@ def ensure_mounted(run: WorkspaceRun) -> None:
 def ensure_owner(run: WorkspaceRun) -> None:
     """Ensure that every entry of the clone has the workspace's uid and gid.
 
-    A sample decides whether ONTAP did it; if not, the parallel chown does. Without
-    root, files cannot be given to another uid: they stay as they are, with a message.
+    A sample shows whether ONTAP did it; if not, the parallel chown does. Without root,
+    files cannot be given to another uid: they stay as they are, with a message.
     """
     workspace = run.workspace
     try:
@@ -156,7 +156,7 @@ def _is_owned_says_sample(run: WorkspaceRun, root: Path) -> bool:
 def _change_owner(run: WorkspaceRun, root: Path) -> None:
     """Give every entry to the owner.
 
-    Raises: StepRefused where some stay as they are.
+    Raises: StepRefused if some stay as they are.
     """
     workspace = run.workspace
 
@@ -223,8 +223,10 @@ def _note_ownership(run: WorkspaceRun, *, by: str, sentence: str) -> None:
 def client_spec_of(workspace: Workspace) -> ClientSpec:
     """Return the client of a workspace: the pin's spec under its own name and root.
 
-    `client -t` would copy View and Options only, and put our host into Host; here
-    everything is said. (Source: p4 client.)
+    `client -t` would copy View and Options only, and enter our host as Host, so every
+    field is given here.
+
+    Source: p4 client.
     """
     pinned = parse_client_spec(workspace.snapshot.client_spec)
     return dataclasses.replace(
@@ -297,8 +299,9 @@ def ensure_flushed(run: WorkspaceRun) -> Flushed:
 def ensure_p4config(run: WorkspaceRun) -> None:
     """Ensure a .p4config in the root, so that p4 works there without settings.
 
-    What the build makes is ignored through a file of ours beside the project's own
-    .p4ignore. Source: P4CONFIG and P4IGNORE in the p4 command reference.
+    A file of ours beside the project's own .p4ignore ignores build outputs.
+
+    Source: P4CONFIG and P4IGNORE in the p4 command reference.
     """
     workspace, server = run.workspace, run.site.perforce_server
     lines = [
@@ -345,6 +348,6 @@ def ensure_reconciled(run: WorkspaceRun) -> None:
 
 
 def ignored_in(workspace: Workspace) -> tuple[str, ...]:
-    """Return the P4IGNORE patterns for files of builds, ONTAP and Cloneyard."""
+    """Return P4IGNORE patterns for files of builds, ONTAP and Cloneyard."""
     ours = (P4CONFIG_NAME, IGNORE_NAME, SNAPSHOTS)
     return (*workspace.template.ignore_lines, *ours)

@@ -1,4 +1,4 @@
-"""Purging: delete the clone and prove that nothing of it is left."""
+"""Purge: delete the clone, and verify that nothing of it is left."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def ensure_unmounted(run: WorkspaceRun) -> None:
 
 
 def _volume_out_of_use(run: WorkspaceRun) -> Volume | None:
-    """Return the clone, None where there is none; a retirement has unmounted it.
+    """Return the clone, or None; a retirement has unmounted it.
 
     A restored older database may list as trash what was restored since.
 
-    Raises: StepRefused where it is mounted where its owner works.
+    Raises: StepRefused if it is mounted where its owner works.
     """
     volume, workspace = our_volume(run), run.workspace
     if volume is not None and volume.junction_path == workspace.junction_path:
@@ -52,7 +52,7 @@ def _volume_out_of_use(run: WorkspaceRun) -> Volume | None:
 
 
 def ensure_contents_removed(run: WorkspaceRun) -> None:
-    """Remove the files one by one, where the site asks for it."""
+    """Remove the files one by one, if the site requires it."""
     workspace = run.workspace
     volume = our_volume(run)
     if volume is None or volume.junction_path != workspace.purge_path:
@@ -81,7 +81,7 @@ def ensure_clone_deleted(run: WorkspaceRun) -> None:
 
 
 def ensure_nothing_left(run: WorkspaceRun) -> None:
-    """Prove that no client, volume, junction or directory is left."""
+    """Verify that no client, volume, junction or directory is left."""
     workspace = run.workspace
     if workspace.client_name:
         found = run.perforce.clients.find(workspace.client_name)

@@ -52,9 +52,9 @@ def rescue_work(run: WorkspaceRun, check: CheckResult) -> Rescue | None:
     """Save everything that the check found, in shelved changes or in the archive.
 
     What was synced after the snapshot is kept as a list. Nothing is reverted yet, and
-    the files stay as they are. Safe to repeat; None where there is nothing to keep.
+    the files stay as they are. Safe to repeat; None if there is nothing to keep.
 
-    Raises: StepRefused where something could not be saved.
+    Raises: StepRefused if something could not be saved.
     """
     if check.files is None:
         return None
@@ -86,7 +86,7 @@ def rescue_work(run: WorkspaceRun, check: CheckResult) -> Rescue | None:
 def keep_have_list(run: WorkspaceRun, check: CheckResult) -> None:
     """Record what was synced after the snapshot, so that a restore can sync it again.
 
-    A discard continues if the server does not answer.
+    When work is discarded, this continues even if the server does not answer.
     """
     if check.files is None:
         return
@@ -171,7 +171,7 @@ def _shelve_for_each_user(
 
 
 def _shelved(run: WorkspaceRun, user: str, *, host: str) -> ShelveReport | None:
-    """Shelve what a user has opened; None where we cannot act as that user."""
+    """Shelve what a user has opened; None if we cannot act as that user."""
     run.progress(f"shelving what {user} has opened")
     return run.as_user(
         user,
@@ -193,7 +193,7 @@ def _archive(
     *,
     rescue: Rescue,
 ) -> None:
-    """Archive the files that no shelf has.
+    """Archive the files that are in no shelf.
 
     A failed earlier attempt may have left a complete archive.
     """

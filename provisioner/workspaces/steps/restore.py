@@ -1,6 +1,6 @@
 """Restore a workspace from the trash, or from a retirement that stopped half-way.
 
-Each step works whether or not the retirement got as far as undoing it.
+Each step works whether or not the retirement had got that far.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def ensure_client(run: WorkspaceRun) -> None:
 
 
 def _as_it_was(settled: WorkspaceClient, workspace: Workspace) -> ClientSpec:
-    """Return the client as it was, under its present name and with its present mark."""
+    """Return the client as it was, under its current name and with its current mark."""
     was, name = parse_client_spec(settled.spec), workspace.client_name
     return dataclasses.replace(
         was,
@@ -124,7 +124,7 @@ def ensure_flushed(run: WorkspaceRun) -> Flushed | None:
 def ensure_opened(run: WorkspaceRun) -> None:
     """Open the files that were opened; their content on disk does not change.
 
-    The operation records what could not be opened again.
+    The operation records which files could not be opened again.
     """
     settled = client_of(run.workspace)
     not_restored: list[str] = []

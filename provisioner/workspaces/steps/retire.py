@@ -1,4 +1,4 @@
-"""Retire a workspace: save work first, then move the clone to the trash."""
+"""Retire a workspace: save its work first, then move the clone to the trash."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GONE_WITHIN_SECONDS = 30.0
 
 
 def ensure_nothing_unsubmitted(run: WorkspaceRun) -> None:
-    """Stop with the list of unsubmitted work, if nobody decided what to do with it.
+    """Stop with the list of unsubmitted work, unless somebody decided about it.
 
     Nothing has changed yet, and people in the workspace can continue.
     """
@@ -63,7 +63,7 @@ def ensure_frozen(run: WorkspaceRun) -> None:
 
 
 def ensure_work_settled(run: WorkspaceRun) -> None:
-    """Check again, now that the clone is frozen, and do with the work as chosen.
+    """Check again, now that the clone is frozen, and treat the work as chosen.
 
     An event records what was discarded, and who chose that.
     """
@@ -112,7 +112,7 @@ def _record_discarded(run: WorkspaceRun, check: CheckResult) -> None:
 
 
 def _thaw(run: WorkspaceRun) -> None:
-    """Give the clone back to its owner's hosts, and the client its lock."""
+    """Restore access for its owner's hosts, and the client's lock."""
     give_back_client(client_of(run.workspace), by=run.step)
     volume = our_volume(run)
     if volume is not None:
@@ -122,7 +122,7 @@ def _thaw(run: WorkspaceRun) -> None:
 
 
 def ensure_client_deleted(run: WorkspaceRun) -> None:
-    """Delete the workspace's client, and keep its form for an undo."""
+    """Delete the workspace's client; keep its form for a restore."""
     workspace = run.workspace
     drop_stand_ins(run)
     if not workspace.client_name:
@@ -151,9 +151,9 @@ def drop_stand_ins(run: WorkspaceRun) -> None:
 def _delete_client(
     run: WorkspaceRun, client: ClientSpec, settled: WorkspaceClient
 ) -> None:
-    """Delete the client; by force only past what a rescue or a choice has settled.
+    """Delete the client; force that only for work that was rescued or discarded.
 
-    Shelves of an earlier retirement stay, whatever this one is to do.
+    Shelves of an earlier retirement stay, whatever this one does.
     """
     choice = choice_of(run)
     goes_on = settled.since_id != run.operation.pk
@@ -181,7 +181,7 @@ def _delete_client(
 
 
 def _rescue_what_came_since(run: WorkspaceRun, settled: WorkspaceClient) -> None:
-    """Rescue once more where something was opened after the check."""
+    """Rescue once more if something was opened after the check."""
     rescue = Rescue.objects.filter(operation=run.operation).first()
     known = set()
     if rescue is not None and settled.state != C.REVERTED:

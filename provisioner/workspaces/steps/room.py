@@ -1,4 +1,4 @@
-"""Room in a workspace's clone."""
+"""Free space of a workspace's clone."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 class CheckResult:
     """What was found. `why_unchecked` says why files could not be compared, or "".
 
-    `seen_at` is where this host sees the clone, None where it does not.
+    `seen_at` is where this host sees the clone, None if it does not.
     """
 
     files: UnsubmittedFiles | None = None
@@ -56,7 +56,7 @@ class CheckResult:
 
     @cached_property
     def findings(self) -> dict[str, list[dict[str, Any]]]:
-        """Everything by kind; kinds with nothing in them are absent."""
+        """Everything by kind; kinds without findings are left out."""
         found: dict[str, list[dict[str, Any]]] = {}
         if self.files is not None:
             found["opened"] = [dataclasses.asdict(f) for f in self.files.opened]
@@ -90,7 +90,7 @@ class CheckResult:
 
     @property
     def first_findings(self) -> dict[str, Any]:
-        """The first findings of each kind, with the count of each."""
+        """The first few findings of each kind, with the kind's count."""
         shown: dict[str, Any] = {
             kind: found[:FINDINGS_SHOWN] for kind, found in self.findings.items()
         }
@@ -103,7 +103,7 @@ NOTHING = CheckResult()
 def choice_of(run: WorkspaceRun) -> Unsubmitted:
     """Return what this retirement does with unsubmitted work.
 
-    Without a client to submit from, there is no work, and files are discarded.
+    A workspace without a client to submit from has no work; its files are discarded.
     """
     if not run.workspace.holds_work:
         return Unsubmitted.DISCARD
@@ -235,7 +235,7 @@ def refusal(check: CheckResult) -> UnsubmittedWorkFound:
 
 
 def our_volume(run: WorkspaceRun) -> Volume | None:
-    """Return this workspace's clone, None where there is none (any more).
+    """Return this workspace's clone, None if there is none (any more).
 
     Only a volume with our tag and a FlexClone of our template is ever touched.
     """

@@ -68,7 +68,7 @@ def _apply_to_templates(site: Site, ontap: OntapGateway) -> None:
 
 
 def _apply_to_clones(site: Site, ontap: OntapGateway) -> None:
-    """Give clones the mode that is wanted today, including those of older releases.
+    """Give clones the currently required mode, including those of older releases.
 
     Each gets it once: its owner may have changed the mode since.
     """

@@ -1,4 +1,4 @@
-"""Checking a workspace for unsubmitted work, from the pages that show it."""
+"""The page that checks a workspace for unsubmitted work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN_AT = {"transfer": "workspace-transfer", "retire": "workspace-retire"}
 @vary_on_headers("HX-Request")
 @for_changing
 def workspace_check(request: WebRequest, pk: int) -> HttpResponse:
-    """Start a check; to htmx, show its progress or what it found."""
+    """Start a check; htmx gets its progress or what it found."""
     if request.method == "POST":
         return _begun(request, pk)
     work = find_unsubmitted_work(request.user, pk=pk)

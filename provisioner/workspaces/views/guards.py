@@ -1,4 +1,4 @@
-"""Who may open pages that change a workspace."""
+"""Access to pages that change a workspace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from provisioner.workspaces.queries import workspaces_visible_to
 
 
 def for_changing(view: View[P]) -> View[P]:
-    """Answer with the 403 page to who may see the workspace `pk` and not change it.
+    """Answer with the 403 page if the person may see the workspace but not change it.
 
-    Who may not see it is left to the view, which answers 404.
+    Without access the view itself answers 404.
     """
 
     @wraps(view)

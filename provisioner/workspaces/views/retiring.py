@@ -1,4 +1,4 @@
-"""Retiring a workspace, restoring and purging it, and retrying one that failed."""
+"""Pages that retire, restore, purge and retry workspaces."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from provisioner.workspaces.views.guards import for_changing
 def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
     """Confirm a retirement, with a choice if there is unsubmitted work.
 
-    htmx gets what was found and the choices alone.
+    htmx gets only what was found and the choices.
     """
     work = find_unsubmitted_work(request.user, pk=pk)
     if work is None:
@@ -95,13 +95,13 @@ def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workspace_trash(request: WebRequest) -> HttpResponseBase:
-    """Show one's workspaces in the trash; restore or purge many."""
+    """Show one's own workspaces in the trash; restore or purge several."""
     return list_answer(request, TRASH, "workspaces/trash.html")
 
 
 @require_safe
 def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
-    """Show the workspaces I had."""
+    """Show one's own retired workspaces."""
     return list_answer(request, RETIRED_WORKSPACES, "workspaces/retired.html")
 
 

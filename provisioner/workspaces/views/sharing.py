@@ -1,4 +1,4 @@
-"""Sharing a workspace with others, who may look; and no more."""
+"""Pages that share a workspace, and open its directory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
 @require_safe
 @for_changing
 def workspace_share_names(request: WebRequest, pk: int) -> HttpResponse:
-    """Complete the name of a person or a team; a part for htmx alone."""
+    """Complete the name of a person or a team, for htmx."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     names = names_to_share_with(
         workspace,
@@ -78,7 +78,7 @@ def workspace_open(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @for_changing
 def workspace_unshare(request: WebRequest, pk: int, share_pk: int) -> HttpResponse:
-    """Let somebody look no more."""
+    """Revoke a share."""
     workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     share = get_object_or_404(
         Share.objects.select_related("workspace__owner", "person", "team"),

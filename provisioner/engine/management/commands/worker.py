@@ -96,7 +96,7 @@ class Working:
         self._told = asyncio.Event()
 
     async def work(self) -> bool:
-        """Run jobs; return whether the end was ordered."""
+        """Run jobs until told to stop; return whether somebody ordered the stop."""
         threading.Thread(target=end_where_frozen, daemon=True).start()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -113,7 +113,7 @@ class Working:
                 return await self._run_all(first)
 
     async def _meet_the_database(self) -> bool:
-        """Wait until the database answers; return whether it does before the end."""
+        """Wait for the database; return whether it answered before the stop."""
         is_said = False
         while not self._told.is_set():
             try:
@@ -169,7 +169,7 @@ class Working:
         )
 
     async def _show_that_we_hear(self) -> None:
-        """Touch the file of WORKER_ALIVE_FILE while calls for jobs reach all pools."""
+        """Touch WORKER_ALIVE_FILE while job notifications reach all pools."""
         while True:
             await asyncio.sleep(settings.WORKER_HEARTBEAT_SECONDS)
             silent = max(manager.silent_seconds for manager in self._managers)
@@ -184,7 +184,7 @@ async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
     """Queue what is due, while our clock is right.
 
     A deferrer remembers what it deferred last. One that saw a wrong time would wait
-    until that time comes, so another takes its place.
+    until that time comes, so it is replaced.
     """
     while True:
         try:
@@ -194,7 +194,7 @@ async def defer_periodic_jobs(registry: PeriodicRegistry) -> None:
 
 
 async def in_its_name(call_next: Any, context: JobContext, worker: object) -> Any:
-    """Run a job in its worker's name, with fencing and the audit log's origin set."""
+    """Run a job with fencing and the audit log's origin set to its worker."""
     job = context.job
     via = f"worker {socket.gethostname()}, job {job.id} ({job.task_name})"
     with origin.coming_from(origin.Origin(via=via)), fence.asking(JobLeave(job)):
@@ -202,9 +202,9 @@ async def in_its_name(call_next: Any, context: JobContext, worker: object) -> An
 
 
 def end_where_frozen() -> None:
-    """End this process where it, or its machine, was stopped for too long.
+    """End this process if it, or its machine, was stopped for too long.
 
-    Others have its steps by then, and fencing stops any further act of it.
+    Others have its steps by then, and fencing stops anything that it would still do.
     """
     while True:
         began = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -216,9 +216,9 @@ def end_where_frozen() -> None:
 
 
 def _beside(first: App) -> App:
-    """Return an app with the same tasks and connections, which defers nothing itself.
+    """Return an app with the same tasks and connections that defers nothing itself.
 
-    Procrastinate has one worker for an app.
+    Procrastinate allows one worker for an app.
     """
     beside = App(connector=first.connector)
     beside.tasks = first.tasks
