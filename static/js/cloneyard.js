@@ -193,7 +193,6 @@
   function beginChoosing() {
     const all = document.querySelector("[data-choose-all]");
     countChosen();
-    for (const way of document.querySelectorAll("[data-unscripted]")) way.remove();
     if (all) all.hidden = false;
   }
 
