@@ -58,6 +58,7 @@ OPERATIONS = Listing[Operation](
         Column(
             *("seconds", "Took", "seconds", "took"),
             has_gaps=True,
+            is_number=True,
             begins_descending=True,
         ),
         Column("status_code", "", "status_code"),

@@ -143,7 +143,7 @@ class Chart:
         if point.url:
             label = f'<a href="{escape(point.url)}">{label}</a>'
         texts = "".join(
-            f'<td data-label="{escape(heading)}">{escape(cell)}</td>'
+            f'<td class="number" data-label="{escape(heading)}">{escape(cell)}</td>'
             for heading, cell in zip(self.headings, cells, strict=True)
         )
         return f'<tr{data}><th class="unbroken" scope="row">{label}</th>{texts}</tr>'

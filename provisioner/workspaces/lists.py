@@ -82,7 +82,11 @@ TRASH = Listing[Workspace](
     columns=(
         *_AWAY,
         Column("purge_at", "Deleted on", "purge_at", "purge_at", has_gaps=True),
-        Column("unique_bytes", "Space", "unique_bytes", "unique_bytes", has_gaps=True),
+        Column(
+            *("unique_bytes", "Space", "unique_bytes", "unique_bytes"),
+            has_gaps=True,
+            is_number=True,
+        ),
         Column("actions", "Actions", None, is_label_spoken=True),
     ),
     cells="workspaces/_trash_cells.html",

@@ -19,6 +19,19 @@ from tests.support.undoing import undone
 FEW, MANY = 1, 2
 
 
+def numbers_in(row: str) -> list[int]:
+    """Return which cells of a row of a table are numbers."""
+    cells = re.findall(r"<t[hd]\b[^>]*>", row)
+    return [place for place, cell in enumerate(cells) if 'number"' in cell]
+
+
+def check_numbers_are_below_their_headings(page: str, content: str) -> None:
+    for table in re.findall(r"<table.*?</table>", content, re.DOTALL):
+        headings, *rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+        for row in rows:
+            assert numbers_in(row) == numbers_in(headings), (page, row)
+
+
 def queries_of_pages(times: int, who: str) -> Counter[str]:
     """Return how many queries each page takes with so many times as many rows.
 
@@ -47,6 +60,7 @@ def queries_of_pages(times: int, who: str) -> Counter[str]:
             content = answer.getvalue()
         if answer.status_code == 200:
             numbers[re.sub(r"/\d+/", "/N/", page)] = len(queries)
+            check_numbers_are_below_their_headings(page, content.decode())
             if "?" not in page and b"?as=csv" in content:
                 addresses.append(f"{page}?as=csv")
     return numbers

@@ -307,6 +307,7 @@ def workspaces_of_person(account: User) -> Listing[Workspace]:
             Column(
                 *("of_its_own", "Of its own", None, "unique_bytes"),
                 has_gaps=True,
+                is_number=True,
                 begins_descending=True,
             ),
         ),

@@ -69,6 +69,7 @@ ABANDONED = Listing[Workspace](
         Column(
             *("unique_bytes", "Frees", "frees_bytes", "unique_bytes"),
             has_gaps=True,
+            is_number=True,
             begins_descending=True,
         ),
         Column(

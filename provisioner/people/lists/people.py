@@ -91,11 +91,13 @@ PEOPLE = Listing[User](
         Column("gid", "", "gid", goes_with="uid"),
         Column(
             *("workspaces", "Workspaces", "workspaces_number", "workspaces_number"),
+            is_number=True,
             begins_descending=True,
         ),
         Column("max_workspaces", "", "max_workspaces", goes_with="workspaces"),
         Column(
             *("unique_bytes", "Of their own", "unique_bytes", "unique_bytes"),
+            is_number=True,
             begins_descending=True,
         ),
         Column("max_unique_bytes", "", "max_unique_bytes", goes_with="unique_bytes"),
@@ -129,11 +131,12 @@ TEAMS = Listing[Team](
         Column("name", "Name", "team.name", "name"),
         Column(
             *("members", "Members", "members_number", "members_number"),
+            is_number=True,
             begins_descending=True,
         ),
-        Column("workspaces", "Workspaces", "workspaces_number"),
+        Column("workspaces", "Workspaces", "workspaces_number", is_number=True),
         Column("max_workspaces", "", "team.max_workspaces", goes_with="workspaces"),
-        Column("unique_bytes", "Of their own", "unique_bytes"),
+        Column("unique_bytes", "Of their own", "unique_bytes", is_number=True),
         Column(
             *("max_unique_bytes", "", "team.max_unique_bytes"),
             goes_with="unique_bytes",

@@ -23,6 +23,7 @@ def members_of(pool: Pool) -> Listing[Workspace]:
             Column(
                 *("unique_bytes", "Space", "unique_bytes", "unique_bytes"),
                 has_gaps=True,
+                is_number=True,
                 begins_descending=True,
             ),
             Column("operation", "Operation", None),

@@ -40,10 +40,10 @@ POOLS = Listing[Pool](
         Column("wanted", "", "wanted"),
         Column("making", "", "making"),
         Column("failed", "", "failed"),
-        Column("unique_bytes", "Space", "unique_bytes"),
+        Column("unique_bytes", "Space", "unique_bytes", is_number=True),
         Column("warm", "Warm and cold", "warm"),
         Column("cold", "", "cold"),
-        Column("seconds_saved", "Saved", "seconds_saved"),
+        Column("seconds_saved", "Saved", "seconds_saved", is_number=True),
     ),
     cells="pools/_cells.html",
     matching=searched(

@@ -52,9 +52,9 @@ PERFORCE_SERVERS = Listing[PerforceServer](
         Column("p4port", "", "server.p4port", "p4port"),
         Column("health", "Health", lambda row: row.connection.health.value),
         Column("failure", "", "connection.first_failure"),
-        Column("running", "Running", "running"),
+        Column("running", "Running", "running", is_number=True),
         Column("may_run", "", "present_limit"),
-        Column("waiting", "Waiting", "waiting"),
+        Column("waiting", "Waiting", "waiting", is_number=True),
         Column("paused", "", lambda row: row.pause.paused_reason if row.pause else ""),
         Column(
             *("newest_change", "Newest change"),

@@ -30,6 +30,7 @@ SITES = Listing[Site](
         Column(
             *("templates", "Templates", "templates", "templates_count"),
             is_unbroken=True,
+            is_number=True,
             begins_descending=True,
         ),
     ),

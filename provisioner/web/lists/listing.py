@@ -41,7 +41,8 @@ class Column:
 
     Without a label it is in the CSV only. `cell` is the path of an attribute, or a
     function of the dressed row; with None the column is on the page only. `order` is
-    the field to sort by; empty means that the column cannot be sorted. With `has_gaps`,
+    the field to sort by; empty means that the column cannot be sorted. `is_number`
+    aligns the column to the right, with class "number" on its cells. With `has_gaps`,
     rows without a value come last in both directions. `goes_with` names the column of
     the page whose cell shows it, too: who hides that one has neither in the CSV.
     """
@@ -52,6 +53,7 @@ class Column:
     order: str = ""
     has_gaps: bool = False
     is_unbroken: bool = False
+    is_number: bool = False
     begins_descending: bool = False
     is_label_spoken: bool = False
     goes_with: str = ""
@@ -60,6 +62,12 @@ class Column:
         by = F(self.order)
         gaps_last = True if self.has_gaps else None
         return by.desc(nulls_last=gaps_last) if is_descending else by.asc()
+
+    @property
+    def classes(self) -> str:
+        """The CSS classes of its heading, which its cells have, too."""
+        names = {"unbroken": self.is_unbroken, "number": self.is_number}
+        return " ".join(name for name, is_one in names.items() if is_one)
 
     def value(self, row: Any) -> Cell:
         assert self.cell is not None
@@ -193,7 +201,7 @@ class Heading:
     """The heading of a column."""
 
     label: str
-    is_unbroken: bool
+    classes: str
     is_spoken: bool
     direction: str  # as in aria-sort; "" if the list is sorted by another column
     sort: str  # the order after a click; "" if the column cannot be sorted
@@ -360,7 +368,7 @@ class Look(Generic[Row]):
         direction = "descending" if is_descending else "ascending"
         return Heading(
             label=column.label,
-            is_unbroken=column.is_unbroken,
+            classes=column.classes,
             is_spoken=column.is_label_spoken,
             direction=direction if is_sorted else "",
             sort=f"{'-' * goes_down}{column.name}" if column.order else "",
