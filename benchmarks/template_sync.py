@@ -20,7 +20,9 @@ from pathlib import Path
 from lab_perforce import USER, Lab, fill, make_client, small_file
 from shared.endings import end_in_order
 
-from provisioner.gateways.hosts.client_files import sync_as
+from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.owners import Ids
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount, SyncProgress
 
 FILES = int(os.environ.get("TEMPLATE_SYNC_FILES", "20000"))
@@ -102,12 +104,11 @@ def _sync(
             user=USER,
             password=lab.ready["password"],
         )
-        report = sync_as(
-            account,
-            client=client,
+        report = run_as(
+            Ids(OWNER, OWNER if os.geteuid() == 0 else os.getegid()),
+            PerforceGateway(account).files.sync,
+            client,
             change=CHANGE,
-            uid=OWNER,
-            gid=OWNER if os.geteuid() == 0 else os.getegid(),
             on_progress=told.append,
             replace_leftovers=True,
         )

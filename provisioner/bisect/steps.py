@@ -19,9 +19,10 @@ from provisioner.catalog.steps.sandboxing import bounds_of, excess_of
 from provisioner.engine.models import Operation
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import Refused
-from provisioner.gateways.hosts import build, client_files
+from provisioner.gateways.hosts import build
 from provisioner.gateways.hosts.build import BuildResult
 from provisioner.gateways.hosts.room import says_no_space
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec
@@ -64,13 +65,12 @@ def ensure_at_change(run: WorkspaceRun) -> None:
     client = _client_of(run, name=stand_ins.new_name(Purpose.BISECTION_STEP))
     run.perforce.clients.save(client)
     with room_of(run).told_if_lacking():
-        client_files.populate_as(
-            run.perforce_account,
-            client=client.name,
+        run_as(
+            workspace,
+            run.perforce.files.populate,
+            client.name,
             since=pin.change,
             change=step.change,
-            uid=workspace.uid,
-            gid=workspace.gid,
             on_progress=lambda done, total: run.progress(
                 f"from change {pin.change} to {step.change}",
                 done=done,
@@ -95,7 +95,7 @@ def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
     return dataclasses.replace(
         pinned,
         name=name,
-        owner=run.perforce_account.user,
+        owner=run.perforce.account.user,
         host="",
         root=str(workspace.path),
         # The drift check reads its owner from this.

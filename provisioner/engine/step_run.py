@@ -21,7 +21,6 @@ from provisioner.gateways.hosts.namespace import require_namespace
 from provisioner.gateways.hosts.trees.run import EntryFailed
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
-from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.lib.databases import unless_database_is_away
 
 Used = TypeVar("Used")
@@ -52,47 +51,39 @@ class StepRun:
     def perforce(self) -> PerforceGateway:
         return registry.perforce(self.site.perforce_server)
 
-    @property
-    def perforce_account(self) -> PerforceAccount:
-        return registry.perforce_account(self.site.perforce_server)
-
-    def perforce_account_of(
-        self, user: str, *, host: str = ""
-    ) -> PerforceAccount | None:
-        """Return an account that may act as this user; None if ours may not.
+    def perforce_of(self, user: str, *, host: str = "") -> PerforceGateway | None:
+        """Return a gateway that may act as this user; None if ours may not.
 
         `host` is the Host of the client to be used, "" for most.
         """
-        ours = dataclasses.replace(self.perforce_account, host=host)
+        ours = dataclasses.replace(self.perforce.account, host=host)
         if user == ours.user:
-            return ours
+            return registry.perforce_as(ours)
         ticket = self.perforce.user_ticket(user)
         if ticket is None:
             return None
-        return dataclasses.replace(ours, user=user, password=ticket)
+        return registry.perforce_as(
+            dataclasses.replace(ours, user=user, password=ticket)
+        )
 
     def as_user(
-        self, user: str, use: Callable[[PerforceAccount], Used], *, host: str = ""
+        self, user: str, use: Callable[[PerforceGateway], Used], *, host: str = ""
     ) -> Used | None:
-        """Return the result of `use` with an account that may act as this user.
+        """Return the result of `use` with a gateway that may act as this user.
 
-        `use` gets None if there is no such account. If a ticket has expired, it is
-        called again with a new one, so it must be safe to repeat.
+        None if there is no such gateway. If a ticket has expired, `use` is called again
+        with a new one, so it must be safe to repeat.
         """
-        account = self.perforce_account_of(user, host=host)
-        if account is None:
+        gateway = self.perforce_of(user, host=host)
+        if gateway is None:
             return None
         try:
-            return use(account)
+            return use(gateway)
         except AuthFailed:
-            account = self.perforce_account_of(user, host=host)
-            if account is None or user == self.perforce_account.user:
+            gateway = self.perforce_of(user, host=host)
+            if gateway is None or user == self.perforce.account.user:
                 raise
-            return use(account)
-
-    def perforce_as(self, account: PerforceAccount) -> PerforceGateway:
-        """Return the gateway to the site's server, acting as somebody else."""
-        return registry.perforce_as(account)
+            return use(gateway)
 
     def perforce_for(self, client: str) -> PerforceGateway:
         """Return the gateway to the site's server, as seen from a client's Host."""

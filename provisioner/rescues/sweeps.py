@@ -12,6 +12,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.gateways.errors import GatewayError, Refused
 from provisioner.gateways.hosts.rescued_files import read_rescued
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.rescues.models import RescuePiece, RescueRead
 from provisioner.rescues.reading import READ
 
@@ -39,15 +40,14 @@ def read_rescue(read_id: str, start: int, length: int) -> None:
     if read is None:
         return
     _reclaim()
-    workspace = read.rescue.workspace
     try:
-        read_rescued(
+        run_as(
+            read.rescue.workspace,
+            read_rescued,
             Path(read.rescue.directory),
             read.file,
             start=start,
             length=length,
-            uid=workspace.uid,
-            gid=workspace.gid,
             on_size=lambda size: _keep_size(read, size),
             on_piece=lambda offset, data: _keep(read, offset, data),
         )

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.errors import AuthFailed, NotFound, Refused
-from provisioner.gateways.hosts import client_files
+from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import LockUse, SyncProgress
-from tests.support.owned_clients import GID, IS_ROOT, UID, owned_client, sync
+from tests.support.owned_clients import GID, IS_ROOT, OWNER, UID, owned_client, sync
 from tests.support.perforce_scene import PerforceScene, ignore_progress
 
 FILES: dict[str, bytes | Path | None] = {
@@ -28,12 +29,11 @@ def test_synced_files_belong_to_the_uid(perforce: PerforceScene) -> None:
     seen: list[SyncProgress] = []
     told: list[LockUse] = []
 
-    report = client_files.sync_as(
-        perforce.account,
-        client=spec.name,
+    report = run_as(
+        OWNER,
+        perforce.gateway.files.sync,
+        spec.name,
         change=change,
-        uid=UID,
-        gid=GID,
         on_progress=seen.append,
         on_command=told.append,
     )
@@ -61,13 +61,12 @@ def test_reconcile_sees_what_the_owner_changed(perforce: PerforceScene) -> None:
     Path(spec.root, "made.o").write_text("by a build\n")
     Path(spec.root, "new.c").write_text("untracked\n")
 
-    found = client_files.reconcile_as(
-        perforce.account,
-        client=spec.name,
+    found = run_as(
+        OWNER,
+        perforce.gateway.files.reconcile_preview,
+        spec.name,
         untracked=True,
         ignore=("*.o",),
-        uid=UID,
-        gid=GID,
     )
 
     assert {(each.action, each.path) for each in found} == {
@@ -84,12 +83,11 @@ def test_errors_come_back_as_they_were_raised(perforce: PerforceScene) -> None:
     with pytest.raises(NotFound):
         sync(perforce, spec, change=2_000_000_000)
     with pytest.raises(AuthFailed) as caught:
-        client_files.sync_as(
-            wrong,
-            client=spec.name,
+        run_as(
+            OWNER,
+            PerforceGateway(wrong).files.sync,
+            spec.name,
             change=change,
-            uid=UID,
-            gid=GID,
             on_progress=ignore_progress,
         )
 
@@ -123,20 +121,18 @@ def test_an_interrupted_sync_goes_on_where_it_stopped(
         raise Interrupted
 
     with pytest.raises(Interrupted):
-        client_files.sync_as(
-            perforce.account,
-            client=spec.name,
+        run_as(
+            OWNER,
+            perforce.gateway.files.sync,
+            spec.name,
             change=change,
-            uid=UID,
-            gid=GID,
             on_progress=interrupt,
         )
-    client_files.sync_as(
-        perforce.account,
-        client=spec.name,
+    run_as(
+        OWNER,
+        perforce.gateway.files.sync,
+        spec.name,
         change=change,
-        uid=UID,
-        gid=GID,
         on_progress=ignore_progress,
         replace_leftovers=True,
     )
@@ -160,8 +156,8 @@ def test_the_owner_of_the_files_shelves_and_reopens_them(
     Path(spec.root, "bin/tool.sh").unlink()
     opened = perforce.gateway.changes.list_opened(spec.name)
 
-    report = client_files.shelve_as(
-        perforce.account, client=spec.name, workspace="main-1", uid=UID, gid=GID
+    report = run_as(
+        OWNER, perforce.gateway.shelves.shelve_opened, spec.name, workspace="main-1"
     )
 
     [shelf] = report.shelves
@@ -170,14 +166,13 @@ def test_the_owner_of_the_files_shelves_and_reopens_them(
         f"{perforce.folder}/bin/tool.sh"
     ]
     perforce.gateway.changes.revert_server_side(spec.name)
-    back = client_files.reopen_as(
-        perforce.account,
-        client=spec.name,
-        files=opened,
+    back = run_as(
+        OWNER,
+        perforce.gateway.shelves.reopen,
+        spec.name,
+        opened,
         descriptions={},
         shelves=report.shelves,
-        uid=UID,
-        gid=GID,
     )
     assert back.not_opened == ()
     assert perforce.gateway.changes.list_opened(spec.name) == opened

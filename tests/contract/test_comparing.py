@@ -17,9 +17,8 @@ from provisioner.gateways.hosts.comparing import (
 from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from tests.support.owned_clients import (
-    GID,
+    OWNER,
     TAG,
-    UID,
     UNKNOWN,
     compared,
     owned_client,
@@ -231,7 +230,7 @@ def test_a_refusal_for_another_reason_stays_one(perforce: PerforceScene) -> None
     with pytest.raises(Refused):
         compare_files(
             perforce.gateway,
-            perforce.account,
+            perforce.gateway,
             client=client,
             recorded=spec,
             stand_ins=stand_ins_of(spec),
@@ -239,7 +238,6 @@ def test_a_refusal_for_another_reason_stays_one(perforce: PerforceScene) -> None
             pinned=UNKNOWN,
             seen_at=Path(spec.root),
             ignore=(),
-            uid=UID,
-            gid=GID,
+            owner=OWNER,
         )
     assert compared(perforce, spec, change=change) == {}

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.errors import Refused, Unreachable
-from provisioner.gateways.hosts import client_files
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.perforce import batching
 from provisioner.gateways.perforce.batching import local_batches_of
 from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.types import ReconcileFinding
-from tests.support.owned_clients import GID, UID, owned_client, sync, write
+from tests.support.owned_clients import GID, OWNER, UID, owned_client, sync, write
 from tests.support.perforce_scene import PerforceScene
 
 TREE: dict[str, bytes | Path | None] = {
@@ -90,13 +90,12 @@ def test_no_batch_names_what_a_file_server_shows_of_its_snapshots(
 
     with perforce.at_the_shell(spec.name) as shell:
         named = local_batches_of(shell, client=spec.name, root=spec.root)
-    found = client_files.reconcile_as(
-        perforce.account,
-        client=spec.name,
+    found = run_as(
+        OWNER,
+        perforce.gateway.files.reconcile_preview,
+        spec.name,
         untracked=True,
         ignore=(".snapshot",),
-        uid=UID,
-        gid=GID,
         in_batches=True,
     )
 
@@ -116,13 +115,12 @@ def test_a_directory_that_cannot_be_listed_is_named_in_batches_as_at_once(
     os.chown(f"{spec.root}/{closed}", UID, GID)
 
     def compared(*, ignore: tuple[str, ...], in_batches: bool) -> list[str]:
-        found = client_files.reconcile_as(
-            perforce.account,
-            client=spec.name,
+        found = run_as(
+            OWNER,
+            perforce.gateway.files.reconcile_preview,
+            spec.name,
             untracked=True,
             ignore=ignore,
-            uid=UID,
-            gid=GID,
             in_batches=in_batches,
         )
         return [finding.path for finding in found]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from provisioner.gateways.hosts import client_files
 from provisioner.gateways.hosts.comparing import (
     compare_files,
 )
+from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.owners import Ids
 from provisioner.gateways.perforce.standins import StandIns
 from provisioner.gateways.perforce.types import ClientSpec, HaveList
 from tests.support.perforce_scene import PerforceScene, ignore_progress
@@ -20,6 +21,9 @@ UID = 20123 if IS_ROOT else os.geteuid()
 
 
 GID = 20124 if IS_ROOT else os.getegid()
+
+
+OWNER = Ids(UID, GID)
 
 
 UNKNOWN = HaveList(count=0, digest="")
@@ -34,12 +38,11 @@ def owned_client(scene: PerforceScene) -> ClientSpec:
 
 
 def sync(scene: PerforceScene, spec: ClientSpec, *, change: int) -> None:
-    client_files.sync_as(
-        scene.account,
-        client=spec.name,
+    run_as(
+        OWNER,
+        scene.gateway.files.sync,
+        spec.name,
         change=change,
-        uid=UID,
-        gid=GID,
         on_progress=ignore_progress,
     )
 
@@ -56,7 +59,7 @@ def compared(
     assert client is not None
     found = compare_files(
         scene.gateway,
-        scene.account,
+        scene.gateway,
         client=client,
         recorded=recorded,
         stand_ins=stand_ins_of(recorded),
@@ -64,8 +67,7 @@ def compared(
         pinned=pinned,
         seen_at=Path(recorded.root),
         ignore=("*.o",),
-        uid=UID,
-        gid=GID,
+        owner=OWNER,
         in_batches=in_batches,
     )
     paths = [os.path.relpath(finding.path, recorded.root) for finding in found]

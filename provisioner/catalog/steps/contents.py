@@ -13,7 +13,8 @@ from provisioner.catalog.steps.syncing import show_sync
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
-from provisioner.gateways.hosts import client_files
+from provisioner.gateways.hosts.clearing import clear_client
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import StepRefused
 
@@ -22,13 +23,13 @@ def ensure_clean(run: TemplateRun) -> None:
     """Remove every file from the volume that is not in Perforce."""
     template = run.template
     require_no_command(run)
-    report = client_files.clear_as(
-        run.perforce_account,
+    report = run_as(
+        run.site.template_owner,
+        clear_client,
+        run.perforce.account,
         client=template.client_name,
         client_root=template.path,
         root=run.visible_root(template.junction_path),
-        uid=run.site.template_uid,
-        gid=run.site.template_gid,
         on_progress=lambda removed: run.progress(f"{removed:,} entries removed"),
     )
     if report.failed:
@@ -60,22 +61,20 @@ def ensure_synced(run: TemplateRun) -> Synced:
         run.progress("Looking for versioned files that were changed")
         have = run.perforce.files.have_list(template.client_name)
         with room.told_if_lacking():
-            client_files.restore_as(
-                run.perforce_account,
-                client=template.client_name,
-                uid=run.site.template_uid,
-                gid=run.site.template_gid,
+            run_as(
+                run.site.template_owner,
+                run.perforce.files.restore,
+                template.client_name,
                 in_batches=goes_in_batches(have.count),
             )
     files, expected = _how_much(run, pin.tree)
     with room.told_if_lacking():
-        report = client_files.sync_as(
-            run.perforce_account,
-            client=template.client_name,
+        report = run_as(
+            run.site.template_owner,
+            run.perforce.files.sync,
+            template.client_name,
             change=pin.change,
             parts=pin.parts,
-            uid=run.site.template_uid,
-            gid=run.site.template_gid,
             on_progress=show_sync(run),
             replace_leftovers=True,
             in_batches=goes_in_batches(files),

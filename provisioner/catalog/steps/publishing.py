@@ -23,7 +23,8 @@ from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_wor
 from provisioner.engine.models import Operation
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import AlreadyExists
-from provisioner.gateways.hosts import client_files, files, root_paths, tree_remarks
+from provisioner.gateways.hosts import files, root_paths, tree_remarks
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.ontap.types import VolumeSnapshot
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
@@ -60,13 +61,11 @@ def ensure_verified(run: TemplateRun) -> Verified:
             code="template_out_of_sync",
         )
     have = run.perforce.files.have_list(template.client_name)
-    differing = client_files.reconcile_as(
-        run.perforce_account,
-        client=template.client_name,
+    differing = run_as(
+        run.site.template_owner,
+        run.perforce.files.reconcile_preview,
+        template.client_name,
         untracked=False,
-        ignore=(),
-        uid=run.site.template_uid,
-        gid=run.site.template_gid,
         in_batches=goes_in_batches(have.count),
     )
     if differing:

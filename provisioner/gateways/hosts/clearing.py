@@ -1,8 +1,8 @@
 """Remove what Perforce does not manage from a tree that nobody works in.
 
-run_as.py starts it as the uid that owns the tree. Directories are opened one below the
-other and never by path, so a symlink cannot redirect it. Other filesystems are not
-entered. Several run in parallel, as a file server needs time for each.
+Directories are opened one below the other and never by path, so a symlink cannot
+redirect it. Other filesystems are not entered. Several run in parallel, as a file
+server needs time for each.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER, reached
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
@@ -39,20 +39,25 @@ class ClearReport:
     failures: tuple[str, ...]
 
 
-def run(request: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> Any:
-    """Clear the tree of the request: {account, client, client_root, root}.
+@works_on_files(within_seconds=4 * HOUR)
+def clear_client(
+    account: PerforceAccount,
+    *,
+    client: str,
+    client_root: Path,
+    root: Path,
+    on_progress: Callable[[int], None],
+) -> ClearReport:
+    """Remove everything below the Root that the client does not have.
 
-    `client_root` is the Root of the client, `root` where we see it.
+    `client_root` is the client's Root, `root` the same directory on this host.
+    `on_progress` gets the number of entries removed.
 
     Raises: any GatewayError of `p4 have`.
     """
-    keep = Versioned(Path(request["client_root"]))
-    gateway = PerforceGateway(PerforceAccount(**request["account"]))
-    gateway.files.local_paths(request["client"], keep.add)
-    report = clear_tree(
-        Path(request["root"]), keep=keep, show=lambda n: show({"removed": n})
-    )
-    return asdict(report)
+    keep = Versioned(client_root)
+    PerforceGateway(account).files.local_paths(client, keep.add)
+    return clear_tree(root, keep=keep, show=on_progress)
 
 
 class Versioned:

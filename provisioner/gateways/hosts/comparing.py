@@ -12,8 +12,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from provisioner.gateways.hosts.client_files import reconcile_as
-from provisioner.gateways.hosts.untracked import untracked_as
+from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.hosts.untracked import untracked_files
+from provisioner.gateways.owners import Owner
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.paths import client_path_to_local
 from provisioner.gateways.perforce.specs import (
@@ -26,14 +27,13 @@ from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
     Part,
-    PerforceAccount,
     ReconcileFinding,
 )
 
 
 def compare_files(
     gateway: PerforceGateway,
-    account: PerforceAccount,
+    reader: PerforceGateway,
     *,
     client: ClientSpec,
     recorded: ClientSpec,
@@ -43,8 +43,7 @@ def compare_files(
     pinned: HaveList,
     seen_at: Path,
     ignore: tuple[str, ...],
-    uid: int,
-    gid: int,
+    owner: Owner,
     in_batches: bool = False,
 ) -> list[ReconcileFinding]:
     """Return files that differ from the have list: changed, missing and untracked ones.
@@ -61,27 +60,26 @@ def compare_files(
     or outside, whether or not the depot has such a file by now.
 
     `in_batches` is as in PerforceGateway.files.reconcile_preview and flush. Both
-    accounts may be ours; `account`, which reads the files, may be the owner's.
+    gateways may be ours; `reader`, which reads the files, may be that of the client's
+    owner. It reads them as the `owner` of the files.
 
-    Raises: as client_files.reconcile_as and untracked.untracked_as; if the view has
-    changed, also as PerforceGateway.clients.save, files.flush and clients.mapped_paths.
+    Raises: as run_as, PerforceGateway.files.reconcile_preview and local_paths; if the
+    view has changed, also as clients.save, files.flush and clients.mapped_paths.
     """
 
-    def reconciled(name: str, as_whom: PerforceAccount) -> list[ReconcileFinding]:
-        return reconcile_as(
-            as_whom,
-            client=name,
+    def reconciled(name: str, by: PerforceGateway) -> list[ReconcileFinding]:
+        return run_as(
+            owner,
+            by.files.reconcile_preview,
+            name,
             untracked=False,
-            ignore=(),
-            uid=uid,
-            gid=gid,
             in_batches=in_batches,
         )
 
     # An attempt that was killed may have left one.
     stand_ins.remove_all(gateway, Purpose.COMPARE)
-    claimed = dataclasses.replace(account, host=client.host)
-    found = reconciled(client.name, claimed)
+    claimed = dataclasses.replace(reader.account, host=client.host)
+    found = reconciled(client.name, PerforceGateway(claimed))
     if not is_same_view(client, recorded):
         stand_in = _stand_in(client, recorded, stand_ins)
         gateway.clients.save(stand_in)
@@ -93,18 +91,18 @@ def compare_files(
                 wanted=pinned,
                 in_batches=in_batches,
             )
-            under_recorded = reconciled(stand_in.name, account)
+            under_recorded = reconciled(stand_in.name, reader)
         finally:
             stand_ins.remove_all(gateway, Purpose.COMPARE)
         found += _not_mapped(gateway, client, under_recorded, seen=found)
-    untracked = untracked_as(
+    untracked = run_as(
+        owner,
+        untracked_files,
         claimed,
         client=client.name,
         client_root=client.root,
         root=seen_at,
         ignore=ignore,
-        uid=uid,
-        gid=gid,
     )
     told = {finding.path for finding in found} | _opened(gateway, client)
     paths = (os.path.join(client.root.rstrip("/"), path) for path in untracked)

@@ -32,10 +32,7 @@ RUNNER = "provisioner.gateways.hosts.run_as"
 # The most used modules, imported in advance.
 MODULES = (
     "provisioner.gateways.hosts.transferred_files",
-    "provisioner.gateways.hosts.client_copies",
-    "provisioner.gateways.hosts.client_files",
     "provisioner.gateways.hosts.untracked",
-    "provisioner.gateways.perforce.local",
 )
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 PROJECT = Path(__file__).resolve().parents[3]

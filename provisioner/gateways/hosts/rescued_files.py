@@ -5,7 +5,6 @@ A part of a file comes in pieces, so neither side ever holds more than one.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import errno
 import os
@@ -13,29 +12,24 @@ import socket
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.rescues.writing import MANIFEST, TAR
-from provisioner.gateways.hosts.run_as import run_module_as
+from provisioner.gateways.owners import works_on_files
 
 PIECE_BYTES = 512 * 1024
-READ_WITHIN_SECONDS = 300.0
 NAMES = (TAR, MANIFEST)
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-Json = dict[str, Any]
 
-
+@works_on_files(within_seconds=300)
 def read_rescued(
     directory: Path,
     name: str,
     *,
     start: int,
     length: int,
-    uid: int,
-    gid: int,
     on_size: Callable[[int], None],
     on_piece: Callable[[int, bytes], None],
 ) -> None:
@@ -44,46 +38,17 @@ def read_rescued(
     Less than `length` comes where the file ends before.
 
     Raises: ValueError (no name of a file of a rescue); NotFound (it was removed);
-    Refused (it cannot be read, or this host has no rescue area); ChildFailed; what the
-    callbacks raise, and then nothing more is read.
+    Refused (it cannot be read, or this host has no rescue area).
     """
     if name not in NAMES:
         raise ValueError(f"Not a file of a rescue: {name!r}.")
-
-    def relay(seen: Json) -> None:
-        if "size" in seen:
-            on_size(seen["size"])
-        else:
-            on_piece(seen["offset"], base64.b64decode(seen["data"]))
-
-    run_module_as(
-        __name__,
-        request={
-            "directory": str(directory),
-            "name": name,
-            "start": start,
-            "length": length,
-        },
-        uid=uid,
-        gid=gid,
-        timeout_seconds=READ_WITHIN_SECONDS,
-        on_progress=relay,
-    )
-
-
-# --- in the child
-
-
-def run(request: Json, show: Callable[[Json], None]) -> Json:
-    """Show the size of a file and its pieces. Runs as the owner of the rescue."""
-    with _opened(Path(request["directory"]), request["name"]) as file:
+    with _opened(directory, name) as file:
         size = os.fstat(file).st_size
-        show({"size": size})
-        at, end = request["start"], min(request["start"] + request["length"], size)
+        on_size(size)
+        at, end = start, min(start + length, size)
         while data := _read_whole(file, min(PIECE_BYTES, end - at), at):
-            show({"offset": at, "data": base64.b64encode(data).decode()})
+            on_piece(at, data)
             at += len(data)
-    return {}
 
 
 def _read_whole(file: int, length: int, offset: int) -> bytes:

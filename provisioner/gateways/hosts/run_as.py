@@ -1,15 +1,12 @@
-"""Run one of our modules in a process of its own, as the uid that owns the files.
+"""Call one of our functions in a process of its own, as the uid that owns the files.
 
-The child is forked from our nursery with our own rights. It imports the module, drops
+The child is forked from our nursery with our own rights. It imports the function, drops
 its privileges for good, then works. So the uid needs no access to the interpreter.
 Secrets travel on standard input, never in argv or the environment.
 
 The uid is that of a person, who may signal the child. So the child reports every few
 seconds that it is alive. One that somebody has stopped is killed, which releases what
 its step holds. Only root may trace it or read its memory, where a ticket is.
-
-A module that can be run this way has `run(request, show) -> result`: JSON objects in
-and out, and `show(progress)` for progress.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
+import inspect
 import json
 import os
 import signal
@@ -26,13 +24,19 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from types import ModuleType
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from provisioner.gateways import errors
 from provisioner.gateways.fence import require_leave, silent_seconds
 from provisioner.gateways.hosts.beats import answer
 from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
 from provisioner.gateways.hosts.processes import begin_with_leave, json_lines
+from provisioner.gateways.owners import Owner, limit_of
+from provisioner.gateways.perforce.facet import Facet
+from provisioner.gateways.perforce.types import PerforceAccount
+from provisioner.lib.typed_json import from_json, to_json, without_none
 
 UMASK = 0o022
 LINES_OF_STDERR_KEPT = 20
@@ -45,55 +49,88 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 
 Json = dict[str, Any]
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 class ChildFailed(errors.TransientGatewayError):
     """The process ended without an answer: killed, out of memory, or too slow."""
 
 
-class ModuleBroke(Exception):
-    """The module raised something else than a GatewayError: a bug, with its stack."""
+class FunctionBroke(Exception):
+    """The function raised something else than a GatewayError: a bug, with its stack."""
 
 
-def run_module_as(
-    module: str,
-    *,
-    request: Json,
-    uid: int,
-    gid: int,
-    timeout_seconds: float,
-    on_progress: Callable[[Json], None] | None = None,
-) -> Json:
-    """Run `module.run(request, show)` as uid and gid, and return its result.
+def run_as(
+    owner: Owner,
+    function: Callable[Parameters, Result],
+    *args: Parameters.args,
+    **kwargs: Parameters.kwargs,
+) -> Result:
+    """Call a function as the owner of the files it works on, and return its result.
 
-    Without root it runs as the caller, whatever uid and gid say. The child dies with
-    this process.
+    `function` is one that `owners.works_on_files` declares: of a module, or a verb of a
+    PerforceGateway, which then signs in with that gateway's account. What it calls back
+    is called here, and may raise to end it. Without root it runs as the caller,
+    whatever uid and gid say. The child dies with this process.
 
-    Raises: the GatewayError that the module raised; ChildFailed (no answer);
-    ModuleBroke (a bug); ValueError (uid or gid 0 or less).
+    Raises: the GatewayError that the function raised; ChildFailed (no answer);
+    FunctionBroke (a bug); ValueError (uid or gid 0 or less).
     """
-    if uid <= 0 or gid <= 0:
-        raise ValueError("No module runs as uid or gid 0.")
+    if owner.uid <= 0 or owner.gid <= 0:
+        raise ValueError("Nothing runs as uid or gid 0.")
+    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    hints = get_type_hints(function)
+
+    def call_back(name: str, values: list[Any]) -> None:
+        [kinds, _] = get_args(without_none(hints[name]))
+        given[name](*map(from_json, kinds, values))
+
+    order = {
+        **_place_of(function),
+        "arguments": {n: to_json(v) for n, v in given.items() if not callable(v)},
+        "called_back": [name for name, value in given.items() if callable(value)],
+        "uid": owner.uid,
+        "gid": owner.gid,
+    }
+    answer = _answer_to(order, call_back, timeout_seconds=limit_of(function))
+    result: Result = from_json(hints["return"], answer)
+    return result
+
+
+def _place_of(function: Callable[..., Any]) -> Json:
+    """Return where the child finds the function, and the account of its gateway."""
+    verbs = getattr(function, "__self__", None)
+    if not isinstance(verbs, Facet):
+        return {"module": function.__module__, "function": function.__name__}
+    return {
+        "module": type(verbs).__module__,
+        "verbs": type(verbs).__name__,
+        "account": to_json(verbs.account),
+        "function": function.__name__,
+    }
+
+
+def _answer_to(
+    order: Json,
+    call_back: Callable[[str, list[Any]], None],
+    *,
+    timeout_seconds: float,
+) -> Any:
+    """Return what the function of the order returned, as JSON."""
     require_leave()
-    child = _forked_for(module, uid=uid)
+    child = _forked_for(order)
     watch = _Watch(child, timeout_seconds=timeout_seconds)
     watch.start()
-    order = {
-        "module": module,
-        "request": request,
-        "uid": uid,
-        "gid": gid,
-        "parent": child.parent,
-        "silent_seconds": silent_seconds(),
-    }
+    order |= {"parent": child.parent, "silent_seconds": silent_seconds()}
     noise = _Noise(child)
     try:
-        return _converse(child, order, on_progress or _unseen, noise, watch)
+        return _converse(child, order, call_back, noise, watch)
     except ChildFailed as failure:
         if watch.killed_because:
-            sentence = f"The process that worked as uid {uid} {watch.killed_because}"
+            sentence = f"The process that worked as uid {order['uid']} "
             raise _child_failed(
-                sentence, order=order, code=-signal.SIGKILL
+                sentence + watch.killed_because, order=order, code=-signal.SIGKILL
             ) from failure
         raise
     except BaseException:
@@ -120,19 +157,15 @@ def _end_of(child: Child) -> int:
         return -signal.SIGKILL
 
 
-def _forked_for(module: str, *, uid: int) -> Child:
+def _forked_for(order: Json) -> Child:
     try:
         return fork_child()
     except NurseryEnded as ended:
         raise _child_failed(
-            f"No process could be started as uid {uid}.",
-            order={"module": module},
+            f"No process could be started as uid {order['uid']}.",
+            order=order,
             code=-signal.SIGKILL,
         ) from ended
-
-
-def _unseen(progress: Json) -> None:
-    """Do nothing: for callers without `show`."""
 
 
 class _Watch(threading.Thread):
@@ -214,10 +247,10 @@ class _Noise:
 def _converse(
     child: Child,
     order: Json,
-    on_progress: Callable[[Json], None],
+    call_back: Callable[[str, list[Any]], None],
     noise: _Noise,
     watch: _Watch,
-) -> Json:
+) -> Any:
     with contextlib.suppress(BrokenPipeError):
         child.stdin.write(json.dumps(order).encode() + b"\n")
         child.stdin.flush()
@@ -229,18 +262,15 @@ def _converse(
             continue
         if not said:
             break
-        with watch.not_listening():
-            if "progress" in said:
-                on_progress(said["progress"])
-        if "progress" in said or "alive" in said or "ready" in said:
-            continue
-        if "error" in said:
+        if "called_back" in said:
+            with watch.not_listening():
+                call_back(said["called_back"], said["values"])
+        elif "error" in said:
             raise _error_from(said["error"])
         elif "bug" in said:
-            raise ModuleBroke(said["bug"])
-        else:
-            result: Json = said["result"]
-            return result
+            raise FunctionBroke(said["bug"])
+        elif "result" in said:
+            return said["result"]
     code = _end_of(child)
     reason = noise.end() or f"exit code {code}"
     raise _child_failed(
@@ -252,9 +282,8 @@ def _converse(
 
 
 def _child_failed(sentence: str, *, order: Json, code: int) -> ChildFailed:
-    operation = str(order["module"]).rpartition(".")[2]
     return ChildFailed(
-        sentence, system="host", operation=operation, remote_code=str(code)
+        sentence, system="host", operation=order["function"], remote_code=str(code)
     )
 
 
@@ -322,6 +351,25 @@ def _general_class(error: errors.GatewayError) -> str:
     )
 
 
+def _call(order: Json, *, module: ModuleType, say: Callable[[Json], None]) -> Any:
+    """Call the function of the order, of its module or with its account."""
+
+    def call_back(name: str, *values: Any) -> None:
+        say({"called_back": name, "values": to_json(values)})
+
+    of: Any = module
+    if "verbs" in order:
+        account = from_json(PerforceAccount, order["account"])
+        of = getattr(module, order["verbs"]).for_own_files(account)
+    function = getattr(of, order["function"])
+    limit_of(function)
+    hints, given = get_type_hints(function), order["arguments"]
+    return function(
+        **{name: from_json(hints[name], given[name]) for name in given},
+        **{name: partial(call_back, name) for name in order["called_back"]},
+    )
+
+
 def do_as_ordered() -> None:
     """Read an order from standard input, run it, and answer on standard output."""
     order = json.loads(sys.stdin.readline())
@@ -331,7 +379,7 @@ def do_as_ordered() -> None:
     threading.Thread(target=_beat, args=[say], daemon=True).start()
     begin_with_leave(order["silent_seconds"], ask=lambda: say({"ready": True}))
     try:
-        result = module.run(order["request"], lambda seen: say({"progress": seen}))
+        result = to_json(_call(order, module=module, say=say))
     except errors.GatewayError as error:
         say(
             {

@@ -14,19 +14,15 @@ import stat
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.rescues.reading import CannotCheck, Found, Tree
-from provisioner.gateways.hosts.run_as import run_module_as
+from provisioner.gateways.owners import HOUR, works_on_files
 
-COPY_WITHIN_SECONDS = 4 * 3600.0
 NAMES_TRIED = 100
 SHOW_EVERY = 200
 _BLOCK = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,68 +39,45 @@ class CopyOutcome:
     failed: tuple[tuple[str, str], ...]
 
 
-def copy_files_as(
+@works_on_files(within_seconds=4 * HOUR)
+def copy_files(
     source: Path,
     target: Path,
     paths: Sequence[str],
     *,
     label: str,
-    uid: int,
-    gid: int,
     always_aside: bool = False,
-    on_progress: Callable[[int], None] | None = None,
+    on_progress: Callable[[int], None],
 ) -> CopyOutcome:
     """Copy files and links at these paths from one root to another.
 
     Mode and modification time are kept. If something else has the name, or with
     `always_aside`, the copy's name ends with `label`, and a number if that is taken.
-    Safe to repeat: files with the same content are not copied again.
-
-    Raises: ChildFailed.
+    `on_progress` gets the number of files copied. Safe to repeat: files with the same
+    content are not copied again.
     """
-    answer = run_module_as(
-        __name__,
-        request={
-            "verb": "copy",
-            "source": str(source),
-            "target": str(target),
-            "paths": list(paths),
-            "label": label,
-            "always_aside": always_aside,
-        },
-        uid=uid,
-        gid=gid,
-        timeout_seconds=COPY_WITHIN_SECONDS,
-        on_progress=lambda seen: on_progress(seen["done"]) if on_progress else None,
-    )
-    return CopyOutcome(
-        copied=tuple(answer["copied"]),
-        same=tuple(answer["same"]),
-        kept_aside=tuple((path, name) for path, name in answer["kept_aside"]),
-        failed=tuple((path, reason) for path, reason in answer["failed"]),
-    )
+    copying = _Copying(target, label=label, always_aside=always_aside)
+    with copying, _Opened(source) as tree:
+        for number, path in enumerate(paths):
+            copying.copy(tree, path)
+            if number % SHOW_EVERY == 0:
+                on_progress(number)
+    return copying.outcome()
 
 
-def differing_as(
-    source: Path, target: Path, paths: Sequence[str], *, uid: int, gid: int
-) -> tuple[str, ...]:
-    """Return the paths whose content differs between the two trees.
-
-    Raises: ChildFailed.
-    """
-    answer = run_module_as(
-        __name__,
-        request={
-            "verb": "compare",
-            "source": str(source),
-            "target": str(target),
-            "paths": list(paths),
-        },
-        uid=uid,
-        gid=gid,
-        timeout_seconds=COPY_WITHIN_SECONDS,
-    )
-    return tuple(answer["differing"])
+@works_on_files(within_seconds=4 * HOUR)
+def differing_files(source: Path, target: Path, paths: Sequence[str]) -> list[str]:
+    """Return the paths whose content differs between the two trees."""
+    differing = []
+    with _Opened(source) as one, _Opened(target) as other:
+        for path in paths:
+            try:
+                with one.opened(path) as mine, other.opened(path) as theirs:
+                    if not _is_same(mine, theirs):
+                        differing.append(path)
+            except CannotCheck:
+                differing.append(path)
+    return differing
 
 
 def stamp_of(root: Path, paths: Sequence[str], *, read: Collection[str]) -> str:
@@ -137,37 +110,6 @@ def _content_of(found: Found) -> str:
         return hashlib.file_digest(reading, "sha256").hexdigest()
 
 
-def run(request: Json, show: Callable[[Json], None]) -> Json:
-    """Run the request, for run_module_as."""
-    if request["verb"] == "compare":
-        return _compare(request)
-    copying = _Copying(
-        request["target"],
-        label=request["label"],
-        always_aside=request["always_aside"],
-    )
-    with copying, _Opened(Path(request["source"])) as tree:
-        for number, path in enumerate(request["paths"]):
-            copying.copy(tree, path)
-            if number % SHOW_EVERY == 0:
-                show({"done": number})
-    return copying.outcome
-
-
-def _compare(request: Json) -> Json:
-    differing = []
-    source, target = Path(request["source"]), Path(request["target"])
-    with _Opened(source) as one, _Opened(target) as other:
-        for path in request["paths"]:
-            try:
-                with one.opened(path) as mine, other.opened(path) as theirs:
-                    if not _is_same(mine, theirs):
-                        differing.append(path)
-            except CannotCheck:
-                differing.append(path)
-    return {"differing": differing}
-
-
 class _Opened:
     """Opens a tree for the block."""
 
@@ -186,17 +128,27 @@ class _Opened:
 class _Copying:
     """Writes copies into a tree."""
 
-    def __init__(self, target: str, *, label: str, always_aside: bool) -> None:
+    def __init__(self, target: Path, *, label: str, always_aside: bool) -> None:
         self._root = os.open(target, ENTER)
         self._label = label
         self._always_aside = always_aside
-        self.outcome: Json = {"copied": [], "same": [], "kept_aside": [], "failed": []}
+        self._done: dict[str, list[str]] = {"copied": [], "same": []}
+        self._kept_aside: list[tuple[str, str]] = []
+        self._failed: list[tuple[str, str]] = []
 
     def __enter__(self) -> _Copying:
         return self
 
     def __exit__(self, *exception: object) -> None:
         os.close(self._root)
+
+    def outcome(self) -> CopyOutcome:
+        return CopyOutcome(
+            copied=tuple(self._done["copied"]),
+            same=tuple(self._done["same"]),
+            kept_aside=tuple(self._kept_aside),
+            failed=tuple(self._failed),
+        )
 
     def copy(self, source: Tree, path: str) -> None:
         """Copy one entry, and record the outcome."""
@@ -212,7 +164,7 @@ class _Copying:
             self._fail(path, f"{os.strerror(error.errno or 0)}.")
 
     def _fail(self, path: str, reason: str) -> None:
-        self.outcome["failed"].append([path, reason])
+        self._failed.append((path, reason))
 
     def _place(self, found: Found, path: str) -> None:
         *way, name = path.split("/")
@@ -223,10 +175,10 @@ class _Copying:
                 if told is None:
                     continue
                 if candidate == name:
-                    self.outcome[told].append(path)
+                    self._done[told].append(path)
                 else:
                     aside = "/".join([*way, candidate])
-                    self.outcome["kept_aside"].append([path, aside])
+                    self._kept_aside.append((path, aside))
                 return
         finally:
             os.close(directory)

@@ -5,7 +5,7 @@ It says nothing of a file that somebody else has added to the depot meanwhile an
 is not on the have list. Nor does it report names that are not UTF-8, or files outside
 the view.
 
-run_as.py starts it as the uid that owns the tree. Directories are opened one below the
+Directories are opened one below the
 other, no link is followed, and other filesystems are not entered.
 
 Source: p4 reconcile, p4 have;
@@ -14,76 +14,44 @@ https://help.perforce.com/helix-core/server-apps/cmdref/current/Content/CmdRef/p
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from provisioner.gateways.hosts.clearing import Versioned
 from provisioner.gateways.hosts.descent import directories
-from provisioner.gateways.hosts.run_as import run_module_as
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.ignoring import ignoring
 from provisioner.gateways.perforce.types import PerforceAccount
 
-WALK_WITHIN_SECONDS = 4 * 3600.0
 
-Json = dict[str, Any]
-
-
-def untracked_as(
+@works_on_files(within_seconds=4 * HOUR)
+def untracked_files(
     account: PerforceAccount,
     *,
     client: str,
     client_root: str,
     root: Path,
     ignore: tuple[str, ...],
-    uid: int,
-    gid: int,
 ) -> list[str]:
     """Return files and links that are not on the have list, as paths from the root.
 
     Opened files are included; paths that the `ignore` patterns (as in P4IGNORE) exclude
-    are not. A directory that uid and gid may not list is reported itself, as its
-    contents are unknown. Bytes that are not UTF-8 are escaped as by os.fsdecode.
-    `client_root` is the client's Root, `root` the same directory on this host.
+    are not. A directory that we may not list is reported itself, as its contents are
+    unknown. Bytes that are not UTF-8 are escaped as by os.fsdecode. `client_root` is
+    the client's Root, `root` the same directory on this host.
 
-    Raises: as PerforceGateway.files.local_paths; ChildFailed.
+    Raises: as PerforceGateway.files.local_paths.
     """
-    answer = run_module_as(
-        __name__,
-        request={
-            "account": dataclasses.asdict(account),
-            "client": client,
-            "client_root": client_root,
-            "root": str(root),
-            "ignore": list(ignore),
-        },
-        uid=uid,
-        gid=gid,
-        timeout_seconds=WALK_WITHIN_SECONDS,
-    )
-    paths: list[str] = answer["paths"]
-    return paths
-
-
-def run(request: Json, show: Callable[[Json], None]) -> Json:
-    """Run the request, for run_module_as.
-
-    Raises: any GatewayError of `p4 have`.
-    """
-    client_root = request["client_root"]
     known = Versioned(Path(client_root))
-    gateway = PerforceGateway(PerforceAccount(**request["account"]))
-    gateway.files.local_paths(request["client"], known.add)
-    with ignoring(tuple(request["ignore"]), root=client_root) as is_ignored:
-        paths = sorted(
+    PerforceGateway(account).files.local_paths(client, known.add)
+    with ignoring(ignore, root=client_root) as is_ignored:
+        return sorted(
             os.fsdecode(path)
-            for path in leaves_below(Path(request["root"]))
+            for path in leaves_below(root)
             if not known.has_file(path) and not is_ignored(path)
         )
-    return {"paths": paths}
 
 
 def leaves_below(root: Path) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from provisioner.gateways.perforce.connection import (
     Connection,
     TicketHolder,
     connected,
+    permit_files,
 )
 from provisioner.gateways.perforce.errors import NO_SUCH_CLIENT
 from provisioner.gateways.perforce.library import Record
@@ -30,7 +31,7 @@ class Facet:
         holder: TicketHolder,
         connection: Connection | None = None,
     ) -> None:
-        self._account = account
+        self.account = account
         self._holder = holder
         self._connection = connection
 
@@ -39,13 +40,19 @@ class Facet:
         """Return verbs that use this open connection, for use inside another verb."""
         return cls(connection.account, holder=connection.holder, connection=connection)
 
+    @classmethod
+    def for_own_files(cls, account: PerforceAccount) -> Self:
+        """Return verbs that may read and write files, as `permit_files` says."""
+        permit_files()
+        return cls(account, holder=TicketHolder())
+
     def _connected(
         self, client: str = NEUTRAL_CLIENT, *, tracks: bool = False
     ) -> AbstractContextManager[Connection]:
         if self._connection is not None:
             return nullcontext(self._connection)
         return connected(
-            self._account, holder=self._holder, client=client, tracks=tracks
+            self.account, holder=self._holder, client=client, tracks=tracks
         )
 
 

@@ -6,8 +6,8 @@ concerns the server and its users is here. Every method may raise Unreachable, B
 Each docstring lists only what else it raises.
 
 Methods marked "Local files" read or write below the client's Root. They must run where
-the namespace is mounted, as the owner of the files: see hosts/client_files.py. All
-others talk to the server only.
+the namespace is mounted, as the owner of the files: see hosts/run_as.py. All others
+talk to the server only.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class PerforceGateway(Facet):
         the server then reports no expiration, which proves nothing).
         Source: p4 login -s.
         """
-        user = self._account.user
+        user = self.account.user
         with self._connected() as connection:
             records = connection.run("login", "-s").records
             seconds = [
@@ -134,7 +134,7 @@ class PerforceGateway(Facet):
         Raises: Refused (a name that the command would take for an option).
         Source: p4 login -p user, which needs super.
         """
-        account = self._account
+        account = self.account
         refused = {NO_PERMISSION, NO_SUCH_USER}
         with self._connected() as connection:
             if user == account.user and account.has_ticket:

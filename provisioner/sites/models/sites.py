@@ -18,6 +18,7 @@ from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
 )
+from provisioner.gateways.owners import Ids
 from provisioner.gateways.reach import P4PORT
 from provisioner.lib.names import LONGEST_NAME, name_validator
 from provisioner.sites.values import (
@@ -327,6 +328,11 @@ class Site(models.Model):
     def templates_policy(self) -> str:
         """The export policy of templates: for workers alone."""
         return f"{self.export_policy}-templates"
+
+    @property
+    def template_owner(self) -> Ids:
+        """Who owns the files of its templates."""
+        return Ids(self.template_uid, self.template_gid)
 
     @property
     def shares_templates(self) -> bool:

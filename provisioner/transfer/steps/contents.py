@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
 from provisioner.engine.results import StepResult
-from provisioner.gateways.hosts import client_copies, transferred_files
+from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.hosts.transferred_files import CopyOutcome, copy_files
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import rename_view
 from provisioner.gateways.perforce.standins import Purpose
-from provisioner.gateways.perforce.types import PerforceAccount, Shelf
+from provisioner.gateways.perforce.types import Shelf
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.transfer.models import Transfer
@@ -46,14 +48,13 @@ def ensure_shelved(run: WorkspaceRun) -> None:
         planned = {file.depot_file: file for file in plan.files}
         for user in sorted({file.user for file in planned.values()}):
             run.progress(f"shelving copies of what {user} has opened")
-            report = client_copies.shelve_copies_as(
-                _account_of(run, user),
-                client=stand_in,
+            report = run_as(
+                transfer.source,
+                _perforce_of(run, user).shelves.shelve_copies,
+                stand_in,
                 source=plan.client,
                 files=list(planned.values()),
                 descriptions=plan.descriptions_of(user),
-                uid=transfer.source.uid,
-                gid=transfer.source.gid,
             )
             shelves += [
                 {**dataclasses.asdict(shelf), "user": user} for shelf in report.shelves
@@ -68,15 +69,15 @@ def ensure_shelved(run: WorkspaceRun) -> None:
             transfer.save(update_fields=["shelves", "conflicts"])
 
 
-def _account_of(run: WorkspaceRun, user: str) -> PerforceAccount:
-    account = run.perforce_account_of(user)
-    if account is None:
+def _perforce_of(run: WorkspaceRun, user: str) -> PerforceGateway:
+    perforce = run.perforce_of(user)
+    if perforce is None:
         raise StepRefused(
             f"The account of Cloneyard may not act as {user} any more; nothing was "
             "changed in the old workspace.",
             code="cannot_transfer",
         )
-    return account
+    return perforce
 
 
 def _make_stand_in(run: WorkspaceRun, transfer: Transfer) -> str:
@@ -138,14 +139,13 @@ def ensure_opened(run: WorkspaceRun) -> None:
     for user in plan.users:
         run.progress(f"opening what {user} had opened")
         with room_of(run).told_if_lacking():
-            report = client_copies.open_copies_as(
-                _account_of(run, user),
-                client=workspace.client_name,
+            report = run_as(
+                workspace,
+                _perforce_of(run, user).shelves.open_copies,
+                workspace.client_name,
                 shelves=_shelves_of(transfer, user),
                 descriptions=plan.descriptions_of(user),
                 label=f"of-{workspace.snapshot.name}",
-                uid=workspace.uid,
-                gid=workspace.gid,
             )
         _require_room(run, [n.reason for n in report.not_opened])
         transfer.changes |= report.changes
@@ -210,13 +210,12 @@ def ensure_merged(run: WorkspaceRun) -> Merged:
     for user in plan_of(transfer).users:
         run.progress(f"merging what {user} had opened")
         with room_of(run).told_if_lacking():
-            report = client_copies.merge_opened_as(
-                _account_of(run, user),
-                client=workspace.client_name,
+            report = run_as(
+                workspace,
+                _perforce_of(run, user).changes.merge_opened,
+                workspace.client_name,
                 change=snapshot.change,
                 parts=parts_of(snapshot),
-                uid=workspace.uid,
-                gid=workspace.gid,
             )
         merged += report.merged
         found += [conflicts.needs_resolve(item) for item in report.to_resolve]
@@ -286,22 +285,20 @@ def _copy(
     *,
     label: str,
     always_aside: bool,
-) -> transferred_files.CopyOutcome:
+) -> CopyOutcome:
     if not paths:
-        return transferred_files.CopyOutcome(
-            copied=(), same=(), kept_aside=(), failed=()
-        )
+        return CopyOutcome(copied=(), same=(), kept_aside=(), failed=())
 
     def show(done: int) -> None:
         run.progress("copying", done=done, total=len(paths), unit="files")
 
-    outcome = transferred_files.copy_files_as(
+    outcome = run_as(
+        transfer.workspace,
+        copy_files,
         run.visible_root(transfer.source.junction_path),
         run.visible_root(transfer.workspace.junction_path),
         paths,
         label=label,
-        uid=transfer.workspace.uid,
-        gid=transfer.workspace.gid,
         always_aside=always_aside,
         on_progress=show,
     )

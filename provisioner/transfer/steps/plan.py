@@ -151,15 +151,15 @@ def _blockers(run: WorkspaceRun, check: CheckResult) -> Iterator[str]:
     users = {file.user for file in check.files.opened}
     users |= {change.user for change in check.files.pending if not change.is_shelved}
     for user in sorted(users):
-        account = run.perforce_account_of(user, host=client.host)
-        if account is None:
+        perforce = run.perforce_of(user, host=client.host)
+        if perforce is None:
             yield (
                 f"{user} has files or changes pending in {workspace.name}, and "
                 "Cloneyard's account may not act as that user. It needs super for "
                 "this."
             )
             continue
-        unresolved = run.perforce_as(account).changes.to_resolve(client.name)
+        unresolved = perforce.changes.to_resolve(client.name)
         if unresolved:
             few = ", ".join(item.depot_file for item in unresolved[:NAMED_AT_MOST])
             yield (
@@ -228,15 +228,15 @@ def _as_edits(
         return []
     user = run.workspace.p4_user
     user = run.perforce.spelling_of(user) or user
-    account = run.perforce_account_of(user, host=client.host)
-    if account is None:
+    perforce = run.perforce_of(user, host=client.host)
+    if perforce is None:
         raise StepRefused(
             f"Files were changed in {run.workspace.name} without opening them, and "
             f"Cloneyard's account may not open them as {user}: it has to be super "
             "for this.",
             code="cannot_transfer",
         )
-    return run.perforce_as(account).changes.as_edits(client.name, paths)
+    return perforce.changes.as_edits(client.name, paths)
 
 
 def plan_of(transfer: Transfer) -> Plan:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provisioner.gateways.hosts import transferred_files
+from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.hosts.transferred_files import differing_files
 from provisioner.gateways.perforce.paths import local_place
 from provisioner.gateways.perforce.shelves.copies import AS_OPENED
 from provisioner.gateways.perforce.types import OpenedFile
@@ -106,12 +107,12 @@ def _different_content(
         root = str(workspace.path)
         if place and place == local_place(now, client=workspace.client_name, root=root):
             at[place] = file.depot_file
-    differing = transferred_files.differing_as(
+    differing = run_as(
+        workspace,
+        differing_files,
         run.visible_root(transfer.source.junction_path),
         run.visible_root(workspace.junction_path),
         list(at),
-        uid=workspace.uid,
-        gid=workspace.gid,
     )
     for place in differing:
         yield conflicts.differs(

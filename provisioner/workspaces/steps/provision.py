@@ -18,8 +18,9 @@ from provisioner.catalog.steps.volumes import (
 from provisioner.engine import slots
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
-from provisioner.gateways.hosts import client_files, files, ownership, sampling
+from provisioner.gateways.hosts import files, ownership, sampling
 from provisioner.gateways.hosts.ownership import OwnershipProgress
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.gateways.perforce.errors import ClientTypeMissing
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
@@ -330,13 +331,12 @@ def ensure_p4config(run: WorkspaceRun) -> None:
 def ensure_reconciled(run: WorkspaceRun) -> None:
     """Compare the files with the have list and record the differences."""
     workspace = run.workspace
-    found = client_files.reconcile_as(
-        run.perforce_account,
-        client=workspace.client_name,
+    found = run_as(
+        workspace,
+        run.perforce.files.reconcile_preview,
+        workspace.client_name,
         untracked=True,
         ignore=ignored_in(workspace),
-        uid=workspace.uid,
-        gid=workspace.gid,
         in_batches=goes_in_batches(workspace.snapshot.have_count),
     )
     reconcile = {

@@ -10,7 +10,6 @@ from typing import Any
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.pins import parts_of
 from provisioner.gateways.errors import NotFound, Refused
-from provisioner.gateways.hosts import client_files
 from provisioner.gateways.hosts.inventory import (
     UnsubmittedFiles,
     entries_to_archive,
@@ -25,6 +24,7 @@ from provisioner.gateways.hosts.rescue_archive import (
     EarlierArchive,
     archive_files,
 )
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.perforce.types import ShelveReport
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Rescue
@@ -175,12 +175,11 @@ def _shelved(run: WorkspaceRun, user: str, *, host: str) -> ShelveReport | None:
     run.progress(f"shelving what {user} has opened")
     return run.as_user(
         user,
-        lambda account: client_files.shelve_as(
-            account,
-            client=run.workspace.client_name,
+        lambda perforce: run_as(
+            run.workspace,
+            perforce.shelves.shelve_opened,
+            run.workspace.client_name,
             workspace=run.workspace.name,
-            uid=run.workspace.uid,
-            gid=run.workspace.gid,
         ),
         host=host,
     )

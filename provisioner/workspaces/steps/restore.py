@@ -12,14 +12,21 @@ from django.utils.timezone import now
 
 from provisioner.catalog.steps.volumes import require_online
 from provisioner.engine import states as engine_states
-from provisioner.gateways.hosts import client_files
+from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.specs import (
     parse_client_spec,
     rename_view,
     render_client_spec,
 )
-from provisioner.gateways.perforce.types import ClientSpec, OpenedFile, Shelf
+from provisioner.gateways.perforce.types import (
+    ClientSpec,
+    OpenedFile,
+    ReopenReport,
+    Shelf,
+)
 from provisioner.lib.refusals import StepRefused
+from provisioner.lib.typed_json import from_json
 from provisioner.workspaces.marks import marked
 from provisioner.workspaces.models import Rescue, Workspace, WorkspaceClient
 from provisioner.workspaces.queries import last_rescue
@@ -153,9 +160,27 @@ def _empty_changes(rescue: Rescue) -> list[str]:
     return [number for number in rescue.descriptions if number not in used | kept]
 
 
+def _reopened(
+    run: WorkspaceRun,
+    rescue: Rescue,
+    perforce: PerforceGateway,
+    *,
+    files: list[OpenedFile],
+    empty_changes: list[str],
+) -> ReopenReport:
+    return run_as(
+        run.workspace,
+        perforce.shelves.reopen,
+        run.workspace.client_name,
+        files,
+        descriptions=rescue.descriptions,
+        shelves=from_json(list[Shelf], rescue.shelves),
+        empty_changes=empty_changes,
+    )
+
+
 def _reopen(run: WorkspaceRun, rescue: Rescue, *, host: str) -> list[str]:
     files = [OpenedFile(**file) for file in rescue.reverted]
-    shelves = [Shelf(**{**s, "files": tuple(s["files"])}) for s in rescue.shelves]
     not_opened: list[str] = []
     # Whose they were is not known; most changes of a client are its owner's.
     empty = {run.workspace.p4_user: _empty_changes(rescue)}
@@ -163,20 +188,10 @@ def _reopen(run: WorkspaceRun, rescue: Rescue, *, host: str) -> list[str]:
     for user in sorted(users):
         theirs = [file for file in files if file.user == user]
         run.progress(f"opening what {user} had opened")
-        report = run.as_user(
-            user,
-            partial(
-                client_files.reopen_as,
-                client=run.workspace.client_name,
-                files=theirs,
-                descriptions=rescue.descriptions,
-                shelves=shelves,
-                empty_changes=empty.get(user, []),
-                uid=run.workspace.uid,
-                gid=run.workspace.gid,
-            ),
-            host=host,
+        reopen = partial(
+            _reopened, run, rescue, files=theirs, empty_changes=empty.get(user, [])
         )
+        report = run.as_user(user, reopen, host=host)
         if report is None and theirs:
             not_opened.append(
                 f"{len(theirs):,} files that {user} had opened: the account of "

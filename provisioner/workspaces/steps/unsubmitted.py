@@ -17,11 +17,8 @@ from provisioner.gateways.hosts.inventory import (
     count_unsubmitted,
 )
 from provisioner.gateways.ontap.types import Volume
-from provisioner.gateways.perforce.types import (
-    ClientSpec,
-    PerforceAccount,
-    ReconcileFinding,
-)
+from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import ClientSpec, ReconcileFinding
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import (
     RetireParameters,
@@ -152,10 +149,10 @@ def check_everything(run: WorkspaceRun) -> CheckResult:
     assert client is not None
     seen_at = run.visible_root(workspace.junction_path)
 
-    def compared(account: PerforceAccount) -> list[ReconcileFinding]:
+    def compared(perforce: PerforceGateway) -> list[ReconcileFinding]:
         return compare_files(
             run.perforce,
-            account,
+            perforce,
             client=client,
             recorded=client_spec_of(workspace),
             stand_ins=workspace.stand_ins,
@@ -164,13 +161,12 @@ def check_everything(run: WorkspaceRun) -> CheckResult:
             pinned=pinned_have(workspace.snapshot),
             seen_at=seen_at,
             ignore=ignored_in(workspace),
-            uid=workspace.uid,
-            gid=workspace.gid,
+            owner=workspace,
             in_batches=goes_in_batches(workspace.snapshot.have_count),
         )
 
     # Nobody but its owner may use a locked client.
-    whose = client.owner if is_locked(client) else run.perforce_account.user
+    whose = client.owner if is_locked(client) else run.perforce.account.user
     findings = run.as_user(whose, compared)
     if findings is None:
         reason = (

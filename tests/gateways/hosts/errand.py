@@ -1,4 +1,4 @@
-"""What the tests have `run_as` run: one errand per verb."""
+"""What the tests call as somebody else."""
 
 from __future__ import annotations
 
@@ -11,85 +11,84 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.gateways import errors
+from provisioner.gateways.owners import Ids, works_on_files
 
 Json = dict[str, Any]
-Show = Callable[[Json], None]
+
+OWNER = Ids(20001, 20002)
+
+errand = works_on_files(within_seconds=30)
 
 
-def run(request: Json, show: Show) -> Json:
-    return _VERBS[request["verb"]](request, show)
-
-
-def _look_around(request: Json, show: Show) -> Json:
-    show({"pid": os.getpid()})
+@errand
+def look_around(tell_pid: Callable[[int], None] | None = None) -> Json:
+    if tell_pid is not None:
+        tell_pid(os.getpid())
     umask = os.umask(0)
     os.umask(umask)
     return {
-        "uids": os.getresuid(),
-        "gids": os.getresgid(),
+        "uids": list(os.getresuid()),
+        "gids": list(os.getresgid()),
         "groups": os.getgroups(),
         "umask": umask,
     }
 
 
-def _regain_root(request: Json, show: Show) -> Json:
+@errand
+def regain_root() -> bool:
     try:
         os.setresuid(0, 0, 0)
     except PermissionError:
-        return {"regained": False}
-    return {"regained": True}
+        return False
+    return True
 
 
-def _fail(request: Json, show: Show) -> Json:
-    kind = getattr(errors, request["class"])
-    raise kind("No.", system="perforce", operation="sync", remote_code="7")
+@errand
+def fail(kind: str) -> None:
+    raise getattr(errors, kind)(
+        "No.", system="perforce", operation="sync", remote_code="7"
+    )
 
 
-def _break(request: Json, show: Show) -> Json:
-    raise KeyError(request["secret"])
+@errand
+def break_down(what: str) -> None:
+    raise KeyError(what)
 
 
-def _make_noise(request: Json, show: Show) -> Json:
+@errand
+def make_noise(tell: Callable[[int], None]) -> bool:
     print("noise from Python")
     sys.stdout.flush()
     os.write(1, b"noise from a library\n")
     sys.stderr.write("x" * 200_000 + "\n")
-    show({"number": 1})
-    return {"done": True}
+    tell(1)
+    return True
 
 
-def _touch(request: Json, show: Show) -> Json:
-    Path(request["path"]).touch()
-    return {}
+@errand
+def touch(path: Path) -> None:
+    path.touch()
 
 
-def _sleep(request: Json, show: Show) -> Json:
-    show({"pid": os.getpid()})
+@errand
+def sleep(tell_pid: Callable[[int], None], secret: str = "") -> None:
+    tell_pid(os.getpid())
     time.sleep(60)
-    return {}
 
 
-def _stop(request: Json, show: Show) -> Json:
-    show({"pid": os.getpid()})
+@works_on_files(within_seconds=2)
+def sleep_too_long(tell_pid: Callable[[int], None]) -> None:
+    sleep(tell_pid)
+
+
+@errand
+def stop(tell_pid: Callable[[int], None]) -> None:
+    tell_pid(os.getpid())
     os.kill(os.getpid(), signal.SIGSTOP)
-    return {}
 
 
-def _die(request: Json, show: Show) -> Json:
+@errand
+def die() -> None:
     sys.stderr.write("first\nout of luck\n")
     sys.stderr.flush()
     os.kill(os.getpid(), signal.SIGKILL)
-    return {}
-
-
-_VERBS = {
-    "look around": _look_around,
-    "regain root": _regain_root,
-    "fail": _fail,
-    "break": _break,
-    "make noise": _make_noise,
-    "sleep": _sleep,
-    "touch": _touch,
-    "stop": _stop,
-    "die": _die,
-}

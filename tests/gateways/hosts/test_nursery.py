@@ -13,29 +13,30 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
 
 from provisioner.gateways.hosts import nursery
-from provisioner.gateways.hosts.run_as import ChildFailed
-from tests.support.nursery import pid_of, run
+from provisioner.gateways.hosts.run_as import ChildFailed, run_as
+from tests.gateways.hosts import errand
+from tests.gateways.hosts.errand import OWNER
+from tests.support.nursery import pid_of
 from tests.support.processes import wait_until_ended
 
 
 @pytest.fixture
 def own() -> Iterator[nursery._Own]:
     """The nursery of this process, which the next test finds whole."""
-    run("look around")
+    run_as(OWNER, errand.look_around)
     yield nursery._own
-    run("look around")
+    run_as(OWNER, errand.look_around)
 
 
 def test_all_children_come_from_one_nursery(own: nursery._Own) -> None:
     before = pid_of(own)
     with ThreadPoolExecutor(4) as pool:
-        seen = list(pool.map(run, ["look around"] * 8))
+        seen = list(pool.map(lambda _: run_as(OWNER, errand.look_around), range(8)))
 
     assert len(seen) == 8
     assert pid_of(own) == before
@@ -49,7 +50,7 @@ def test_a_nursery_that_was_killed_is_replaced(own: nursery._Own) -> None:
     os.kill(before, signal.SIGKILL)
     wait_until_ended(before)
 
-    assert run("look around")
+    assert run_as(OWNER, errand.look_around)
 
     assert pid_of(own) != before
 
@@ -61,9 +62,9 @@ def test_without_any_nursery_it_may_be_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", "/bin/false")
         with pytest.raises(ChildFailed, match="No process could be started"):
-            run("look around")
+            run_as(OWNER, errand.look_around)
 
-    assert run("look around")
+    assert run_as(OWNER, errand.look_around)
 
 
 def test_a_child_ends_with_its_nursery_and_may_be_tried_again(
@@ -71,12 +72,12 @@ def test_a_child_ends_with_its_nursery_and_may_be_tried_again(
 ) -> None:
     pids: list[int] = []
 
-    def kill_the_nursery(progress: dict[str, Any]) -> None:
-        pids.append(progress["pid"])
+    def kill_the_nursery(pid: int) -> None:
+        pids.append(pid)
         os.kill(pid_of(own), signal.SIGKILL)
 
     with pytest.raises(ChildFailed) as raised:
-        run("sleep", on_progress=kill_the_nursery)
+        run_as(OWNER, errand.sleep, kill_the_nursery)
 
     assert raised.value.remote_code == "-9"
     wait_until_ended(pids[0])
@@ -100,12 +101,15 @@ def test_a_child_that_has_ended_keeps_its_pid_until_it_was_waited_for() -> None:
 FORKS = """
 import os
 from provisioner.gateways.hosts import nursery
-from tests.support.nursery import pid_of, run
+from provisioner.gateways.hosts.run_as import run_as
+from tests.gateways.hosts import errand
+from tests.gateways.hosts.errand import OWNER
+from tests.support.nursery import pid_of
 
-run("look around")
+run_as(OWNER, errand.look_around)
 if pid := os.fork():
     os.waitpid(pid, 0)
-run("look around")
+run_as(OWNER, errand.look_around)
 print(pid_of(nursery._own), flush=True)
 """
 

@@ -17,13 +17,12 @@ from django.conf import settings
 from provisioner.gateways import errors, fence
 from provisioner.gateways.hosts import run_as
 from provisioner.gateways.hosts.nursery import Child
-from provisioner.gateways.hosts.run_as import (
-    ChildFailed,
-    ModuleBroke,
-    run_module_as,
-)
+from provisioner.gateways.hosts.run_as import ChildFailed, FunctionBroke
+from provisioner.gateways.hosts.run_as import run_as as call_as
+from provisioner.gateways.owners import Ids
+from tests.gateways.hosts import errand
+from tests.gateways.hosts.errand import OWNER
 from tests.support.processes import is_alive, wait_until_ended
-from tests.support.run_as import GID, UID, run
 
 SECRET = "secret-of-the-depot"
 AS_ROOT = os.geteuid() == 0
@@ -32,21 +31,21 @@ needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can become others
 
 @needs_root
 def test_the_module_runs_as_the_uid_without_a_way_back() -> None:
-    seen = run("look around")
+    seen = call_as(OWNER, errand.look_around)
 
-    assert seen["uids"] == [UID] * 3
-    assert seen["gids"] == [GID] * 3
+    assert seen["uids"] == [OWNER.uid] * 3
+    assert seen["gids"] == [OWNER.gid] * 3
     assert seen["groups"] == []
-    assert not run("regain root")["regained"]
+    assert not call_as(OWNER, errand.regain_root)
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root does what was asked for")
 def test_without_root_the_module_runs_as_the_caller() -> None:
-    assert run("look around")["uids"] == [os.getuid()] * 3
+    assert call_as(OWNER, errand.look_around)["uids"] == [os.getuid()] * 3
 
 
 def test_files_are_made_with_the_usual_umask() -> None:
-    assert run("look around")["umask"] == 0o022
+    assert call_as(OWNER, errand.look_around)["umask"] == 0o022
 
 
 def test_secrets_are_neither_in_argv_nor_in_the_environment(
@@ -55,24 +54,24 @@ def test_secrets_are_neither_in_argv_nor_in_the_environment(
     monkeypatch.setenv("P4PASSWD", SECRET)
     seen: list[bytes] = []
 
-    def check_from_outside(progress: dict[str, Any]) -> None:
-        process = Path("/proc", str(progress["pid"]))
+    def check_from_outside(pid: int) -> None:
+        process = Path("/proc", str(pid))
         seen.append((process / "cmdline").read_bytes())
         if AS_ROOT:
             seen.append((process / "environ").read_bytes())
         raise RuntimeError("It was there to be checked.")
 
     with pytest.raises(RuntimeError):
-        run("sleep", secret=SECRET, on_progress=check_from_outside)
+        call_as(OWNER, errand.sleep, check_from_outside, secret=SECRET)
 
     assert seen
     assert SECRET.encode() not in b"".join(seen)
 
 
-@pytest.mark.parametrize(("uid", "gid"), [(0, GID), (UID, 0), (-1, GID)])
+@pytest.mark.parametrize(("uid", "gid"), [(0, 1), (1, 0), (-1, 1)])
 def test_nothing_runs_as_root(uid: int, gid: int) -> None:
     with pytest.raises(ValueError, match="uid or gid 0"):
-        run_module_as("os", request={}, uid=uid, gid=gid, timeout_seconds=1)
+        call_as(Ids(uid, gid), errand.look_around)
 
 
 @pytest.mark.parametrize(
@@ -80,13 +79,7 @@ def test_nothing_runs_as_root(uid: int, gid: int) -> None:
 )
 def test_errors_keep_their_class_and_facts(kind: str) -> None:
     with pytest.raises(getattr(errors, kind)) as raised:
-        run_module_as(
-            "tests.gateways.hosts.errand",
-            request={"verb": "fail", "class": kind},
-            uid=UID,
-            gid=GID,
-            timeout_seconds=30.0,
-        )
+        call_as(OWNER, errand.fail, kind)
 
     error = raised.value
     assert isinstance(error, errors.GatewayError)
@@ -94,23 +87,28 @@ def test_errors_keep_their_class_and_facts(kind: str) -> None:
     assert (error.operation, error.remote_code) == ("sync", "7")
 
 
-def test_a_bug_in_the_module_is_a_bug_here() -> None:
-    with pytest.raises(ModuleBroke, match="KeyError") as raised:
-        run("break", secret="what")
+def test_what_is_not_declared_does_not_run() -> None:
+    with pytest.raises(TypeError, match="not declared"):
+        call_as(OWNER, os.getuid)
+
+
+def test_a_bug_in_the_function_is_a_bug_here() -> None:
+    with pytest.raises(FunctionBroke, match="KeyError") as raised:
+        call_as(OWNER, errand.break_down, "what")
 
     assert not isinstance(raised.value, errors.GatewayError)
 
 
 def test_noise_is_not_taken_for_an_answer() -> None:
-    seen: list[dict[str, Any]] = []
+    seen: list[int] = []
 
-    assert run("make noise", on_progress=seen.append) == {"done": True}
-    assert seen == [{"number": 1}]
+    assert call_as(OWNER, errand.make_noise, seen.append) is True
+    assert seen == [1]
 
 
 def test_a_child_that_is_killed_may_be_tried_again() -> None:
     with pytest.raises(ChildFailed, match="out of luck") as raised:
-        run("die")
+        call_as(OWNER, errand.die)
 
     assert isinstance(raised.value, errors.TransientGatewayError)
     assert raised.value.remote_code == "-9"
@@ -120,7 +118,7 @@ def test_a_child_that_is_too_slow_is_stopped() -> None:
     pids: list[int] = []
 
     with pytest.raises(ChildFailed, match=r"longer than 2 seconds"):
-        run("sleep", timeout_seconds=2, on_progress=lambda s: pids.append(s["pid"]))
+        call_as(OWNER, errand.sleep_too_long, pids.append)
 
     assert pids
     assert not is_alive(pids[0])
@@ -134,7 +132,7 @@ def test_a_child_that_somebody_stopped_is_killed(
     pids: list[int] = []
 
     with pytest.raises(ChildFailed, match="was silent for 0 seconds") as raised:
-        run("stop", on_progress=lambda seen: pids.append(seen["pid"]))
+        call_as(OWNER, errand.stop, pids.append)
 
     assert isinstance(raised.value, errors.TransientGatewayError)
     assert not is_alive(pids[0])
@@ -160,10 +158,10 @@ def test_a_child_says_that_it_lives_until_nobody_reads_it(
 def test_nobody_but_root_reads_the_memory_of_a_child() -> None:
     seen: list[int] = []
 
-    def look(progress: dict[str, Any]) -> None:
-        seen.append(Path("/proc", str(progress["pid"]), "mem").stat().st_uid)
+    def look(pid: int) -> None:
+        seen.append(Path("/proc", str(pid), "mem").stat().st_uid)
 
-    run("look around", on_progress=look)
+    call_as(OWNER, errand.look_around, look)
 
     assert seen == [0], "a process that can be traced belongs to its uid there"
 
@@ -171,20 +169,21 @@ def test_nobody_but_root_reads_the_memory_of_a_child() -> None:
 def test_a_child_is_stopped_when_the_caller_fails() -> None:
     pids: list[int] = []
 
-    def fail(progress: dict[str, Any]) -> None:
-        pids.append(progress["pid"])
+    def fail(pid: int) -> None:
+        pids.append(pid)
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        run("sleep", on_progress=fail)
+        call_as(OWNER, errand.sleep, fail)
 
     assert not is_alive(pids[0])
 
 
 def test_a_child_dies_with_its_parent() -> None:
     program = (
-        "from tests.support.run_as import run; "
-        "run('sleep', on_progress=lambda seen: print(seen['pid'], flush=True))"
+        "from provisioner.gateways.hosts.run_as import run_as; "
+        "from tests.gateways.hosts import errand; "
+        "run_as(errand.OWNER, errand.sleep, lambda pid: print(pid, flush=True))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -210,8 +209,8 @@ def test_a_child_that_does_not_die_holds_nobody_up(
     began = time.monotonic()
 
     try:
-        with pytest.raises(ChildFailed, match=r"longer than 1 second"):
-            run("sleep", timeout_seconds=1, on_progress=lambda s: pids.append(s["pid"]))
+        with pytest.raises(ChildFailed, match=r"longer than 2 seconds"):
+            call_as(OWNER, errand.sleep_too_long, pids.append)
         assert time.monotonic() - began < 10
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -232,7 +231,7 @@ def test_a_child_whose_worker_is_silent_ends(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(run_as, "answer", lambda stdin, said: None)
 
     with fence.asking(Given()), pytest.raises(ChildFailed):
-        run("sleep", timeout_seconds=20)
+        call_as(OWNER, errand.sleep, lambda pid: None)
 
 
 def test_a_child_whose_worker_is_heard_goes_on() -> None:
@@ -240,4 +239,4 @@ def test_a_child_whose_worker_is_heard_goes_on() -> None:
         fence.asking(Given()),
         pytest.raises(ChildFailed, match=r"longer than 2 seconds"),
     ):
-        run("sleep", timeout_seconds=2)
+        call_as(OWNER, errand.sleep_too_long, lambda pid: None)

@@ -22,11 +22,13 @@ from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.processes import BEAT, BEGIN, READ_BYTES, bare_command
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.rescues.place import PUBLISH
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.run import Walker
 from provisioner.lib.refusals import StepCutShort
+from tests.gateways.hosts import errand
+from tests.gateways.hosts.errand import OWNER
 from tests.gateways.hosts.trees import WALKERS, plant, walker_or_skip
-from tests.support import run_as
 from tests.support.rescue_archives import GID, UID, root
 
 __all__ = ["root"]
@@ -116,7 +118,7 @@ def place_of_helper() -> Iterator[Path]:
     """A directory that the helper may write to, who is somebody else."""
     with tempfile.TemporaryDirectory() as place:
         if os.geteuid() == 0:
-            os.chown(place, run_as.UID, run_as.GID)
+            os.chown(place, OWNER.uid, OWNER.gid)
         yield Path(place)
 
 
@@ -126,9 +128,11 @@ def test_a_helper_takes_nothing_said_before_it_was_ready_for_leave(
     child = nursery.fork_child()
     order = {
         "module": "tests.gateways.hosts.errand",
-        "request": {"verb": "touch", "path": str(place_of_helper / "touched")},
-        "uid": run_as.UID,
-        "gid": run_as.GID,
+        "function": "touch",
+        "arguments": {"path": str(place_of_helper / "touched")},
+        "called_back": [],
+        "uid": OWNER.uid,
+        "gid": OWNER.gid,
         "parent": child.parent,
         "silent_seconds": 4 * SILENT_SECONDS,
     }
@@ -172,7 +176,7 @@ def test_a_helper_whose_leave_ended_as_it_began_does_nothing(
     place_of_helper: Path,
 ) -> None:
     with fence.asking(leave_that_ends()), pytest.raises(StepCutShort):
-        run_as.run("touch", path=str(place_of_helper / "touched"))
+        run_as(OWNER, errand.touch, place_of_helper / "touched")
 
     assert not list(place_of_helper.iterdir())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import batches
 from provisioner.gateways.perforce.changes.pending import DEFAULT_CHANGE, PendingChanges
 from provisioner.gateways.perforce.connection import Connection
@@ -81,6 +82,7 @@ class Merging(Facet):
                         )
         return found
 
+    @works_on_files(within_seconds=4 * HOUR)
     def merge_opened(
         self, client: str, *, change: int, parts: Sequence[Part] = ()
     ) -> MergeReport:

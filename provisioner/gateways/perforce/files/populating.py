@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from provisioner.gateways.errors import PermanentGatewayError
 from provisioner.gateways.fence import require_leave
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import batches
 from provisioner.gateways.perforce.changes.submitted import SubmittedChanges
 from provisioner.gateways.perforce.connection import Connection
@@ -29,6 +30,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Populating(Facet):
     """Bring files to another change without a have list."""
 
+    @works_on_files(within_seconds=12 * HOUR)
     def populate(
         self,
         client: str,

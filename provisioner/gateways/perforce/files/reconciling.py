@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import (
     batches,
     batches_of,
@@ -25,6 +26,7 @@ _UNTRACKED = ("-a", "-f")
 class Reconciling(Facet):
     """Compare a tree with the have list, and restore it."""
 
+    @works_on_files(within_seconds=4 * HOUR)
     def reconcile_preview(
         self,
         client: str,
@@ -55,6 +57,7 @@ class Reconciling(Facet):
                 )
                 return [_finding(record, client=client, root=root) for record in found]
 
+    @works_on_files(within_seconds=12 * HOUR)
     def restore(self, client: str, *, in_batches: bool = False) -> list[str]:
         """Fetch again every file that differs from the have list. Local files.
 

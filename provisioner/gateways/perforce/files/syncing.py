@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from provisioner.gateways.errors import Refused
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import (
     batches,
     batches_of,
@@ -47,6 +48,7 @@ class Syncing(Facet):
             bytes=sum(int(record.get("fileSize", 0)) for record in records),
         )
 
+    @works_on_files(within_seconds=12 * HOUR)
     def sync(
         self,
         client: str,
@@ -80,7 +82,7 @@ class Syncing(Facet):
         Source: p4 sync //client/...@change, with --parallel if the account allows it.
         Without -q, as each file's record is counted.
         """
-        threads = self._account.sync_connections
+        threads = self.account.sync_connections
         parallel = (f"--parallel=threads={threads}",) if threads else ()
         with self._connected(client, tracks=on_command is not None) as connection:
             SubmittedChanges.on(connection).require_submitted(change)

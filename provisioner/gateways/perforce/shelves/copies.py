@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import batches
 from provisioner.gateways.perforce.changes.pending import DEFAULT_CHANGE, PendingChanges
 from provisioner.gateways.perforce.connection import Connection, Reply
@@ -44,6 +45,7 @@ _NUMBER_OF_DEFAULT = "0"
 class Copies(Facet):
     """Shelve for a copy, and open the copy."""
 
+    @works_on_files(within_seconds=4 * HOUR)
     def shelve_copies(
         self,
         client: str,
@@ -93,6 +95,7 @@ class Copies(Facet):
             + tuple(n for n in shelved.not_shelved if n.depot_file not in refused),
         )
 
+    @works_on_files(within_seconds=4 * HOUR)
     def open_copies(
         self,
         client: str,

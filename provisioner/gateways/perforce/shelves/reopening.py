@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import batches
 from provisioner.gateways.perforce.changes.pending import DEFAULT_CHANGE, PendingChanges
 from provisioner.gateways.perforce.connection import Connection, Reply
@@ -29,6 +30,7 @@ _KEPT_ASIDE = ".{name}.cloneyard-kept"
 class Reopening(Facet):
     """Open files as they were opened before."""
 
+    @works_on_files(within_seconds=4 * HOUR)
     def reopen(
         self,
         client: str,

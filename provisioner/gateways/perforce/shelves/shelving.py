@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from provisioner.gateways.errors import PermanentGatewayError
+from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import batches
 from provisioner.gateways.perforce.changes.pending import PendingChanges
 from provisioner.gateways.perforce.connection import Connection
@@ -70,6 +71,7 @@ class Shelving(Facet):
                 )
         return shelved
 
+    @works_on_files(within_seconds=4 * HOUR)
     def shelve_opened(self, client: str, *, workspace: str) -> ShelveReport:
         """Shelve what our user has opened on the client. Local files.
 

@@ -1,0 +1,59 @@
+"""Functions that work on somebody's files, and so run as the uid that owns them.
+
+`hosts/run_as.py` calls one in a process of its own. Only functions that are declared
+here can be called like that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+HOUR = 3600.0
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+
+class Owner(Protocol):
+    """Whose files they are: a workspace, or whatever else has these ids."""
+
+    @property
+    def uid(self) -> int: ...
+
+    @property
+    def gid(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Ids:
+    """An owner that is nothing else."""
+
+    uid: int
+    gid: int
+
+
+def works_on_files(*, within_seconds: float) -> Callable[[AnyFunction], AnyFunction]:
+    """Declare a function that works on files of an owner, and how long it may take.
+
+    That is a limit, not an estimate: the first sync of a large product takes an hour.
+    Its arguments and its result are what `typed_json` knows. A callable among the
+    arguments returns nothing.
+    """
+
+    def declare(function: AnyFunction) -> AnyFunction:
+        vars(function)["within_seconds"] = within_seconds
+        return function
+
+    return declare
+
+
+def limit_of(function: Callable[..., Any]) -> float:
+    """Return how long a function that was declared may take, in seconds.
+
+    Raises: TypeError (it was not declared).
+    """
+    seconds = getattr(function, "within_seconds", None)
+    if seconds is None:
+        raise TypeError(f"{function!r} is not declared to work on files.")
+    return float(seconds)
