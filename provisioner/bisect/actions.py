@@ -46,7 +46,6 @@ from provisioner.limits.admission import check_admission
 from provisioner.workspaces.actions.making import insert_workspace, snapshot_to_clone
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsubmitted, Workspace
-from provisioner.workspaces.queries import GONE
 from provisioner.workspaces.requests import one_request_at_a_time
 
 PURPOSE = Workspace.Purpose.BUILD
@@ -233,7 +232,7 @@ def _has_settled(bisection: Bisection, step: BisectionStep) -> bool:
             _decide(step, Verdict.AGAIN, reason=operation.status_message)
             return True
     why = ran.reason if ran else operation.status_message
-    if step.workspace.state in GONE:
+    if step.workspace.is_put_away:
         why = f"{why} Its clone is gone.".strip()
     _say(
         bisection,
@@ -272,7 +271,7 @@ def _put_away(step: BisectionStep) -> None:
     The clone holds no work, since nothing can be submitted from it.
     """
     workspace, owner = step.workspace, step.bisection.owner
-    if workspace.state in GONE:
+    if workspace.is_put_away:
         return
     Workspace.objects.filter(pk=workspace.pk).update(expires_at=clocks.database_now())
     workspace_retire(

@@ -185,20 +185,13 @@ class RetirementLine:
         return self.workspace.is_moving
 
     @property
-    def is_put_away(self) -> bool:
-        return self.workspace.state in (
-            Workspace.State.TRASHED,
-            Workspace.State.RETIRED,
-        )
-
-    @property
-    def is_gone(self) -> bool:
+    def is_purged(self) -> bool:
         return self.workspace.state == Workspace.State.RETIRED
 
     @property
     def sentence(self) -> str:
         """Its progress as a sentence, and what stopped it."""
-        if self.is_moving or self.is_put_away:
+        if self.is_moving or self.workspace.is_put_away:
             return f"{self.workspace.get_state_display()}."
         reason = self.operation.status_message if self.operation else ""
         return reason or "It was not retired."
@@ -214,11 +207,11 @@ class RetirementProgress:
 
     @property
     def put_away(self) -> int:
-        return sum(line.is_put_away for line in self.lines)
+        return sum(line.workspace.is_put_away for line in self.lines)
 
     @property
     def purged(self) -> int:
-        return sum(line.is_gone for line in self.lines)
+        return sum(line.is_purged for line in self.lines)
 
     @property
     def announcement(self) -> str:

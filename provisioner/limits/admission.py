@@ -38,8 +38,7 @@ from provisioner.lib.limits import (
 from provisioner.lib.locks import pass_one_by_one
 from provisioner.limits.tallies import CountedTemplate, Tallies, Tally
 from provisioner.sites.models import Site, SiteCapacity
-from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 STALE_AFTER = dt.timedelta(minutes=15)
 
@@ -139,7 +138,7 @@ def limits_of_token(user: User) -> list[Limit]:
     scope = user.scope
     if scope is None or scope.max_workspaces is None:
         return []
-    there = scope.workspaces.exclude(state__in=GONE).count()
+    there = scope.workspaces.exclude(state__in=PUT_AWAY).count()
     return [
         Limit(
             code="token_workspaces",
@@ -185,7 +184,7 @@ class Held(NamedTuple):
     taken: int
 
 
-_NUMBER = Count("pk", filter=~Q(state__in=GONE))
+_NUMBER = Count("pk", filter=~Q(state__in=PUT_AWAY))
 _TAKEN = Sum("unique_bytes")
 
 

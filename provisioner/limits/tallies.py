@@ -14,8 +14,7 @@ from django.db.models import Count, Q
 
 from provisioner.accounts.models import Team
 from provisioner.catalog.models import Template
-from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 # The ORM knows no grouping sets, and would read everything for each of them.
 _COUNTED = """
@@ -27,7 +26,7 @@ _COUNTED = """
         COUNT(*) FILTER (WHERE w.state = %(ready)s),
         COUNT(*) FILTER (WHERE w.state = %(failed)s),
         COALESCE(SUM(w.unique_bytes), 0)::bigint,
-        COUNT(*) FILTER (WHERE NOT w.is_pooled AND w.state <> ALL(%(gone)s)),
+        COUNT(*) FILTER (WHERE NOT w.is_pooled AND w.state <> ALL(%(put_away)s)),
         COALESCE(SUM(w.unique_bytes) FILTER (WHERE NOT w.is_pooled), 0)::bigint
     FROM workspaces_workspace w JOIN accounts_user u ON u.id = w.owner_id
     WHERE w.state <> %(retired)s
@@ -131,7 +130,7 @@ class Tallies:
                     "ready": Workspace.State.READY,
                     "failed": Workspace.State.FAILED,
                     "retired": Workspace.State.RETIRED,
-                    "gone": list(GONE),
+                    "put_away": list(PUT_AWAY),
                 },
             )
             for grouped_by, pk, *figures in cursor.fetchall():

@@ -30,8 +30,7 @@ from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
 from provisioner.limits.admission import quota_limits
 from provisioner.limits.tallies import Tallies, Tally
-from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 EVENTS_SHOWN = 20
 
@@ -141,7 +140,7 @@ def _held_by() -> dict[str, Combinable]:
         .order_by()
         .values("owner")
     )
-    number = held.annotate(n=Count("pk", filter=~Q(state__in=GONE))).values("n")
+    number = held.annotate(n=Count("pk", filter=~Q(state__in=PUT_AWAY))).values("n")
     taken = held.annotate(n=Sum("unique_bytes")).values("n")
     return {
         "workspaces_number": Coalesce(Subquery(number, output_field=IntegerField()), 0),

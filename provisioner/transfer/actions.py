@@ -162,9 +162,8 @@ def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:
     Raises: NotAllowed, NothingToAbort.
     """
     permissions.require(can_change_workspace(by, workspace))
-    transfer = Transfer.objects.filter(workspace=workspace).first()
-    can_be = workspace.ready_at is None and not workspace.is_put_away
-    if transfer is None or not can_be:
+    transfer = getattr(workspace, "transfer", None)
+    if transfer is None or not transfer.can_be_aborted:
         raise NothingToAbort(name=workspace.name)
     return workspace_retire(
         by=by,

@@ -68,6 +68,11 @@ class Transfer(models.Model):
         return f"{self.source} into {self.workspace}"
 
     @property
+    def can_be_aborted(self) -> bool:
+        """Whether its workspace can still be retired with all copies."""
+        return self.workspace.ready_at is None and not self.workspace.is_put_away
+
+    @property
     def all_conflicts(self) -> list[dict[str, Any]]:
         """Return the conflicts left for a person, file by file."""
         return [c for name in sorted(self.conflicts) for c in self.conflicts[name]]

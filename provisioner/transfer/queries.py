@@ -32,10 +32,9 @@ class TransferOverview:
 
     @property
     def can_be_aborted(self) -> bool:
-        workspace = self.transfer.workspace
-        return workspace.ready_at is None and not (
-            workspace.is_put_away or workspace.state == Workspace.State.RETIRING
-        )
+        """Whether that can be asked for, which it was not already."""
+        is_retiring = self.transfer.workspace.state == Workspace.State.RETIRING
+        return self.transfer.can_be_aborted and not is_retiring
 
     @property
     def conflicts(self) -> list[dict[str, Any]]:

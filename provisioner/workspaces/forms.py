@@ -14,8 +14,7 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
-from provisioner.workspaces.models import Unsubmitted, Workspace
-from provisioner.workspaces.queries import GONE
+from provisioner.workspaces.models import PUT_AWAY, Unsubmitted, Workspace
 
 _WHAT_IT_DOES = {
     Unsubmitted.RESCUE: "Opened files are shelved in your name. Everything else "
@@ -131,7 +130,7 @@ class OwnWorkspaceFilterForm(FilterForm):
         required=False,
         choices=[
             ("", "All states"),
-            *((s.value, s.label) for s in Workspace.State if s not in GONE),
+            *((s.value, s.label) for s in Workspace.State if s not in PUT_AWAY),
         ],
     )
     ends = _lease_end()

@@ -24,6 +24,7 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
 from provisioner.workspaces.events import asks_deadline, asks_trash_seconds
 from provisioner.workspaces.models import (
+    PUT_AWAY,
     Rescue,
     Share,
     Workspace,
@@ -31,8 +32,6 @@ from provisioner.workspaces.models import (
     WorkspaceOperation,
 )
 
-GONE = (Workspace.State.TRASHED, Workspace.State.PURGING, Workspace.State.RETIRED)
-"""The states of a retired workspace, from the trash on: it counts for no quota."""
 _RESTORABLE = (
     Workspace.State.TRASHED,
     Workspace.State.RETIRING,
@@ -66,7 +65,7 @@ def workspaces_of_team(user: User) -> QuerySet[Workspace]:
         workspaces_visible_to(user)
         .filter(owner__team=user.team_id)
         .exclude(owner=user)
-        .exclude(state__in=GONE)
+        .exclude(state__in=PUT_AWAY)
     )
 
 
@@ -77,7 +76,7 @@ def workspaces_shared_with(user: User) -> QuerySet[Workspace]:
         workspaces_visible_to(user)
         .filter(pk__in=Share.objects.reaching(user).order_by().values("workspace"))
         .exclude(owner=user)
-        .exclude(state__in=GONE)
+        .exclude(state__in=PUT_AWAY)
         .annotate(
             shared_at=Subquery(mine.order_by("-created_at").values("created_at")[:1])
         )
@@ -90,7 +89,7 @@ def siblings_of(workspace: Workspace) -> QuerySet[Workspace]:
     return (
         Workspace.objects.filter(snapshot=workspace.snapshot_id, is_pooled=False)
         .exclude(pk=workspace.pk)
-        .exclude(state__in=GONE)
+        .exclude(state__in=PUT_AWAY)
     )
 
 
@@ -103,7 +102,7 @@ def siblings_visible_to(user: User, workspace: Workspace) -> QuerySet[Workspace]
 
 def workspaces_of(user: User) -> QuerySet[Workspace]:
     """Return a person's own workspaces that are not in the trash, newest first."""
-    return workspaces_visible_to(user).filter(owner=user).exclude(state__in=GONE)
+    return workspaces_visible_to(user).filter(owner=user).exclude(state__in=PUT_AWAY)
 
 
 def retired_workspaces_of(user: User) -> QuerySet[Workspace]:
@@ -241,12 +240,12 @@ def can_be_restored(workspace: Workspace) -> bool:
 
 def restorable(workspaces: Iterable[Workspace]) -> set[int]:
     """Return the keys of the workspaces that can be restored, in one query at most."""
-    put_away = {
+    candidates = {
         workspace.pk
         for workspace in workspaces
         if workspace.ready_at is not None and workspace.state in _RESTORABLE
     }
-    return put_away - _purged(put_away) if put_away else put_away
+    return candidates - _purged(candidates) if candidates else candidates
 
 
 def was_purged(workspace: Workspace) -> bool:

@@ -9,7 +9,6 @@ from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
-    GONE,
     siblings_of,
     siblings_visible_to,
     workspaces_shared_with,
@@ -60,7 +59,7 @@ def company_of(user: User, workspace: Workspace) -> Company:
     return Company(
         siblings=[Sibling(workspace=each, whose=_whose(each, user)) for each in shown],
         others=_others(hidden, is_rest=bool(shown)),
-        may_share=may_change and workspace.state not in GONE,
+        may_share=may_change and not workspace.is_put_away,
         shares=shares_of(workspace) if is_shared else [],
         share=None if may_change else _share_for(user, workspace),
         reads_as=reads_as(user, workspace),

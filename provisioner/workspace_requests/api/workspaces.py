@@ -21,7 +21,7 @@ from provisioner.workspace_requests.requests import WorkspaceRequest
 from provisioner.workspaces import queries as workspace_queries
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
 from provisioner.workspaces.api.workspaces import WorkspaceLifeViewSet
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import PUT_AWAY, Workspace
 from provisioner.workspaces.refusals import WorkspaceFailed, WorkspaceRetired
 
 
@@ -79,7 +79,7 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
                 reason=answer.data["status_message"],
                 workspace=workspace.pk,
             )
-        if state in workspace_queries.GONE:
+        if state in PUT_AWAY:
             raise WorkspaceRetired(name=workspace.name, workspace=workspace.pk)
         if state == Workspace.State.READY:
             answer.status_code = 201

@@ -23,7 +23,7 @@ from provisioner.workspaces.models import (
     WorkspaceOperation,
 )
 from provisioner.workspaces.permissions import can_change_workspace
-from provisioner.workspaces.queries import GONE, last_operation, restorable
+from provisioner.workspaces.queries import last_operation, restorable
 from provisioner.workspaces.refusals import (
     NothingToRestore,
     NothingToRetry,
@@ -101,7 +101,7 @@ def refused_retirements(
     for workspace in workspaces:
         if not can_change_workspace(by, workspace):
             refused[workspace.pk] = NotAllowed()
-        elif workspace.state in GONE:
+        elif workspace.is_put_away:
             refused[workspace.pk] = WorkspaceRetired(name=workspace.name)
     return refused
 

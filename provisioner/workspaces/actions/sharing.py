@@ -14,7 +14,6 @@ from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
-from provisioner.workspaces.queries import GONE
 from provisioner.workspaces.refusals import (
     AlreadyTheirs,
     NobodyOfThatName,
@@ -45,7 +44,7 @@ def workspace_share(
         workspace = Workspace.objects.select_for_update(of=("self",)).get(
             pk=workspace.pk
         )
-        if workspace.state in GONE:
+        if workspace.is_put_away:
             raise WorkspaceNotReady(
                 name=workspace.name, state=workspace.get_state_display().lower()
             )
@@ -106,7 +105,7 @@ def workspace_open(*, by: User, workspace: Workspace, to: OpenTo) -> Workspace:
             .select_related("site")
             .get(pk=workspace.pk)
         )
-        if workspace.state in GONE:
+        if workspace.is_put_away:
             raise WorkspaceNotReady(
                 name=workspace.name, state=workspace.get_state_display().lower()
             )

@@ -9,6 +9,7 @@ from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.workspaces import (
     LEASED,
     MOVING,
+    PUT_AWAY,
     Unsubmitted,
     Workspace,
 )
@@ -16,6 +17,7 @@ from provisioner.workspaces.models.workspaces import (
 __all__ = [
     "LEASED",
     "MOVING",
+    "PUT_AWAY",
     "Rescue",
     "RetireParameters",
     "Share",

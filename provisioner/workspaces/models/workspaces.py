@@ -429,11 +429,7 @@ class Workspace(HasOperations):
     @property
     def is_put_away(self) -> bool:
         """Whether it is in the trash, being purged or retired."""
-        return self.state in (
-            self.State.TRASHED,
-            self.State.PURGING,
-            self.State.RETIRED,
-        )
+        return self.state in PUT_AWAY
 
     @property
     def is_moving(self) -> bool:
@@ -469,6 +465,13 @@ class Unsubmitted(models.TextChoices):
     RESCUE = "rescue", "Rescue it: shelve what is opened, archive the rest"
     DISCARD = "discard", "Discard it"
 
+
+PUT_AWAY = (
+    Workspace.State.TRASHED,
+    Workspace.State.PURGING,
+    Workspace.State.RETIRED,
+)
+"""The states of a retired workspace, from the trash on: it counts for no quota."""
 
 LEASED = (
     Workspace.State.PROVISIONING,
