@@ -18,7 +18,6 @@ from provisioner.leases import queries
 from provisioner.leases.abandonment import (
     Abandonment,
     abandonment_of,
-    idle_since,
     looks_abandoned,
 )
 from provisioner.lib.rows import with_words
@@ -94,15 +93,13 @@ def abandoned_workspaces(user: User) -> AbandonedList:
 def abandoned_matching(user: User, *, text: str = "") -> QuerySet[Workspace]:
     """Return what looks abandoned now and matches all words of a text.
 
-    Each row has `idle_since`.
-
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
     named = with_words(
         _ready(user), text, *("name", "owner__username", "template__name")
     )
-    return named.filter(_looks_abandoned())
+    return named.filter(looks_abandoned(now=timezone.now()))
 
 
 def reclaimable(user: User) -> Reclaimable:
@@ -112,7 +109,8 @@ def reclaimable(user: User) -> Reclaimable:
     """
     permissions.require(user.is_administrator)
     is_unseen = Q(activity_seen_at__isnull=True)
-    found = _ready(user).filter(_looks_abandoned() | is_unseen).order_by()
+    is_abandoned = looks_abandoned(now=timezone.now())
+    found = _ready(user).filter(is_abandoned | is_unseen).order_by()
     sums = found.aggregate(
         number=Count("pk", filter=~is_unseen),
         frees_bytes=Coalesce(Sum("unique_bytes", filter=~is_unseen), 0),
@@ -122,17 +120,8 @@ def reclaimable(user: User) -> Reclaimable:
     return Reclaimable(after_days=settings.ABANDONED_AFTER_DAYS, **sums)
 
 
-def workspaces_by_idleness(user: User) -> QuerySet[Workspace]:
-    """Return the workspaces that a person may see, each with its `idle_since`."""
-    return workspaces_visible_to(user).annotate(idle_since=idle_since())
-
-
 def _ready(user: User) -> QuerySet[Workspace]:
-    return workspaces_by_idleness(user).filter(state=Workspace.State.READY)
-
-
-def _looks_abandoned() -> Q:
-    return looks_abandoned(after_days=settings.ABANDONED_AFTER_DAYS, now=timezone.now())
+    return workspaces_visible_to(user).filter(state=Workspace.State.READY)
 
 
 def shown_abandoned(workspaces: Sequence[Workspace]) -> list[AbandonedWorkspace]:
@@ -142,9 +131,7 @@ def shown_abandoned(workspaces: Sequence[Workspace]) -> list[AbandonedWorkspace]
     return [
         AbandonedWorkspace(
             workspace=workspace,
-            abandonment=abandonment_of(
-                workspace, after_days=settings.ABANDONED_AFTER_DAYS, now=now
-            ),
+            abandonment=abandonment_of(workspace, now=now),
             deadline=queries.deadline_of(
                 workspace, policies.of_workspace(workspace), now
             ),

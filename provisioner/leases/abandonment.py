@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Q
-from django.db.models.functions import Greatest
 
 from provisioner.leases import queries
 from provisioner.lib import times
@@ -61,16 +61,14 @@ class Abandonment:
         return [signal.sentence for signal in self.signals if signal.is_old]
 
 
-def abandonment_of(
-    workspace: Workspace, *, after_days: int, now: dt.datetime
-) -> Abandonment:
+def abandonment_of(workspace: Workspace, *, now: dt.datetime) -> Abandonment:
     """Judge the signs of life of a workspace that has been ready."""
-    began_at = workspace.ready_at or workspace.created_at
+    began_at, idle_since = workspace.ready_at, workspace.idle_since
+    assert began_at is not None
     seen = {kind: _moment(workspace.activity.get(kind)) for kind in WORDS}
-    worked_at = max(began_at, workspace.worked_at or began_at)
-    span = dt.timedelta(days=after_days)
-    is_named = worked_at <= now - span < (workspace.used_at or began_at)
-    days = (now - worked_at).days
+    span = dt.timedelta(days=settings.ABANDONED_AFTER_DAYS)
+    is_named = idle_since <= now - span < (workspace.used_at or began_at)
+    days = (now - idle_since).days
     return Abandonment(
         signals=tuple(
             _signal(workspace, kind, at, began_at=began_at, span=span, now=now)
@@ -78,20 +76,19 @@ def abandonment_of(
             if _applies(workspace, kind)
         )
         + _opened(workspace),
-        idle_since=worked_at,
+        idle_since=idle_since,
         idle_days=days,
         sentence=_sentence(days, is_named=is_named, workspace=workspace),
     )
 
 
-def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
+def looks_abandoned(*, now: dt.datetime) -> Q:
     """Return the condition for rows that look abandoned, among those that are ready.
 
-    That is, no work for `after_days` and no Perforce command either; or no work for
-    twice as long, whatever commands name the client. Each row needs `idle_since`,
-    annotated by `idle_since()`.
+    That is, no work for ABANDONED_AFTER_DAYS and no Perforce command either; or no work
+    for twice as long, whatever commands name the client.
     """
-    span = dt.timedelta(days=after_days)
+    span = dt.timedelta(days=settings.ABANDONED_AFTER_DAYS)
     is_unused = Q(used_at__lte=now - span) | Q(used_at__isnull=True)
     # What passes over most rows comes first, and alone: PostgreSQL asks that first.
     return (
@@ -99,11 +96,6 @@ def looks_abandoned(*, after_days: int, now: dt.datetime) -> Q:
         & Q(idle_since__lte=now - span)
         & (is_unused | Q(idle_since__lte=now - 2 * span))
     )
-
-
-def idle_since() -> Greatest:
-    """Return the time of the last sign of work. PostgreSQL's GREATEST ignores nulls."""
-    return Greatest("ready_at", "worked_at")
 
 
 def newest_of(signs: Mapping[str, Any], kinds: Iterable[str]) -> dt.datetime | None:

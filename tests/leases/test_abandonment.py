@@ -31,7 +31,7 @@ def make_ready(owner: User, snapshot: Snapshot, *, name: str) -> Workspace:
 
 
 def read(workspace: Workspace) -> Abandonment:
-    return abandonment_of(workspace, after_days=28, now=timezone.now())
+    return abandonment_of(workspace, now=timezone.now())
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class Rows:
 
 
 def _copy(model: type[Model], rows: Iterable[Model]) -> None:
-    fields = model._meta.concrete_fields
+    fields = [field for field in model._meta.concrete_fields if not field.generated]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     readers = [_reader_of(field) for field in fields]
     with (

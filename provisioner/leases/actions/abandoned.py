@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db import transaction
 
 from provisioner.accounts import permissions
@@ -16,7 +15,6 @@ from provisioner.engine.models import Operation
 from provisioner.leases.abandonment import (
     Abandonment,
     abandonment_of,
-    idle_since,
     looks_abandoned,
 )
 from provisioner.leases.refusals import AskedAlready, NotAbandoned
@@ -121,11 +119,10 @@ def _checked_again(workspace: Workspace) -> tuple[Workspace, Abandonment]:
         raise WorkspaceNotReady(
             name=locked.name, state=locked.get_state_display().lower()
         )
-    now, after_days = clocks.database_now(), settings.ABANDONED_AFTER_DAYS
-    rows = Workspace.objects.filter(pk=locked.pk).annotate(idle_since=idle_since())
-    if not rows.filter(looks_abandoned(after_days=after_days, now=now)).exists():
+    now = clocks.database_now()
+    if not Workspace.objects.filter(looks_abandoned(now=now), pk=locked.pk).exists():
         raise NotAbandoned(name=locked.name)
-    return locked, abandonment_of(locked, after_days=after_days, now=now)
+    return locked, abandonment_of(locked, now=now)
 
 
 def abandoned_notify(*, by: User, pks: Sequence[int]) -> list[Outcome]:

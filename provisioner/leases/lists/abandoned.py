@@ -11,7 +11,6 @@ from django.urls import reverse
 from provisioner.leases.abandoned import (
     abandoned_matching,
     shown_abandoned,
-    workspaces_by_idleness,
 )
 from provisioner.leases.actions.abandoned import (
     Outcome,
@@ -23,6 +22,7 @@ from provisioner.web.bulk import RowOutcome
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import workspaces_visible_to
 
 
 class AskOwner(Act[Workspace]):
@@ -83,12 +83,12 @@ ABANDONED = Listing[Workspace](
     cells="leases/_abandoned_cells.html",
     matching=abandoned_matching,
     # One that was used meanwhile is refused with the reason, not left out silently.
-    choosable=workspaces_by_idleness,
+    choosable=workspaces_visible_to,
     reads=(
         *("name", "remote_name", "client_suffix", "tag", "purpose", "state"),
         *("created_at", "ready_at", "failed_at", "expires_at"),
         *("keep_reason", "unique_bytes", "activity", "activity_seen_at"),
-        *("worked_at", "used_at"),
+        *("idle_since", "used_at"),
         *("heartbeat_seconds", "heartbeat_at", "trashed_at", "purge_at"),
         *("owner__username", "owner__is_service", "template__name"),
         *("snapshot__change", "snapshot__name", "site__perforce_server__name"),

@@ -78,6 +78,7 @@ class Migration(migrations.Migration):
                 ('activity_seen_at', models.DateTimeField(blank=True, null=True)),
                 ('worked_at', models.DateTimeField(blank=True, help_text='The newest of these signs.', null=True)),
                 ('used_at', models.DateTimeField(blank=True, help_text='The newest sign of any kind among these.', null=True)),
+                ('idle_since', models.GeneratedField(db_persist=True, expression=django.db.models.functions.comparison.Greatest('ready_at', 'worked_at'), help_text='Since when no work shows.', output_field=models.DateTimeField(null=True))),
                 ('client_seen', models.JSONField(blank=True, default=dict, help_text="What a drift check last read of its client: {updated_at, view}. Reading refreshes the client's Access date, so it is done once per change.")),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='workspaces', to=settings.AUTH_USER_MODEL)),
                 ('pool', models.ForeignKey(blank=True, help_text='The warm pool that it is in, came from, or could have come from.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='workspaces', to='pools.pool')),

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models import Q, Value
-from django.db.models.functions import Cast, Left, Now, Replace
+from django.db.models.functions import Cast, Greatest, Left, Now, Replace
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Snapshot, Template
@@ -221,6 +221,12 @@ class Workspace(HasOperations):
     )
     used_at = models.DateTimeField(
         null=True, blank=True, help_text="The newest sign of any kind among these."
+    )
+    idle_since = models.GeneratedField(
+        expression=Greatest("ready_at", "worked_at"),
+        output_field=models.DateTimeField(null=True),
+        db_persist=True,
+        help_text="Since when no work shows.",
     )
     client_seen = NamesField(
         default=dict,
