@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import structlog
-from django.db import transaction
 from django.db.models import Q
 
 from provisioner.accounts.models import User
@@ -22,19 +20,14 @@ from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import COMMANDS, HOST, PERFORCE, STORAGE
-from provisioner.engine.subjects import SubjectKind
-from provisioner.engine.watchdog import LOST
+from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workflow import (
     LIGHT,
     LONG,
-    Failure,
     StepSpec,
     Workflow,
     register,
 )
-
-log = structlog.get_logger(__name__)
-
 
 _MOVING = (Template.State.BUILDING, Template.State.DELETING)
 
@@ -171,19 +164,6 @@ def _fail(template: Template, failure: Failure) -> None:
         )
 
 
-def _fail_lost() -> None:
-    """Fail each building or deleting template whose operation was lost."""
-    for template in Template.objects.filter(state__in=_MOVING).exclude(
-        subject__operations__state=Operation.State.RUNNING
-    ):
-        with transaction.atomic():
-            row = Template.objects.select_for_update(of=("self",)).get(pk=template.pk)
-            running = row.operations.filter(state=Operation.State.RUNNING)
-            if row.state in _MOVING and not running.exists():
-                log.warning("template_lost", template_id=row.pk)
-                _fail(row, LOST)
-
-
 def _visible_to(user: User) -> Q:
     """Builds are visible to everybody, as their results are."""
     return Q(subject__template__isnull=False) & in_scope(user, by="subject__template")
@@ -194,7 +174,8 @@ subjects.register(
         field="template",
         rows=lambda: Template.objects.select_related("site__perforce_server"),
         visible=_visible_to,
-        fail_lost=_fail_lost,
+        moving=_MOVING,
+        fail=_fail,
         crumbs="catalog/_crumbs.html",
         error_patterns=lambda template: template.error_pattern_lines,
     )

@@ -5,7 +5,7 @@ Features register their rows here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,22 +39,32 @@ class Site(Protocol):
     def perforce_server(self) -> Any: ...
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why an operation failed. `is_refused`: because it found unsubmitted work."""
+
+    code: str
+    message: str
+    is_refused: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class SubjectKind:
     """Rows that operations can be about.
 
     `field` is the name of their model in lower case. `rows` is how steps load one, with
     its site and whatever else they need. `visible` is the condition for operations
-    about rows that a person may see. `fail_lost` marks each row as failed that is
-    moving without an operation. `crumbs` is the template of the links that lead to one.
-    `error_patterns` are what to search the logs about a row for, before the usual
-    patterns.
+    about rows that a person may see. A row is in one of the states `moving` while an
+    operation moves it; `fail` records on such a row why that failed. `crumbs` is the
+    template of the links that lead to one. `error_patterns` are what to search the logs
+    about a row for, before the usual patterns.
     """
 
     field: str
     rows: Callable[[], QuerySet[Any]]
     visible: Callable[[User], Q]
-    fail_lost: Callable[[], None]
+    moving: Collection[str]
+    fail: Callable[[Any, Failure], None]
     crumbs: str
     error_patterns: Callable[[Any], tuple[str, ...]] = lambda row: ()
 

@@ -34,7 +34,7 @@ from provisioner.engine.fencing import AttemptLeave
 from provisioner.engine.models import HasOperations, Operation, Parameters, Step
 from provisioner.engine.results import StepResult
 from provisioner.engine.retries import RETRY, wait_before
-from provisioner.engine.workflow import Failure
+from provisioner.engine.subjects import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks

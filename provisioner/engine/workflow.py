@@ -18,7 +18,7 @@ from provisioner.engine.queues import BISECTIONS, COMMANDS, HOST
 from provisioner.engine.results import StepResult
 from provisioner.engine.states import settled_names
 from provisioner.engine.step_run import StepRun
-from provisioner.engine.subjects import Site
+from provisioner.engine.subjects import Failure, Site
 
 LIGHT, SHORT, LONG = (
     PerforceUse.LIGHT,
@@ -50,15 +50,6 @@ class StepSpec:
         if self.queue == COMMANDS:
             return site.commands_queue
         return site.bisections_queue if self.queue == BISECTIONS else self.queue
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why an operation failed. `is_refused`: because it found unsubmitted work."""
-
-    code: str
-    message: str
-    is_refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

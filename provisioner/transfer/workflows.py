@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE
+from provisioner.engine.subjects import Failure
 from provisioner.engine.tasks import start_operation
 from provisioner.engine.workflow import (
     LIGHT,
     SHORT,
-    Failure,
     StepSpec,
     Workflow,
     register,

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 
-import structlog
-from django.db import transaction
-
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE, STORAGE
-from provisioner.engine.subjects import SubjectKind
+from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.tasks import start_operation
-from provisioner.engine.watchdog import LOST
 from provisioner.engine.workflow import (
     LIGHT,
     SHORT,
-    Failure,
     StepSpec,
     Workflow,
     register,
@@ -40,8 +35,6 @@ from provisioner.workspaces.steps import provision, purge, restore, retire
 from provisioner.workspaces.steps.access import ensure_access
 from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import WorkspaceRun
-
-log = structlog.get_logger(__name__)
 
 
 def _has_client(operation: Operation) -> bool:
@@ -312,21 +305,6 @@ def _subject(operation: Operation) -> Workspace:
     return workspace
 
 
-def _fail_lost() -> None:
-    """Fail each moving workspace whose operation was lost."""
-    for workspace in Workspace.objects.filter(state__in=MOVING).exclude(
-        subject__operations__state=Operation.State.RUNNING
-    ):
-        with transaction.atomic():
-            locked = Workspace.objects.select_for_update(of=("self",)).get(
-                pk=workspace.pk
-            )
-            running = locked.operations.filter(state=Operation.State.RUNNING)
-            if locked.is_moving and not running.exists():
-                log.warning("workspace_lost", workspace_id=locked.pk)
-                _fail(locked, LOST)
-
-
 subjects.register(
     SubjectKind(
         field="workspace",
@@ -334,7 +312,8 @@ subjects.register(
             "snapshot", "template", "site__perforce_server"
         ),
         visible=operations_of_workspaces_visible_to,
-        fail_lost=_fail_lost,
+        moving=MOVING,
+        fail=_fail,
         crumbs="workspaces/_crumbs.html",
         error_patterns=lambda workspace: workspace.template.error_pattern_lines,
     )

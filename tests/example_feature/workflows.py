@@ -5,9 +5,8 @@ from __future__ import annotations
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import STORAGE
-from provisioner.engine.subjects import SubjectKind
-from provisioner.engine.watchdog import LOST
-from provisioner.engine.workflow import Failure, StepSpec, Workflow, register
+from provisioner.engine.subjects import Failure, SubjectKind
+from provisioner.engine.workflow import StepSpec, Workflow, register
 from tests.example_feature.models import Errand, ErrandOperation
 from tests.example_feature.queries import operations_visible_to
 from tests.example_feature.steps import ensure_back, ensure_gone
@@ -31,11 +30,10 @@ def _move(operation: Operation, to: Errand.State, message: str = "") -> None:
     errands.update(state=to, status_message=message)
 
 
-def _fail_lost() -> None:
-    lost = Errand.objects.filter(state=Errand.State.RUNNING).exclude(
-        subject__operations__state=Operation.State.RUNNING
+def _fail(errand: Errand, failure: Failure) -> None:
+    Errand.objects.filter(pk=errand.pk).update(
+        state=Errand.State.FAILED, status_message=failure.message
     )
-    lost.update(state=Errand.State.FAILED, status_message=LOST.message)
 
 
 subjects.register(
@@ -43,7 +41,8 @@ subjects.register(
         field="errand",
         rows=lambda: Errand.objects.select_related("site__perforce_server"),
         visible=operations_visible_to,
-        fail_lost=_fail_lost,
+        moving=(Errand.State.RUNNING,),
+        fail=_fail,
         crumbs="example_feature/_crumbs.html",
     )
 )

@@ -17,10 +17,15 @@ from provisioner.audit_log.actions import record_event
 from provisioner.engine import states, subjects, tasks
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.states import IN_FLIGHT
-from provisioner.engine.watchdog import LOST
+from provisioner.engine.subjects import Failure, SubjectKind
 
 log = structlog.get_logger(__name__)
 
+LOST = Failure(
+    code="operation_lost",
+    message="The work on it was lost and nobody goes on with it. Try again, or retire "
+    "it.",
+)
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 
 
@@ -32,7 +37,7 @@ def watchdog(timestamp: int) -> None:
         go_on_with_operations()
         end_steps_of_ended_operations()
         for kind in subjects.kinds():
-            kind.fail_lost()
+            fail_lost(kind)
 
 
 def go_on_with_operations() -> None:
@@ -85,3 +90,19 @@ def end_steps_of_ended_operations() -> None:
         with transaction.atomic():
             states.skip_waiting_steps(operation)
             log.warning("waiting_steps_skipped", operation_id=operation.pk)
+
+
+def fail_lost(kind: SubjectKind) -> None:
+    """Fail each row of a kind that is in a moving state, but that nothing moves."""
+    lost = (
+        kind.rows()
+        .filter(state__in=kind.moving)
+        .exclude(subject__operations__state=Operation.State.RUNNING)
+    )
+    for pk in lost.values_list("pk", flat=True):
+        with transaction.atomic():
+            row = kind.rows().select_for_update(of=("self",)).get(pk=pk)
+            running = row.operations.filter(state=Operation.State.RUNNING)
+            if row.state in kind.moving and not running.exists():
+                log.warning("operation_lost", kind=kind.field, pk=pk)
+                kind.fail(row, LOST)
