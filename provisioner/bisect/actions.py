@@ -35,7 +35,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.engine.results import find_result
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings

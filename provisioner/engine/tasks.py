@@ -1,4 +1,4 @@
-"""Start operations, run their steps, and end them.
+"""Run the steps of operations, and end them.
 
 A job runs a step and continues with those after it that are for the same queue. It is
 deferred in the transaction that marks its step as queued, so neither is ever without
@@ -19,7 +19,6 @@ from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Job
 
-from provisioner.accounts.models import User
 from provisioner.engine import slots, states, subjects, workflow
 from provisioner.engine.dispatch import (
     RUN_STEP,
@@ -31,7 +30,7 @@ from provisioner.engine.dispatch import (
     serves,
 )
 from provisioner.engine.fencing import AttemptLeave
-from provisioner.engine.models import HasOperations, Operation, Parameters, Step
+from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
 from provisioner.engine.retries import RETRY, wait_before
 from provisioner.engine.subjects import Failure
@@ -45,40 +44,6 @@ log = structlog.get_logger(__name__)
 
 STOPS_WITHIN_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 5.0
-
-
-def start_operation(
-    kind: str,
-    *,
-    about: HasOperations,
-    by: User,
-    parameters: Parameters | None = None,
-    is_background: bool = False,
-) -> Operation:
-    """Write an operation with its steps and queue the first ones.
-
-    Background operations have lower priority than anybody's requests.
-    """
-    operation = Operation.objects.create(
-        kind=kind,
-        requested_by=by,
-        is_background=is_background,
-        subject=about.subject,
-        parameters=parameters.as_json() if parameters else {},
-    )
-    steps = Step.objects.bulk_create(
-        Step(
-            operation=operation,
-            name=spec.name,
-            position=position,
-            perforce_use=spec.perforce,
-            perforce_server=operation.site.perforce_server if spec.perforce else None,
-        )
-        for position, spec in enumerate(workflow.specs_of(operation))
-    )
-    for step in workflow.ready_to_start(operation, steps):
-        defer_step(operation, step)
-    return operation
 
 
 @app.task(name=RUN_STEP, pass_context=True, retry=RETRY)

@@ -21,7 +21,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.leases.sweeps.leases import may_try_again
 from provisioner.lib import clocks
 from provisioner.lib.limits import LimitReached

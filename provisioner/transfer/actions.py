@@ -10,7 +10,7 @@ from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE
+from provisioner.engine.starting import start_operation
 from provisioner.engine.subjects import Failure
-from provisioner.engine.tasks import start_operation
 from provisioner.engine.workflow import (
     LIGHT,
     SHORT,

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.queries import default_snapshot
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.leases.warnings import plan_first_warnings
 from provisioner.limits.admission import check_admission, check_claim
 from provisioner.workspace_requests.claim import (

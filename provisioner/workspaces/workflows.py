@@ -7,8 +7,8 @@ import datetime as dt
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE, STORAGE
+from provisioner.engine.starting import start_operation
 from provisioner.engine.subjects import Failure, SubjectKind
-from provisioner.engine.tasks import start_operation
 from provisioner.engine.workflow import (
     LIGHT,
     SHORT,

@@ -16,7 +16,7 @@ from provisioner.engine import states as engine_states
 from provisioner.engine import subjects, workflow
 from provisioner.engine.models import Operation, PerforceUse, Step
 from provisioner.engine.queues import PERFORCE
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.sites.models import Site
 from provisioner.transfer.models import TransferOperation

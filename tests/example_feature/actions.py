@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from provisioner.accounts.models import User
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.sites.models import Site
 from tests.example_feature.models import Errand, ErrandOperation
 

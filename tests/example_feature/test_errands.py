@@ -12,8 +12,8 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
+from provisioner.engine.starting import start_operation
 from provisioner.engine.sweeps.watchdog import watchdog
-from provisioner.engine.tasks import start_operation
 from tests.example_feature.actions import errand_run
 from tests.example_feature.models import Errand, ErrandOperation
 from tests.support.factories import SiteFactory

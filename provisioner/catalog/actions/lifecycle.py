@@ -21,7 +21,7 @@ from provisioner.catalog.models import (
 from provisioner.catalog.refusals import TemplateBusy, TemplateNeeded
 from provisioner.catalog.states import set_template_state
 from provisioner.engine.models import Operation
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.lib import clocks
 
 LONGEST_TITLE = 100

@@ -27,7 +27,7 @@ from provisioner.catalog.refusals import (
 from provisioner.catalog.states import set_template_state
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.gateways.perforce.depot_view import DepotView
 from provisioner.gateways.perforce.specs import (
     SpecRefused,

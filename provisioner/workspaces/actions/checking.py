@@ -7,7 +7,7 @@ from django.db import transaction
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.workspaces.actions.retiring import locked
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace

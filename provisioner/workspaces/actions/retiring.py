@@ -13,7 +13,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.engine.tasks import start_operation
+from provisioner.engine.starting import start_operation
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, NotAllowed
 from provisioner.workspaces.events import asks_how_to_make, asks_what_stays
 from provisioner.workspaces.models import (
