@@ -1,4 +1,4 @@
-"""Accounts for administrators: who is who in Perforce and on the file system."""
+"""Accounts in Django's admin: their Perforce users, uids and gids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ admin.site.login_form = AdminSignInForm
 
 
 def to_our_page(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-    """Lead to the page that offers to revoke tokens, too."""
+    """Redirect to the page that also offers to revoke tokens."""
     return redirect("my-password")
 
 
@@ -63,7 +63,7 @@ class AccountAdmin(UserAdmin[User]):
     def user_change_password(
         self, request: HttpRequest, id: str, form_url: str = ""
     ) -> HttpResponse:
-        """Set somebody's password, and offer to revoke the tokens that stay good."""
+        """Set somebody's password, and offer to revoke the tokens that stay valid."""
         answer = super().user_change_password(request, id, form_url)
         user = self.get_object(request, unquote(id))
         if request.method == "POST" and answer.status_code == 302 and user is not None:

@@ -1,15 +1,15 @@
-"""How often somebody may try to sign in: guesses are slowed down, on page and API.
+"""Limits on failed sign-ins, on pages and API, to slow down guessing.
 
-Attempts are counted in the database, so that all web processes count together: by
-name and address, by name, and by address, in windows that begin with the first
-attempt. One that succeeds is not counted, nor is one refused for its name and address:
-who tries one name again and again, from one place, keeps out nobody but themselves.
+Attempts are counted in the database, so that all web processes count together: by name
+and address, by name, and by address, in windows that begin with the first attempt. A
+successful attempt does not count, nor does one refused for its name and address:
+whoever tries one name again and again from one place locks out only themselves.
 
 Guesses at many names from one address, such as a broker's or a proxy's, leave each name
-a few tries there, so whoever knows their password gets in. And whoever has signed in
-from an address within a month is not held up by what others try, at their name from
-elsewhere or at other names from there. Names are kept as hashes: people type passwords
-into the wrong field.
+a few tries there, so whoever knows their password gets in. Somebody who signed in from
+an address within a month is not held up by others' attempts, at their name from
+elsewhere or at other names from there. Names are stored as hashes, as people type
+passwords into the wrong field.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class TooManyAtOnce(Exception):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt, counted already; `succeeded` takes it back.
+    """An attempt that is already counted; `succeeded` takes it back.
 
-    `wider` is the wider network of an IPv6 address; of others, the address again.
+    `wider` is the wider network of an IPv6 address; for others, the address again.
     """
 
     name_and_address: str
@@ -106,7 +106,7 @@ class Attempt:
 def begin_attempt(request: HttpRequest | None, *, name: str) -> Attempt:
     """Count an attempt before its password is checked.
 
-    Counting first leaves no gap for guesses that come at the same time.
+    Counting first leaves no gap for simultaneous guesses.
 
     Raises: TooManyAttempts.
     """
@@ -140,7 +140,7 @@ Counted = dict[str, tuple[int, dt.datetime]]
 
 
 def _limits_of_newcomers(attempt: Attempt, counted: Counted) -> dict[str, int]:
-    """Return the limit for people who have not signed in from there lately."""
+    """Return the limits for people who have not signed in from there lately."""
     many_failed_near = counted[attempt.wider][0] > BY_WIDER
     many_failed = many_failed_near or counted[attempt.address][0] > BY_ADDRESS
     few = BY_NAME_WHERE_MANY_FAILED
@@ -185,11 +185,11 @@ def _counted(keys: list[str], *, now: dt.datetime) -> Counted:
 
 
 def client_address(request: HttpRequest | None) -> str:
-    """Return where a request comes from.
+    """Return the address that a request comes from.
 
-    Behind a proxy that is trusted, that is what it has put last into
-    X-Forwarded-For; what stands before anybody could have made up. From a Perforce
-    broker that is trusted, it is where the broker says that its caller is.
+    Behind a trusted proxy, that is the last one in X-Forwarded-For; anybody could have
+    made up the ones before. From a trusted Perforce broker, it is the address that the
+    broker reports for its caller.
     """
     if request is None:
         return ""
@@ -208,7 +208,7 @@ def _is_broker(address: str) -> bool:
 
 
 def _as_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return an address; one of IPv4 that is written as IPv6 is one of IPv4."""
+    """Return an IP address; an IPv4 address mapped into IPv6 becomes IPv4."""
     try:
         ip = ipaddress.ip_address(text.strip())
     except ValueError:
@@ -217,7 +217,7 @@ def _as_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _network_of(address: str, *, bits: int) -> str:
-    """Return what is counted as one address; `bits` are for IPv6."""
+    """Return the network that counts as one address; `bits` are for IPv6."""
     ip = _as_ip(address)
     if isinstance(ip, ipaddress.IPv6Address):
         network = (int(ip), bits)

@@ -1,4 +1,4 @@
-"""Who asks: a token or a session; name and password only to get a token."""
+"""Authentication: by token or session; by name and password only to get a token."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class TokenAuthentication(KnoxAuthentication):
     def _cleanup_token(self, auth_token: ApiToken) -> bool:
         """Return whether the token has expired; it is deleted then.
 
-        Other expired tokens of the person are deleted once a minute: knox would read
-        all with each request, and go by the clock of this process.
+        Other expired tokens of the person are deleted once a minute. Knox itself would
+        read all of them with each request, and go by this process's clock.
         """
         is_late = has_expired(auth_token)
         if is_late or not is_use_noted(auth_token):

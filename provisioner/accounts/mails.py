@@ -1,4 +1,4 @@
-"""Whether this installation sends mails at all."""
+"""Whether this installation can send mails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_MAILS = "This installation sends no mail: EMAIL_URL is not set."
 
 
 def why_no_mail_to(person: User) -> str:
-    """Return why a person gets no mail, as a sentence; "" where they do."""
+    """Return why a person gets no mail, as a sentence; "" if they do."""
     if not mails_are_sent():
         return NO_MAILS
     if person.email:

@@ -1,4 +1,4 @@
-"""People: their account here, their name in Perforce, their number on the file system.
+"""People: accounts, Perforce users, and uids.
 
 Three different things, never one word for them: `username` is the Django account,
 `p4_user` the Perforce user, `uid` and `gid` what the file server stores.
@@ -18,7 +18,7 @@ from provisioner.lib.rows import few
 
 
 class Quota(models.Model):
-    """Limits of a person or a team at a time; empty: no limit."""
+    """Limits of a person or a team; empty: no limit."""
 
     max_workspaces = models.PositiveIntegerField(null=True, blank=True)
     max_unique_bytes = models.BigIntegerField(
@@ -49,7 +49,7 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
     """An account; `is_staff` makes it an administrator of Cloneyard.
 
     `uid` and `gid` come from the site's directory, never from a browser. An account
-    without them can look at everything that is its own but own no workspace.
+    without them can view everything that it may see, but own no workspace.
     """
 
     p4_user = models.CharField(
@@ -160,9 +160,9 @@ class ApiToken(AbstractAuthToken):
 
 
 class TokenUse(models.Model):
-    """How many requests of a kind came with a token until its window ends.
+    """How many requests of a kind used a token until its window ends.
 
-    See throttling.py, which alone writes it.
+    Only throttling.py writes it.
     """
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")

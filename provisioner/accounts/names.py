@@ -1,4 +1,4 @@
-"""Which names and texts are accepted, since other systems and pages use them."""
+"""Valid names and texts, as other systems and pages use them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ perforce_user_validator = RegexValidator(
 
 
 def check_one_line(text: str) -> None:
-    """Refuse what is not one line of text: it goes into mails and logs.
+    """Refuse anything but one line of text: it goes into mails and logs.
 
     Raises: ValidationError.
     """
@@ -37,9 +37,9 @@ def check_one_line(text: str) -> None:
 
 
 def one_line(text: str, *, word: str, most: int) -> str:
-    """Return a text that people wrote without space around it.
+    """Return a text that people wrote, stripped.
 
-    Raises: InvalidRequest where it is not one line, or too long.
+    Raises: InvalidRequest if it is not one line, or too long.
     """
     text = text.strip()
     if len(text) > most:

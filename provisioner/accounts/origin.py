@@ -1,7 +1,7 @@
-"""Where a call comes from: who asks, with what, from which address.
+"""The origin of a call: who asks, by what means, from which address.
 
-The edges (web, API, worker, command line) say it once; whoever writes the audit log
-reads it here, so that no signature has to hand it on.
+The edges (web, API, worker, command line) set it once; the audit log reads it here, so
+that no signature has to pass it on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MANAGE = "manage.py"
 class Origin:
     """`via` is the means: a token, a session, a worker's job, a command.
 
-    `actor` is None where nobody has signed in; `ip` None where no request is.
+    `actor` is None if nobody has signed in; `ip` is None without a request.
     """
 
     via: str
@@ -41,7 +41,7 @@ _origin: ContextVar[Origin | None] = ContextVar("origin", default=None)
 
 
 def current() -> Origin:
-    """Return the current origin, else this program."""
+    """Return the current origin, by default this program."""
     return _origin.get() or Origin(via=_program())
 
 
@@ -57,13 +57,13 @@ def coming_from(origin: Origin) -> Iterator[None]:
 
 @contextmanager
 def coming_by(via: str) -> Iterator[None]:
-    """Let everything inside come by this means, whoever asked."""
+    """Replace the means of the origin in the block, whoever asks."""
     with coming_from(replace(current(), via=via)):
         yield
 
 
 def origin_of(request: HttpRequest) -> Origin:
-    """Return where a request comes from, before anybody is known to have sent it."""
+    """Return the origin of a request whose sender is not known yet."""
     agent = request.headers.get("User-Agent", "")
     printable = "".join(c if c.isprintable() else "?" for c in agent)
     return Origin(
@@ -74,25 +74,25 @@ def origin_of(request: HttpRequest) -> Origin:
 
 
 def signed_in(user: User, *, via: str) -> None:
-    """Note who turned out to be asking; it holds until the request ends."""
+    """Record who sent the request, until it ends."""
     if _origin.get() is not None:
         _origin.set(replace(current(), actor=user, via=via))
 
 
 def by_session(session_key: str | None) -> str:
-    """Name a session without giving it away: whoever has its key has the session."""
+    """Name a session without revealing its key, which would give access to it."""
     if not session_key:
         return "session"
     return f"session {hashlib.sha256(session_key.encode()).hexdigest()[:8]}"
 
 
 def by_token(token: ApiToken) -> str:
-    """Name a token as its owner sees it in the list of tokens."""
+    """Name a token as its owner's list of tokens does."""
     return f"token {token.token_key}"
 
 
 def _as_address(text: str) -> str | None:
-    """Return an IP address; None for what is none, such as the name of a socket."""
+    """Return an IP address; None for anything else, such as the name of a socket."""
     try:
         return str(ipaddress.ip_address(text.strip("[]").partition("%")[0]))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Who may do what: one table for pages and API, and the one reader of it.
+"""Who may do what: one table for pages and API, and the functions that read it.
 
-Everybody who has signed in plays a part towards everything, and more parts towards
-some workspaces. Something is allowed if one of the parts allows it.
+Everybody who has signed in has a role towards everything, and more roles towards some
+workspaces. Something is allowed if one of the roles allows it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from provisioner.lib.refusals import NotAllowed
 
 
 class Owned(Protocol):
-    """A row with an owner, and maybe a token."""
+    """A row with an owner, and perhaps a token."""
 
     token_id: Any
     owner_id: int
@@ -39,10 +39,10 @@ class LookedAfter(Protocol):
 
 
 class Role(StrEnum):
-    """A part that somebody plays.
+    """A role of a person.
 
-    A machine is a service account, such as CI with its token: towards what is its own
-    it is the owner, towards everything else a stranger by another name.
+    A machine is a service account, such as CI with its token: an owner towards its own
+    rows, and towards all others a stranger under another name.
     """
 
     OWNER = "owner"
@@ -102,7 +102,7 @@ def roles_of(user: User | AnonymousUser) -> set[Role]:
 def roles_towards(user: User | AnonymousUser, row: Owned) -> set[Role]:
     """Return the roles by which a person may change a row with an owner.
 
-    Who else may see it is a query: see `own_or_of_team`.
+    A query says who else may see it: see `own_or_of_team`.
     """
     roles = roles_of(user)
     if not isinstance(user, User) or Role.NOBODY in roles:
@@ -114,7 +114,7 @@ def roles_towards(user: User | AnonymousUser, row: Owned) -> set[Role]:
 
 
 def own_or_of_team(user: User) -> Q:
-    """Return the condition for rows whose owner somebody is, or is a team mate of."""
+    """Return the condition for rows owned by a person or their team mates."""
     own = Q(owner=user)
     if user.scope is not None:
         return own & Q(token=user.scope)
@@ -124,7 +124,7 @@ def own_or_of_team(user: User) -> Q:
 
 
 def team_members(user: User) -> QuerySet[User, Any]:
-    """Return the ids of a team as a subquery, since a join would read every row."""
+    """Return the ids of a team as a subquery, as a join would read every row."""
     return User.objects.filter(team=user.team_id).order_by().values("pk")
 
 
@@ -134,7 +134,7 @@ def may(user: User | AnonymousUser, verb: Verb, roles: set[Role] | None = None) 
 
 
 def can_be_told(user: User) -> bool:
-    """Return whether mails, webhooks and pins are for them: for no scoped token."""
+    """Return whether mails, webhooks and pins are for them: not for scoped tokens."""
     return may(user, Verb.VISIT) and user.scope is None
 
 
@@ -143,7 +143,7 @@ def can_manage_templates(user: User) -> bool:
 
 
 def can_change_template(user: User, template: LookedAfter) -> bool:
-    """Return whether they own the template, which does not include its definition."""
+    """Return whether they own the template, which excludes its definition."""
     roles = roles_of(user)
     if template.owner_id == user.pk and user.scope is None and user.is_active:
         roles.add(Role.OWNER)
@@ -155,7 +155,7 @@ def can_administer(user: User) -> bool:
 
 
 def require_in_scope(user: User, *, template: Named, purpose: str) -> None:
-    """Refuse what the token that somebody asks with is not for.
+    """Refuse what is outside the scope of the current token.
 
     Raises: OutOfScope.
     """
@@ -169,7 +169,7 @@ def require_in_scope(user: User, *, template: Named, purpose: str) -> None:
 
 
 def latest_lease(user: User, now: dt.datetime) -> dt.datetime | None:
-    """Return how far a lease may reach by the token somebody asks with; None: any."""
+    """Return the latest end of a lease for the current token; None: no limit."""
     scope = user.scope
     if scope is None or scope.max_lease_seconds is None:
         return None
@@ -177,6 +177,6 @@ def latest_lease(user: User, now: dt.datetime) -> dt.datetime | None:
 
 
 def require(allowed: bool) -> None:
-    """Raise NotAllowed unless it is."""
+    """Raise NotAllowed unless it is allowed."""
     if not allowed:
         raise NotAllowed

@@ -1,4 +1,4 @@
-"""Why something about accounts and their tokens is refused."""
+"""Refusals about accounts and their tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from provisioner.lib.refusals import ActionRefused, NotAllowed
 
 
 class OutOfScope(NotAllowed):
-    """This token is not for that: {what}. Use another one, or make one that is."""
+    """This is outside the scope of this token: {what}. Use another one, or create one
+    that allows it.
+    """
 
     code = "token_scope"
 
@@ -18,7 +20,8 @@ class AccountNotActive(ActionRefused):
 
 
 class AccountIncomplete(ActionRefused):
-    """The account {username} has no uid and gid, so files cannot be owned by it. An
-    administrator can add them."""
+    """The account {username} has no uid and gid, so it cannot own files. An
+    administrator can add them.
+    """
 
     code = "account_incomplete"

@@ -1,4 +1,4 @@
-"""Cloneyard itself, as somebody who may ask for things."""
+"""Cloneyard's own account, for what happens automatically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SYSTEM_USERNAME = "cloneyard.system"
 def system_user() -> User:
     """Return Cloneyard's own account in events. Nobody can sign in with it.
 
-    What happens by itself must not look like an act of the owner.
+    What happens automatically must not look like an action of the owner.
     """
     user, _ = User.objects.get_or_create(
         username=SYSTEM_USERNAME,

@@ -1,5 +1,8 @@
-"""How often a token may be used: counted in the database, so that all web processes
-count together, in windows that begin with their first request."""
+"""How often tokens are used.
+
+Counted in the database, so that all web processes count together, in windows that begin
+with their first request.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ NOTED_EVERY = dt.timedelta(minutes=1)
 
 
 class TooManyRequests(Exception):
-    """More requests came with this token than are allowed a minute."""
+    """This token has sent more requests than it may in a minute."""
 
     def __init__(self, *, allowed: int, what: str, seconds: int) -> None:
         self.seconds = seconds
@@ -30,8 +33,8 @@ class TooManyRequests(Exception):
 def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
     """Count one request of a kind, including refused ones.
 
-    One statement that does not wait for the disk, since losing a count in a crash does
-    no harm. Call it outside transactions.
+    One statement that does not wait for the disk, as losing a count in a crash does no
+    harm. Call it outside transactions.
 
     Raises: TooManyRequests.
     """
@@ -61,13 +64,13 @@ def count_use(token: ApiToken, *, kind: str, what: str, allowed: int) -> None:
 
 
 def is_use_noted(token: ApiToken) -> bool:
-    """Return whether a use of the token was noted within the last minute."""
+    """Return whether a use of the token was recorded within the last minute."""
     noted_at = token.last_used_at
     return noted_at is not None and timezone.now() - noted_at < NOTED_EVERY
 
 
 def note_last_use(token: ApiToken) -> None:
-    """Keep when a token was last used, to the minute."""
+    """Record when a token was last used, to the minute."""
     if not is_use_noted(token):
         token.last_used_at = timezone.now()
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=token.last_used_at)

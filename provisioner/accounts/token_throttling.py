@@ -1,4 +1,4 @@
-"""How often a token may ask: for anything, and for workspaces. Sessions are people."""
+"""Rate limits of tokens: for all requests, and for those for workspaces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # its module reads the settings that name this one
 class TokenThrottle(BaseThrottle):
     """Requests of any kind.
 
-    Raises: Throttled, whose answer says in Retry-After when to come back.
+    Raises: Throttled, whose answer has Retry-After.
     """
 
     kind = "request"

@@ -1,4 +1,4 @@
-"""API tokens: made, listed and revoked by the person they speak for."""
+"""API tokens: create, list and revoke them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def tokens_of(user: User) -> QuerySet[ApiToken]:
 
 
 def tokens_visible_to(user: User) -> QuerySet[ApiToken]:
-    """Return the tokens that somebody may see and revoke: their own, or all."""
+    """Return the tokens that a person may see and revoke: their own, or all."""
     return live_tokens() if user.is_administrator else tokens_of(user)
 
 
 def live_tokens() -> QuerySet[ApiToken]:
-    """Return everybody's tokens that still open the door, the newest first."""
+    """Return everybody's valid tokens, newest first."""
     live = ApiToken.objects.filter(expiry__gt=Now())
     return live.select_related("user").order_by("-created", "pk")
 
@@ -43,7 +43,7 @@ def forget_expired(user: User) -> None:
 
 
 def longest_days() -> int:
-    """Return for how many days a token can be made."""
+    """Return for how many days a token may be valid."""
     return int(max(LONGEST_DAYS, settings.API_TOKEN_DAYS))
 
 
@@ -58,11 +58,11 @@ def token_create(
     max_lease_seconds: int | None = None,
     max_workspaces: int | None = None,
 ) -> tuple[ApiToken, str]:
-    """Create a token and return its secret, too. It `lives` so long, or so many days;
-    else API_TOKEN_DAYS.
+    """Create a token and return it with its secret.
 
-    The secret is kept as a hash alone, so this is the one time it can be shown. A
-    bound that is None is none; see ApiToken.
+    It is valid for `lives`, or some days, by default API_TOKEN_DAYS. Only a hash of the
+    secret is stored, so it cannot be shown again. A bound that is None is no bound; see
+    ApiToken.
     """
     lives = lives or dt.timedelta(days=days or settings.API_TOKEN_DAYS)
     # knox counts from the clock of this process.

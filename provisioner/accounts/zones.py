@@ -1,8 +1,7 @@
-"""Time zones: in which a person reads times.
+"""The time zones in which people read times.
 
-Theirs if they chose one; else what their browser said, which its cookie holds and
-nobody stores; else the installation's. Whatever arrives is used only if it names a
-zone.
+The one that the person chose; else the browser's, from its cookie, which is not stored;
+else the installation's. What a browser sends is used only if it names a zone.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ def known_zones() -> frozenset[str]:
 
 @cache
 def zones_to_choose() -> tuple[str, ...]:
-    """Return the zones that are named after places, and UTC before them."""
+    """Return the zones named after places, and UTC before them."""
     places = (name for name in known_zones() if name.partition("/")[0] in REGIONS)
     return ("UTC", *sorted(places))
 
 
 def find_zone(name: str) -> ZoneInfo | None:
-    """Return the zone of that name, None where there is none."""
+    """Return the zone of that name, or None."""
     return ZoneInfo(name) if name in known_zones() else None
 
 

@@ -106,7 +106,7 @@ def _as_error(exc: exceptions.APIException) -> dict[str, Any]:
 
 
 def _by_field(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the first sentence about each field; "" is the body as a whole."""
+    """Yield the first sentence about each field; "" stands for the whole body."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
             here = path if name == "non_field_errors" else f"{path}.{name}".lstrip(".")

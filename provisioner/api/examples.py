@@ -1,4 +1,4 @@
-"""Examples for the schema: what a script sends first, and what it is answered.
+"""Examples for the schema: the first requests of a script, and their answers.
 
 Refusals are built from the exceptions, so that their text is that of real answers.
 `tests/api/test_schema_examples.py` checks all against the schema.
@@ -35,7 +35,7 @@ def answer(name: str, value: Any, *, status: int = 200) -> OpenApiExample:
 
 
 def refusal(name: str, refused: ActionRefused) -> OpenApiExample:
-    """Return the answer to a request that the domain refuses."""
+    """Return an example of a refusal."""
     body: dict[str, Any] = {"detail": refused.sentence, "code": refused.code}
     if isinstance(refused, LimitReached):
         body["limits"] = [limit_shape(limit) for limit in refused.limits]
@@ -76,5 +76,5 @@ _ANYWHERE = {
 
 
 def refusals_of(statuses: Collection[int]) -> list[OpenApiExample]:
-    """Return an example of each of these answers that any operation may give."""
+    """Return an example of each of these refusals that any operation may give."""
     return [example for status, example in _ANYWHERE.items() if status in statuses]

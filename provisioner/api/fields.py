@@ -49,7 +49,7 @@ class Name(Text):
     }
 )
 class IdOrName(serializers.Field[int | str, Any, int | str, Any]):
-    """A number is an id, a text a name."""
+    """An id as a number, or a name as text."""
 
     def to_internal_value(self, data: Any) -> int | str:
         if isinstance(data, int) and not isinstance(data, bool) and data > 0:

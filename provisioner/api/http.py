@@ -51,7 +51,7 @@ class StrictJSONParser(BaseParser):
 
 
 class AlwaysJson(DefaultContentNegotiation):
-    """Answer with JSON whatever the Accept header asks for."""
+    """Answer with JSON whatever the Accept header says."""
 
     def select_renderer(
         self,
@@ -65,9 +65,9 @@ class AlwaysJson(DefaultContentNegotiation):
 
 
 def request_key(request: Request) -> str:
-    """Return the Idempotency-Key header, "" where none was sent.
+    """Return the Idempotency-Key header, "" without one.
 
-    Raises: InvalidRequest where it is not 1 to 200 printable ASCII characters.
+    Raises: InvalidRequest if it is not 1 to 200 printable ASCII characters.
     """
     key = request.headers.get("Idempotency-Key")
     if key is None:

@@ -15,7 +15,7 @@ from provisioner.lib.refusals import InvalidRequest
 
 
 class Pages(CursorPagination):
-    """Newest first, 50 at a time or what `limit` asks for, up to 200."""
+    """Newest first, 50 at a time or `limit`, up to 200."""
 
     ordering = "-id"
     page_size = 50
@@ -84,7 +84,7 @@ class Pages(CursorPagination):
 
 
 class Whole(BasePagination):
-    """Short lists, answered whole under `results`."""
+    """Short lists, returned whole under `results`."""
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data})

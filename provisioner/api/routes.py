@@ -1,4 +1,4 @@
-"""How addresses of features become those under /api/."""
+"""URLs of features' viewsets under /api/."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.api.viewsets import NothingHere
 
 
 class Route(NamedTuple):
-    """A viewset of a feature, and where it is found below /api/."""
+    """A viewset of a feature, and its path below /api/."""
 
     prefix: str
     viewset: type[GenericViewSet[Any]]
@@ -23,7 +23,7 @@ class Route(NamedTuple):
 
 
 def addresses(routes: Iterable[Route]) -> list[URLPattern | URLResolver]:
-    """Return the addresses under /api/: those of features, the schema, its page."""
+    """Return the URLs under /api/: those of features, the schema, its page."""
     router = SimpleRouter(trailing_slash=False, use_regex_path=False)
     for route in routes:
         router.register(*route)

@@ -1,4 +1,4 @@
-"""Shapes that every answer may have."""
+"""Serializers that all features share."""
 
 from __future__ import annotations
 

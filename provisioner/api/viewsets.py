@@ -78,7 +78,7 @@ def chosen(
 ) -> AnyModel:
     """Return the row with an id or name.
 
-    Raises: InvalidRequest where there is none, or more than one of that name.
+    Raises: InvalidRequest if there is none, or more than one of that name.
     """
     field = "pk" if isinstance(id_or_name, int) else "name"
     found = list(rows.filter(**{field: id_or_name})[:2])
@@ -90,7 +90,7 @@ def chosen(
 
 
 class NothingHere(APIView):
-    """The answer to every other address below /api/."""
+    """The answer to every other URL below /api/."""
 
     schema = None
     content_negotiation_class = AlwaysJson

@@ -2,7 +2,7 @@
 
 Each held answer takes a thread of the web server, so their number is limited per
 process and per person. Beyond that the answer comes at once, with `Retry-After`.
-Downloads have the same places (`lib/places.py`).
+Downloads share the same places (`lib/places.py`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def wait_while(moving: QuerySet[Any], *, seconds: float, by: User) -> bool:
     """Wait while the query has a row, at most for a time.
 
     Call it outside any transaction: each check is a statement of its own, between
-    growing pauses, so nothing is held meanwhile but the caller's thread. It is put
-    together once, which takes longer than all its answers.
+    growing pauses, so only the caller's thread is held. The query is compiled once,
+    which takes longer than running it.
     """
     look, values = moving.order_by().values("pk")[:1].query.sql_with_params()
     deadline = time.monotonic() + seconds

@@ -40,7 +40,7 @@ def record_event(
 ) -> None:
     """Record an event.
 
-    Without an actor it is the sender of the request, or Cloneyard itself.
+    Without an actor it is who sent the request, or Cloneyard itself.
     """
     here = origin.current()
     actor = actor or here.actor

@@ -78,7 +78,7 @@ class EventListQuery(serializers.Serializer[Any]):
 
 
 class EventViewSet(ApiViewSet):
-    """What happened: of your workspaces, or all of it for administrators."""
+    """Events: of your own workspaces, or all for administrators."""
 
     queryset = Event.objects.none()
     serializer_class = EventSerializer

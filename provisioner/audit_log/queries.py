@@ -1,4 +1,4 @@
-"""Search the audit log for what a person may see."""
+"""Search the part of the audit log that a person may see."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _visible: list[Callable[[User], Q]] = []
 
 
 def register_visible(condition: Callable[[User], Q]) -> None:
-    """Show people the events that meet a condition of the feature they are about."""
+    """Register the condition for a feature's events that a person may see."""
     _visible.append(condition)
 
 

@@ -13,5 +13,5 @@ from provisioner.web.lists.answers import list_answer
 @require_safe
 @administrators_only
 def audit_log(request: WebRequest) -> HttpResponseBase:
-    """Show what happened."""
+    """Show the events that match."""
     return list_answer(request, AUDIT_LOG, "audit_log/list.html")

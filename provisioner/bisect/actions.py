@@ -1,4 +1,4 @@
-"""Bisections: steps one after the other, each in a clone."""
+"""Bisections: steps one after another, each in a clone."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def bisection_start(
 ) -> Bisection:
     """Search for the first bad change after `good` and up to `bad`.
 
-    The command is run in a clone for each step, as `by`; without one people decide.
-    A repeated call returns the search under way.
+    The command runs in a clone for each step, as `by`; without one people give the
+    verdicts. A repeated call returns the running search.
 
     Raises: InvalidRequest, OutOfScope, AccountIncomplete, TemplateArchived, NoSnapshot,
     TooManyBisections.
@@ -178,7 +178,7 @@ def bisection_stop(*, by: User, bisection: Bisection) -> Bisection:
 def bisection_go_on(bisection_id: int) -> None:
     """Record the current step if it has ended, and start the next.
 
-    Safe to repeat. Nothing happens before the changes are read.
+    Safe to repeat. Nothing happens before the changes have been read.
     """
     with transaction.atomic():
         bisection = _locked(bisection_id)
@@ -217,7 +217,7 @@ def _locked(bisection_id: int) -> Bisection:
 
 
 def _has_settled(bisection: Bisection, step: BisectionStep) -> bool:
-    """Record the verdict of a step that has ended, or why it waits for a person."""
+    """Record the verdict of a step that has ended, or why a person must decide."""
     operation = step.workspace.operations.filter(kind=BisectionOperation.STEP).first()
     if operation is None or operation.state == Operation.State.RUNNING:
         _say(bisection)
@@ -325,7 +325,7 @@ def _try_next(bisection: Bisection) -> None:
 
 
 def _check_commands(owner: User) -> None:
-    """Refuse a command beyond the limit per person, since others use the same workers.
+    """Refuse a command beyond the limit per person, as others use the same workers.
 
     Waiting searches are served in the order of request. A search that has begun
     continues before others of that person.

@@ -20,7 +20,7 @@ class BisectionOperation(models.TextChoices):
 
 
 class Verdict(models.TextChoices):
-    """The verdict on a change. AGAIN: none, so it is tested in another clone."""
+    """The verdict on a change. AGAIN: none, so another clone tests it."""
 
     GOOD = "good", "Good"
     BAD = "bad", "Bad"
@@ -31,7 +31,7 @@ class Verdict(models.TextChoices):
 class Bisection(models.Model):
     """A search between a good and a bad change of a template for the first bad one.
 
-    `changes` are what was submitted to the view after `good` and up to `bad`, oldest
+    `changes` are those submitted to the view after `good` and up to `bad`, oldest
     first: {"change", "user", "title"}; None until the server was asked. With `command`
     its exit code is the verdict, otherwise people give it.
     """
@@ -101,10 +101,10 @@ class Bisection(models.Model):
 
 
 class BisectionStep(models.Model):
-    """One change tried in a clone of its own. Without a `verdict` it is under way.
+    """One change, tested in a clone of its own. Without a `verdict` it is running.
 
-    `decided_by` is None where the command decided; `reason` says how. A clone in which
-    the command was started is not tried again.
+    `decided_by` is None if the command decided; `reason` says how. A clone in which the
+    command was started is not used again.
     """
 
     bisection = models.ForeignKey(

@@ -41,7 +41,7 @@ class BisectionStepLine:
 
     @property
     def state(self) -> str:
-        """The verdict, or that it runs, or waits for one."""
+        """The verdict, or whether it is running or waits for one."""
         is_moving = self.step.workspace.is_moving
         return self.step.verdict or ("running" if is_moving else "waiting")
 
@@ -53,7 +53,7 @@ class BisectionStepLine:
 
 
 class BisectionOverview:
-    """A bisection as it is now, with its steps in the order they were made."""
+    """A bisection with its steps in the order they were made."""
 
     def __init__(self, bisection: Bisection, *, user: User) -> None:
         self.bisection = bisection
@@ -70,7 +70,7 @@ class BisectionOverview:
 
     @property
     def changes_count(self) -> int | None:
-        """How many there are between good and bad; None until the server was asked."""
+        """The number of changes to search; None until the server was asked."""
         return len(self._submitted) if self.bisection.changes is not None else None
 
     @property
@@ -79,7 +79,7 @@ class BisectionOverview:
 
     @property
     def steps_left(self) -> int | None:
-        """Most steps still needed, with the current one, if none is skipped."""
+        """The maximum number of steps left, this one included, if none is skipped."""
         return self._search.steps_left if self._search else None
 
     @property
@@ -108,7 +108,7 @@ class BisectionOverview:
 
     @property
     def current(self) -> BisectionStepLine | None:
-        """The step that is under way or waits for a verdict."""
+        """The step that is running or waits for a verdict."""
         if not self.bisection.is_running:
             return None
         return next((line for line in self.steps if line.is_open), None)
@@ -146,7 +146,7 @@ def find_bisection(user: User, *, pk: int) -> BisectionOverview | None:
 
 
 def bisections_visible_to(user: User) -> QuerySet[Bisection]:
-    """Return bisections with their steps: one's own, and those of team mates."""
+    """Return one's own and team mates' bisections, with their steps."""
     steps = BisectionStep.objects.select_related(
         "workspace__snapshot", "workspace__site", "decided_by"
     )

@@ -1,4 +1,4 @@
-"""Why something about bisections is refused."""
+"""Refusals about bisections."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ class NotBeingTried(ActionRefused):
 
 
 class BisectionOver(ActionRefused):
-    """This bisection is over, so there is nothing to decide any more."""
+    """This bisection has ended, so there is nothing left to decide."""
 
     code = "bisection_over"
 
 
 class TooManyBisections(ActionRefused):
     """{owner} has {running} bisections running, and no person may have more than
-    {allowed} at a time: {which}. Stop one, or wait until it has ended."""
+    {allowed} at a time: {which}. Stop one, or wait until it has ended.
+    """
 
     code = "too_many_bisections"
 

@@ -22,7 +22,7 @@ LAST_BAD_CODE = 127
 class Search:
     """The state of a search. `suspects` may be the first bad change, oldest first.
 
-    `next_change` is None at the end: one suspect is left, or all but the last one were
+    `next_change` is None at the end: one suspect is left, or all but the last were
     skipped.
     """
 

@@ -1,4 +1,4 @@
-"""Testing one change: a clone of a snapshot, updated to it, and a command run there.
+"""Test one change: clone a snapshot, update it to the change, run a command there.
 
 The Perforce server only gets a client that maps the files while they are fetched. No
 have list is written.
@@ -54,7 +54,7 @@ def ensure_access(run: WorkspaceRun) -> None:
 
 
 def ensure_at_change(run: WorkspaceRun) -> None:
-    """Ensure that the clone has the files of the tried change."""
+    """Ensure that the clone has the files of the tested change."""
     step, workspace = step_of(run), run.workspace
     pin = workspace.snapshot
     run.visible_root(workspace.junction_path)
@@ -84,7 +84,7 @@ def ensure_at_change(run: WorkspaceRun) -> None:
 def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
     """Return a client that maps the snapshot's files into the clone.
 
-    Files get the current time, so that a build sees the change, and overwrite what a
+    Files get the current time, so that a build notices the change, and overwrite what a
     build left.
     """
     workspace = run.workspace
@@ -165,17 +165,17 @@ def _mark_started(
 
 
 def _lack_told_by(run: WorkspaceRun) -> str:
-    """Return which resource the clone lacked, which is no verdict; "" if none."""
+    """Return what the clone ran out of, which is no verdict; "" if nothing."""
     room = room_of(run)
     lack = room.lack() if says_no_space(run.step.log_path) else None
     return "" if lack is None else room.sentence(lack)
 
 
 def _run_command(run: WorkspaceRun, step: BisectionStep, *, root: Path) -> BuildResult:
-    """Run the command as builds are run, in a build's time.
+    """Run the command like a build, with a build's time limit.
 
-    Its environment is the template's for bisections only: anybody who may start one can
-    print it.
+    Its environment is the template's for bisections only, as anybody who may start one
+    can print it.
     """
     workspace, template = run.workspace, run.template
     stop = StopWatch(run)
@@ -198,7 +198,7 @@ def _run_command(run: WorkspaceRun, step: BisectionStep, *, root: Path) -> Build
 
 
 class StopWatch:
-    """Shows progress, and stops a command whose operation has ended meanwhile."""
+    """Shows progress, and stops a command whose operation has ended."""
 
     def __init__(
         self, run: WorkspaceRun, *, every_seconds: float = POLL_EVERY_SECONDS
@@ -207,7 +207,7 @@ class StopWatch:
         self._checked_at = time.monotonic()
 
     def look(self, text: str) -> None:
-        """Raises: StepRefused where nobody waits for the command any more."""
+        """Raises: StepRefused if the operation has ended."""
         self._run.progress_of_command(text)
         if time.monotonic() - self._checked_at < self._every_seconds:
             return

@@ -1,4 +1,4 @@
-"""Continue bisections whose step has ended, even if its end was missed."""
+"""Continue bisections whose step has ended, even if the event was missed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def go_on_bisecting(bisection_id: int) -> None:
 def read_changes(bisection_id: int) -> None:
     """Fetch the changes in between, and start the first step.
 
-    A server that does not answer is asked again by the sweep, until time is up.
+    If the server does not answer, the sweep retries until the time is up.
     """
     bisection = Bisection.objects.select_related("template__site__perforce_server").get(
         pk=bisection_id

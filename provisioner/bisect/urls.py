@@ -1,4 +1,4 @@
-"""URLs of bisect."""
+"""URLs of bisections."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from provisioner.web.lists.answers import list_answer
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def bisection_list(request: WebRequest) -> HttpResponseBase:
-    """Show the bisections that a person may see; stop many."""
+    """Show the bisections that a person may see; stop several."""
     return list_answer(request, BISECTIONS, "bisect/list.html")
 
 
@@ -58,7 +58,7 @@ def bisection_create(request: WebRequest, template_pk: int) -> HttpResponse:
 @require_safe
 @vary_on_headers("HX-Request")
 def bisection_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a bisection with its steps; to htmx the part that moves."""
+    """Show a bisection with its steps; htmx gets the changing part."""
     overview = find_bisection(request.user, pk=pk)
     if overview is None:
         raise Http404
@@ -94,7 +94,7 @@ def bisection_stop(request: WebRequest, pk: int) -> HttpResponse:
 
 
 def _to_change(request: WebRequest, pk: int) -> Bisection:
-    """Return a bisection that the person may change; 404 or the 403 page otherwise."""
+    """Return a bisection that the person may change; otherwise 404, or the 403 page."""
     bisection = get_object_or_404(bisections_visible_to(request.user), pk=pk)
     if not can_change_bisection(request.user, bisection):
         raise PermissionDenied(

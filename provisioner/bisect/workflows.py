@@ -1,4 +1,4 @@
-"""A step of a bisection, as a list of steps."""
+"""The workflow of a step of a bisection."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Stop(Exception):
 
 
 class Later(Stop):
-    """No answer for now; `seconds` is when the server said to come back, or None."""
+    """No answer yet; `seconds` is the server's Retry-After, or None."""
 
     def __init__(
         self, sentence: str, *, body: Json | None = None, seconds: float | None = None
@@ -134,7 +134,7 @@ WORDS = {
 def span(text: str) -> int:
     """Return the seconds of “8h”, “90min” or “1d 12h”.
 
-    Raises: argparse.ArgumentTypeError where it is not numbers with units.
+    Raises: argparse.ArgumentTypeError if it is not numbers with units.
     """
     parts = re.findall(r"(\d{1,9})\s*(d|h|min|m|s)\s*", text.strip(), re.ASCII)
     if not parts or "".join(n + unit for n, unit in parts) != "".join(text.split()):
@@ -147,7 +147,7 @@ def span(text: str) -> int:
 def word(text: str) -> str:
     """Return an argument that can be sent.
 
-    Raises: argparse.ArgumentTypeError for what is not UTF-8, or nothing.
+    Raises: argparse.ArgumentTypeError if it is empty or not UTF-8.
     """
     try:
         text.encode()
@@ -169,7 +169,7 @@ def request_key(text: str) -> str:
 
 
 def id_or_name(text: str) -> Any:
-    """Return what the API takes for a thing: a number is an id, a text a name."""
+    """Return an id or name as the API takes it: a number is an id, a text a name."""
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
@@ -188,9 +188,9 @@ def local_time(iso: str | None) -> str:
 
 
 def shell_lines(workspace: Json) -> str:
-    """Return what a POSIX shell has to evaluate to work in a workspace.
+    """Return the lines for a POSIX shell to evaluate to work in a workspace.
 
-    Raises: Stop where it is not ready, so that there is nothing to work in.
+    Raises: Stop if it is not ready, so that there is nothing to work in.
     """
     if workspace["state"] != "ready":
         raise Stop(REFUSED, f"{workspace['name']} is {workspace['state']}, not ready.")
@@ -211,9 +211,9 @@ def tell(sentence: str) -> None:
 
 
 def normal_address(address: str) -> str:
-    """Return a server's address in the one way that its login is kept under.
+    """Return a server's address in the form under which its login is stored.
 
-    Raises: Stop where it is none, or would carry secrets in the open.
+    Raises: Stop if it is no address, or would send secrets unencrypted.
     """
     try:
         parts = urlsplit(address.strip())
@@ -246,9 +246,9 @@ def login_path(address: str) -> Path:
 
 
 def chosen_address(given: str | None) -> str:
-    """Return the server to ask.
+    """Return the address of the server to use.
 
-    Raises: Stop where nothing says which.
+    Raises: Stop if nothing says which.
     """
     named = given or os.environ.get("CLONEYARD_SERVER") or SERVER
     if named:
@@ -260,9 +260,9 @@ def chosen_address(given: str | None) -> str:
 
 
 def read_json(path: Path) -> Json:
-    """Read a login that is kept.
+    """Read a stored login.
 
-    Raises: Stop where others can read it, too, or it is damaged.
+    Raises: Stop if others can read the file, too, or it is damaged.
     """
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
@@ -299,9 +299,9 @@ def clean_token(text: str) -> str:
 
 
 def token_for(address: str) -> str:
-    """Return the token of the environment, or the one that is kept.
+    """Return the token of the environment, or the stored one.
 
-    Raises: Stop where there is none.
+    Raises: Stop if there is none.
     """
     if os.environ.get("CLONEYARD_TOKEN"):
         return clean_token(os.environ["CLONEYARD_TOKEN"])
@@ -319,7 +319,7 @@ def token_for(address: str) -> str:
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token goes to the server that was named, and to no other."""
+    """Refuses redirects: a token goes to the named server, and to no other."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         return None
@@ -354,10 +354,10 @@ class Server:
         key: str = "",
         is_repeatable: bool = True,
     ) -> Json:
-        """Return the answer; repeat the request if it got none.
+        """Return the answer; repeat the request if there was none.
 
-        Raises: Stop with the server's sentence; `was_repeated` says that an earlier
-        try may have done what was asked for.
+        Raises: Stop with the server's sentence; `was_repeated` says that an earlier try
+        may have succeeded.
         """
         url = f"{self.address}/api/v1/{path}"
         url += f"?{urlencode(query)}" if query else ""
@@ -386,9 +386,9 @@ class Server:
                 raise
 
     def download(self, path: str, into: IO[bytes]) -> str:
-        """Write what a path answers into a file; return its SHA-256.
+        """Write the answer for a path into a file; return its SHA-256.
 
-        Raises: Stop, also where it was broken off.
+        Raises: Stop, also if it is incomplete.
         """
         request = urllib.request.Request(  # noqa: S310 - http(s), see normal_address
             f"{self.address}/api/v1/{path}", headers=self._headers(None, "")
@@ -450,7 +450,7 @@ class Server:
             self._give_up(broken)
 
     def _refuse(self, status: int, headers: Any, body: Json | None) -> NoReturn:
-        """Raise what an answer other than 2xx means."""
+        """Raise the error for an answer other than 2xx."""
         if 300 <= status < 400:
             elsewhere = headers.get("Location", "another address")
             raise Stop(
@@ -493,9 +493,9 @@ class Server:
     # What commands have in common.
 
     def find(self, text: str) -> Json:
-        """Return the workspace with this id or name; of its name, the one that lives.
+        """Return the workspace with this id or name; of several, the one in use.
 
-        Raises: Stop where there is none, or more than one.
+        Raises: Stop if there is none, or more than one.
         """
         wanted = id_or_name(text)
         if isinstance(wanted, int):
@@ -518,7 +518,7 @@ class Server:
     def change(
         self, workspace: Json, method: str, verb: str = "", *, done: str, **asked: Any
     ) -> Json:
-        """Ask for a change; `done` is the refusal of what an earlier try has done."""
+        """Request a change; `done` is the refusal if an earlier try has succeeded."""
         try:
             return self.ask(method, f"workspaces/{workspace['id']}{verb}", **asked)
         except Stop as stop:
@@ -529,7 +529,8 @@ class Server:
     def settle(self, workspace: Json, *, timeout: float) -> Json:
         """Wait until the operation has settled, and show its steps.
 
-        Raises: Stop when the time is over, or somebody interrupts; work goes on.
+        Raises: Stop when the time is over, or somebody interrupts; the server
+        continues.
         """
         line, ends = ProgressLine(), time.monotonic() + timeout
         again = f"“cloneyard wait {workspace['name']}” looks again."
@@ -560,7 +561,7 @@ def as_json(raw: bytes) -> Json | None:
 
 
 def seconds_to_wait(header: str | None) -> float | None:
-    """Return what Retry-After says: seconds, or a date; None where it says nothing."""
+    """Return the seconds of Retry-After, which may be a date; None without one."""
     if header is None:
         return None
     if header.strip().isdecimal():
@@ -573,14 +574,14 @@ def seconds_to_wait(header: str | None) -> float | None:
 
 
 class ProgressLine:
-    """One line on a terminal that says where the work is; elsewhere, nothing."""
+    """A progress line on a terminal; elsewhere, nothing."""
 
     def __init__(self) -> None:
         self.is_watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._began = time.monotonic()
 
     def hold(self, left: float) -> int:
-        """Return the seconds for which the server may hold its answer."""
+        """Return for how many seconds the server may hold its answer."""
         hold = POLL_EVERY_SECONDS if self.is_watched else HOLD_SECONDS
         return max(1, min(hold, int(left)))
 
@@ -603,7 +604,7 @@ class ProgressLine:
 
 
 def where_it_is(workspace: Json) -> str:
-    """Return the steps that are being done, and how many are behind."""
+    """Return the running steps, and how many have ended."""
     operation = workspace["operation"]
     if operation is None:
         return str(workspace["state"])
@@ -687,7 +688,7 @@ def finding_text(thing: Json) -> str:
 
 
 def show(args: argparse.Namespace, workspace: Json) -> None:
-    """Print a workspace in the way that was asked for."""
+    """Print a workspace in the requested format."""
     if args.json:
         print_json(workspace)
     elif getattr(args, "export", False):
@@ -733,7 +734,7 @@ def run_login(args: argparse.Namespace) -> None:
 
 
 def read_secret(prompt: str) -> str:
-    """Return a line that is not shown: from the terminal, or from standard input."""
+    """Return a line typed without echo, or one from standard input."""
     if sys.stdin.isatty():
         return getpass.getpass(prompt)
     return sys.stdin.readline()
@@ -780,7 +781,7 @@ def run_new(args: argparse.Namespace) -> None:
 
 
 def require(workspace: Json, is_as_wanted: bool) -> None:
-    """Raise a Stop with the server's reason where something ended otherwise."""
+    """Raise a Stop with the server's reason if something ended otherwise."""
     if not is_as_wanted:
         said = workspace["status_message"]
         sentence = f"{workspace['name']} is {workspace['state']}. {said}".strip()
@@ -819,7 +820,7 @@ def all_pages(server: Server, path: str, query: Json) -> list[Json]:
 
 
 def owner_of(server: Server) -> str:
-    """Return whose the token is, as the server says."""
+    """Return the owner of the token, as the server says."""
     return str(server.ask("GET", "tokens", query={"limit": 1})["results"][0]["owner"])
 
 
@@ -952,7 +953,7 @@ def run_rescue(args: argparse.Namespace) -> None:
 def chosen_rescue(rescues: list[Json], wanted: int | None, workspace: Json) -> Json:
     """Return the given rescue, by default the newest with an archive.
 
-    Raises: Stop where there is none.
+    Raises: Stop if there is none.
     """
     if wanted is not None:
         rescues = [rescue for rescue in rescues if rescue["id"] == wanted]
@@ -967,9 +968,9 @@ def entry_row(entry: Json) -> list[Any]:
 
 
 def save_rescue(server: Server, path: str, rescue: Json, output: str) -> None:
-    """Download an archive into a file that its owner alone can read, and verify it.
+    """Download an archive into a file that only its owner can read, and verify it.
 
-    Raises: Stop where it is not what was rescued; then there is no such file.
+    Raises: Stop if it is not what was rescued; no file is left then.
     """
     if output == "-":
         check_digest(server.download(path, sys.stdout.buffer), rescue)
@@ -1028,7 +1029,7 @@ def begin_bisection(server: Server, args: argparse.Namespace) -> Json:
 
 
 def steer_bisection(server: Server, args: argparse.Namespace) -> Json:
-    """Return a bisection, once it was told what was asked for."""
+    """Change a bisection as requested, and return it."""
     if args.what not in {*VERDICTS, "stop", "show"}:
         raise Stop(USAGE, "Give good, bad, skip, again, stop or show before the id.")
     if args.good is not None or args.bad is not None or args.command:
@@ -1051,7 +1052,7 @@ def steer_bisection(server: Server, args: argparse.Namespace) -> Json:
 def follow_bisection(server: Server, bisection: Json, *, timeout: float) -> Json:
     """Wait until a bisection has ended, or waits for a verdict.
 
-    Raises: Stop when the time is over, or somebody interrupts; it goes on.
+    Raises: Stop when the time is over, or somebody interrupts; it continues.
     """
     line, ends = ProgressLine(), time.monotonic() + timeout
     again = f"“cloneyard bisect show {bisection['id']} --wait” waits on."
@@ -1076,7 +1077,7 @@ def waits_for_verdict(bisection: Json) -> bool:
 
 
 def require_found(bisection: Json) -> None:
-    """Raise a Stop where a bisection did not find the first bad change."""
+    """Raise a Stop if a bisection did not find the first bad change."""
     if bisection["state"] == "found":
         return
     sentence, code = bisection["status_message"], FAILED
@@ -1113,7 +1114,7 @@ def print_bisection(bisection: Json) -> None:
 def find_template(server: Server, args: argparse.Namespace) -> Json:
     """Return the template with this id or name, archived or not.
 
-    Raises: Stop where there is none, or more than one.
+    Raises: Stop if there is none, or more than one.
     """
     wanted = id_or_name(args.template)
     if isinstance(wanted, int):
@@ -1154,7 +1155,7 @@ def template_row(template: Json) -> list[Any]:
 
 
 def run_template(args: argparse.Namespace) -> None:
-    """Show a template, or do with it what was asked for."""
+    """Show or change a template."""
     server = server_of(args)
     has_value = args.what in ("rename", "owner")
     if has_value != (args.value is not None):
@@ -1229,7 +1230,7 @@ def print_needs(args: argparse.Namespace, needs: Json) -> None:
 def delete_template(server: Server, args: argparse.Namespace, template: Json) -> None:
     """Delete a template that nothing needs, and wait until it is gone.
 
-    Raises: Stop where it is needed, or its deletion failed.
+    Raises: Stop if it is needed, or its deletion failed.
     """
     operation = server.ask("DELETE", f"templates/{template['id']}")
     line, ends = ProgressLine(), time.monotonic() + args.timeout
@@ -1280,7 +1281,7 @@ def snapshot_row(snapshot: Json, *, is_default: bool) -> list[Any]:
 
 
 def run_snapshot(args: argparse.Namespace) -> None:
-    """Show a snapshot, or say whether people get it, or what it is."""
+    """Show, hold, withdraw or describe a snapshot."""
     server, where = server_of(args), f"snapshots/{args.id}"
     has_text = args.what in ("label", "notes")
     if has_text != (args.text is not None):
@@ -1323,7 +1324,7 @@ def show_snapshot(args: argparse.Namespace, snapshot: Json) -> None:
 
 
 def run_sites(args: argparse.Namespace) -> None:
-    """List sites. Others than administrators see those of their templates."""
+    """List sites. Without being an administrator one sees those of one's templates."""
     server = server_of(args)
     try:
         found = server.ask("GET", "sites")["results"]
@@ -1350,7 +1351,7 @@ def site_row(site: Json) -> list[Any]:
 
 
 def run_open(args: argparse.Namespace) -> None:
-    """Print the address of a page, and open it where there is a screen."""
+    """Print the URL of a page, and open it if there is a screen."""
     server = server_of(args)
     page = ""
     if args.template is not None:
@@ -1368,7 +1369,7 @@ def run_open(args: argparse.Namespace) -> None:
 
 
 def run_logs(args: argparse.Namespace) -> None:
-    """Print what a step printed: its end, all of it, or what comes as it comes."""
+    """Print what a step printed: its end, all of it, or new output as it comes."""
     server = server_of(args)
     where = f"operations/{operation_to_read(server, args)}"
     query: Json = {}
@@ -1392,7 +1393,7 @@ def run_logs(args: argparse.Namespace) -> None:
 def operation_to_read(server: Server, args: argparse.Namespace) -> int:
     """Return the id of the chosen operation, by default the newest.
 
-    Raises: Stop where there is none.
+    Raises: Stop if there is none.
     """
     if args.operation is not None:
         return int(args.operation)
@@ -1456,7 +1457,7 @@ def print_piece(
 
 
 def write_log(text: str) -> None:
-    """Write what a command printed; to a terminal, with no control but colours."""
+    """Write a command's output; of control codes, a terminal gets only colours."""
     if sys.stdout.isatty():
         text = COLOUR_OR_CONTROL.sub(lambda found: found[1] or "", text)
     sys.stdout.write(text)
@@ -1497,7 +1498,7 @@ def run_completion(args: argparse.Namespace) -> None:
 
 
 def run_complete(args: argparse.Namespace) -> None:
-    """Print what the last of these words could become, a line each."""
+    """Print the completions of the last of these words, one per line."""
     *before, begun = args.words or [""]
     for candidate in candidates(before, begun):
         if candidate.startswith(begun):
@@ -1505,7 +1506,7 @@ def run_complete(args: argparse.Namespace) -> None:
 
 
 def candidates(before: list[str], begun: str) -> list[str]:
-    """Return what may follow some words; nothing where the server does not say."""
+    """Return what may follow some words; nothing if the server does not answer."""
     verbs = next(
         action.choices
         for action in make_parser()._actions
@@ -1530,7 +1531,7 @@ def candidates(before: list[str], begun: str) -> list[str]:
 def next_positional(
     actions: list[argparse.Action], options: dict[str, argparse.Action], rest: list[str]
 ) -> argparse.Action | None:
-    """Return which argument without an option comes after these words."""
+    """Return the positional argument that comes after these words."""
     takes_value = [False, *(w in options and options[w].nargs != 0 for w in rest)]
     count = sum(
         not word.startswith("-") and not is_value
@@ -1541,9 +1542,9 @@ def next_positional(
 
 
 def names_of(kind: str, rest: list[str]) -> list[str]:
-    """Return the names of what the server has of a kind; [] where it does not answer.
+    """Return the names of the server's rows of a kind; [] without an answer.
 
-    Somebody waits for these while they type: it is asked once, and not for long.
+    Somebody waits for these while typing, so it asks once and not for long.
     """
     if kind == "what" and not rest:  # of “bisect”
         return [*names_of("template", rest), *sorted(VERDICTS), "show", "stop"]

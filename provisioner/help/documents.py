@@ -1,4 +1,4 @@
-"""The documents that come with Cloneyard, read once by each process."""
+"""The documents that come with Cloneyard, read once per process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_FOUND = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """`name` is in its address, `path` below the project's root."""
+    """`name` is part of its URL, `path` is relative to the project's root."""
 
     name: str
     path: str
@@ -46,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A section that has all words, and some of its text around the first."""
+    """A section that has all words, with some text around the first."""
 
     document: Document
     section: Section
@@ -59,8 +59,10 @@ class Found:
 
 @cache
 def _names() -> dict[str, str]:
-    """Return the name of each document by its path: "docs/adr/0001-x.md" is
-    "adr-0001-x", and a README stands for its folder."""
+    """Return the name of each document by its path.
+
+    "docs/adr/0001-x.md" is "adr-0001-x", and a README has its folder's name.
+    """
     paths = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md"))
     names = {"CHANGELOG.md": "changelog"}
     for path in paths:
@@ -93,7 +95,7 @@ def _document(name: str, path: str) -> Document:
 
 
 def contents() -> list[Group]:
-    """Return the documents in groups; those of a folder are reached from its own."""
+    """Return the documents in groups; those in a folder are linked from its README."""
     known = documents()
     tops = [name for name in known if "/" not in _inside(known[name].path)]
     named = {name for _, names in GROUPS for name in names}

@@ -1,4 +1,4 @@
-"""Markdown of our own documents as HTML, with an address for each heading and word."""
+"""Markdown of our own documents as HTML, with an anchor per heading and word."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _sections(tokens: Sequence[Token]) -> tuple[Section, ...]:
 def _words(tokens: Sequence[Token]) -> dict[str, str]:
     """Return the words explained in tables, and give each an anchor.
 
-    Such a row begins with words in bold type; its next cell says what they mean.
+    Such a row begins with bold words; its next cell has their meaning.
     """
     found: dict[str, str] = {}
     cells = [token for cell, token in pairwise(tokens) if cell.type == "td_open"]

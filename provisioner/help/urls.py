@@ -1,4 +1,4 @@
-"""URLs of help."""
+"""URLs of the documentation."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ LONGEST_TEXT = 100
 
 @require_safe
 def help_index(request: WebRequest) -> HttpResponse:
-    """Show what there is to read, or where some words are."""
+    """Show the table of contents, or search results."""
     text = request.GET.get("q", "")[:LONGEST_TEXT].strip()
     context = {
         "text": text,

@@ -1,6 +1,6 @@
-"""Clocks: the database's counts, as all processes share it.
+"""Clocks: the database's decides, as all processes share it.
 
-A worker whose own is off would end leases and empty the trash before their time.
+A worker whose own is wrong would end leases and empty the trash before their time.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ def database_now() -> dt.datetime:
 
 
 def seconds_ahead_here() -> float:
-    """Ask the database how far the clock of this process is ahead of its own."""
+    """Ask the database how far the clock of this process is ahead."""
     asked_at = time.time()
     database = database_now().timestamp()
     return seconds_ahead(asked_at=asked_at, database=database, answered_at=time.time())
 
 
 def seconds_ahead(*, asked_at: float, database: float, answered_at: float) -> float:
-    """Return how far our clock is ahead of the database's, negative: behind.
+    """Return how far our clock is ahead of the database's, negative if behind.
 
-    An answer that took its time says nothing against a clock: 0 where the database's
-    time may lie between question and answer.
+    A slow answer does not count against a clock: 0 if the database's time may lie
+    between question and answer.
     """
     return max(asked_at - database, 0.0) or min(answered_at - database, 0.0)
 
 
 def is_right(ahead_seconds: float) -> bool:
-    """Return whether a clock that is so far ahead may decide anything."""
+    """Return whether a clock that is so far ahead may still decide anything."""
     return abs(ahead_seconds) <= MAY_BE_OFF_SECONDS
 
 

@@ -1,4 +1,4 @@
-"""The errors of an unreachable database, and how to continue."""
+"""Errors of an unreachable database, and how to continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATABASE_WENT_AWAY = (OperationalError, InterfaceError)
 
 @contextlib.contextmanager
 def unless_database_is_away() -> Iterator[None]:
-    """Ignore in the block that the database went away; reconnect afterwards."""
+    """Ignore the loss of the database in the block; reconnect afterwards."""
     try:
         yield
     except DATABASE_WENT_AWAY:
@@ -21,10 +21,10 @@ def unless_database_is_away() -> Iterator[None]:
 
 
 def require_no_transaction() -> None:
-    """Ensure that nobody waits for a far side while rows are locked.
+    """Ensure that no remote system is called while rows are locked.
 
     PostgreSQL ends a transaction in which nothing happens for WORKER_STALLED_SECONDS.
-    Those around tests do not count, as for `transaction.atomic(durable=True)`.
+    Transactions around tests do not count, as for `transaction.atomic(durable=True)`.
 
     Raises: RuntimeError.
     """
@@ -37,7 +37,7 @@ def close_unusable_connection() -> None:
     """Close the database connection if it is broken or too old.
 
     Django does this around requests, Procrastinate around jobs. Code that outlives a
-    database restart must do it itself, or its broken connection fails for ever.
+    database restart must do it itself, or its broken connection fails forever.
     """
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()

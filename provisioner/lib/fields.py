@@ -1,6 +1,6 @@
 """Model fields for file names of any bytes.
 
-They are the same columns to the database as Django's own, so no migration knows them.
+To the database they are Django's own fields, so migrations do not name them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from provisioner.lib.storable import (
 
 
 class EvidenceField(models.JSONField):
-    """JSON for people: names come back as they can be shown."""
+    """JSON for people: names are read back in their displayable form."""
 
     _written = staticmethod(shown_json)
 
@@ -32,7 +32,7 @@ class EvidenceField(models.JSONField):
 
 
 class NamesField(EvidenceField):
-    """JSON that code works with: names come back as they were."""
+    """JSON for code: names are read back unchanged."""
 
     _written = staticmethod(storable_json)
 

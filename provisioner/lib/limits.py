@@ -1,7 +1,7 @@
-"""How near a limit is, and the refusals of what would go beyond one. No row is read.
+"""How near a limit is, and refusals of what would exceed one. No row is read.
 
-The sentences and codes are the same wherever a limit is met: before anything is made,
-and where ONTAP itself says no.
+Sentences and codes are the same wherever a limit is met: before anything is made, and
+when ONTAP itself refuses.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ NEAR_PERCENT = 80
 class Limit(NamedTuple):
     """A limit on a number of things or bytes, with its usage.
 
-    `code` is that of its refusal, `subject` whose limit it is. `used` is None where
-    nobody has measured it lately, `allowed` where there is no limit; `needed` is how
-    much one more takes. `as_of` is when a measured part was measured. A tuple, because
-    a page looks through thousands for those that are near.
+    `code` is that of its refusal, `subject` whose limit it is. `used` is None if it was
+    not measured lately, `allowed` if there is no limit; `needed` is how much one more
+    takes. `as_of` is when a measured part was measured. A tuple, because a page looks
+    through thousands for those that are near.
     """
 
     code: str
@@ -125,18 +125,20 @@ class InodesLow(LimitReached):
 
 
 class SpaceLow(LimitReached):
-    """The aggregate of the site “{subject}” is filled with {used} of the {allowed} that
-    may be used. Retire workspaces that nobody needs and empty the trash, or ask an
-    administrator for room."""
+    """The aggregate of the site “{subject}” has {used} in use, of {allowed} that may be
+    used. Retire workspaces that nobody needs and empty the trash, or ask an
+    administrator for room.
+    """
 
     code = "space_low"
     title = "Space of the aggregate"
 
 
 class Overcommitted(LimitReached):
-    """The volumes of the site “{subject}” may grow to {used} already, of {allowed} that
+    """The volumes of the site “{subject}” may already grow to {used}, of {allowed} that
     may be promised. Retire workspaces that nobody needs and empty the trash, or ask
-    an administrator."""
+    an administrator.
+    """
 
     code = "overcommitted"
     title = "Sizes of all volumes"
@@ -144,7 +146,8 @@ class Overcommitted(LimitReached):
 
 class QuotaReached(LimitReached):
     """You have {used} of the {allowed} workspaces that you may have. Retire one that
-    you do not need, or ask an administrator for more."""
+    you do not need, or ask an administrator for more.
+    """
 
     code = "quota_workspaces"
     title = "Workspaces of {}"

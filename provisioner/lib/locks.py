@@ -6,9 +6,9 @@ from django.db import connection
 
 
 def pass_one_by_one(what: str, pk: int) -> None:
-    """Wait for the lock on a row, and hold it until the transaction ends.
+    """Lock a row until the transaction ends, waiting for others that hold it.
 
-    Teams come before sites, sites before people.
+    Lock teams before sites, and sites before people.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, pk])

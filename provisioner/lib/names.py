@@ -1,4 +1,4 @@
-"""The rule for names that people type, and how far systems spell them."""
+"""The rule for names that people type, and how other systems spell them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ name_validator = RegexValidator(
 
 
 def underscored(name: str) -> str:
-    """Volume names have no hyphens; our names have no underscores, so this reverses."""
+    """Return a name with underscores for hyphens, as volume names have no hyphens.
+
+    Our names have no underscores, so it can be reversed.
+    """
     return name.replace("-", "_")
 
 
 def tag_in(comment: str) -> str:
-    """Return what a volume's comment begins with: the tag, in those of ours."""
+    """Return the start of a volume's comment: the tag, if the volume is ours."""
     return comment.partition(" ")[0]
 
 
 def same_tag(one: str, other: str) -> bool:
-    """Return whether two comments of volumes have one tag, whatever else they say."""
+    """Return whether two comments of volumes have the same tag, whatever follows."""
     return tag_in(one) == tag_in(other)
 
 

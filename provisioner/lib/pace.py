@@ -11,9 +11,9 @@ SURE_AFTER_SECONDS = 2.0
 
 
 class Pace:
-    """The rate of a growing amount over the last seconds, in units a second.
+    """The rate of a growing amount over the last seconds, in units per second.
 
-    The time of each check is the caller's, in seconds of any clock that does not go
+    The caller gives the time of each check, in seconds of any clock that does not go
     back.
     """
 
@@ -30,7 +30,7 @@ class Pace:
 
     @property
     def per_second(self) -> float:
-        """Units a second within the window, 0 before there are two readings."""
+        """Units per second within the window, 0 before there are two readings."""
         if len(self._seen) < 2:
             return 0.0
         (began, first), (ended, last) = self._seen[0], self._seen[-1]

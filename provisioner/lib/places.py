@@ -1,7 +1,7 @@
 """Places for answers that hold a thread of the web server for long.
 
-Answers to `?wait=` have them, and downloads: their clients may read slowly. Other
-requests find the rest of the threads.
+Answers to `?wait=` need one, and so do downloads, as their clients may read slowly.
+Other requests get the remaining threads.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Places:
 
     @contextmanager
     def one_for(self, person: int) -> Iterator[bool]:
-        """Take a place for as long as the block takes; False where none is left."""
+        """Take a place for the duration of the block; False if none is left."""
         has_place = self._take(person)
         try:
             yield has_place
@@ -61,7 +61,7 @@ PLACES = Places()
 
 
 def place_for_download(person: int) -> ExitStack:
-    """Take a place; closing what is returned gives it back.
+    """Take a place; closing the returned object gives it back.
 
     Raises: TooManyDownloads.
     """

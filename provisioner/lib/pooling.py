@@ -1,4 +1,4 @@
-"""Connections to the database that are opened ahead of requests."""
+"""A pool of open database connections."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.db import connection
 
 
 class PooledConnection(psycopg.Connection[Any]):
-    """Where one is found dead, as after a restart of the server, all are replaced.
+    """If one is found dead, as after a restart of the server, all are replaced.
 
-    Otherwise the pool tries them one after the other, with pauses that double, and
+    Otherwise the pool tries them one after another, with pauses that double, and
     refuses the request after its timeout.
     """
 
     def execute(self, *args: Any, **kwargs: Any) -> psycopg.Cursor[Any]:
-        """Run what the pool asks before it lends a connection; Django has cursors."""
+        """Run the pool's check before it lends a connection; Django uses cursors."""
         try:
             return super().execute(*args, **kwargs)
         except psycopg.OperationalError:

@@ -36,14 +36,14 @@ class InvalidRequest(ActionRefused):
 
     @classmethod
     def at(cls, field: str, message: str) -> InvalidRequest:
-        """Return the refusal of what a field has."""
+        """Return the refusal of a field's value."""
         refusal = cls(f"{field}: {message}")
         refusal.field, refusal.message = field, shown(message)
         return refusal
 
 
 class NotAllowed(ActionRefused):
-    """You may not do this: ask the owner or an administrator."""
+    """You may not do this. Ask the owner or an administrator."""
 
     code = "not_allowed"
     http_status = 403
@@ -69,14 +69,14 @@ class StateChanged(ActionRefused):
 
 
 class StepCutShort(Exception):
-    """The step stops, since its operation ended or another attempt continues it."""
+    """The step stops, as its operation ended or another attempt continues it."""
 
 
 class StepRefused(Exception):
     """A step found a reason to stop that a retry cannot change.
 
-    `code` is stable, `sentence` is for people. With `findings` it is no failure: what
-    was asked for is refused because of them.
+    `code` is stable, `sentence` is for people. With `findings` it is not a failure:
+    they are the reason why the request is refused.
     """
 
     findings: dict[str, object] | None = None

@@ -1,4 +1,4 @@
-"""Finding rows."""
+"""Search rows by words."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _few: set[type[Model]] = set()
 
 
 def few(model: AnyModel) -> AnyModel:
-    """Mark a model with few rows, for searches by their names."""
+    """Mark a model as having few rows, for searches by their names."""
     _few.add(model)
     return model
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of what somebody typed, without what PostgreSQL cannot hold."""
+    """Return the words of a typed text, without what PostgreSQL cannot store."""
     return text.replace("\0", "").split()
 
 
 def with_words(rows: QuerySet[Row], text: str, *fields: str) -> QuerySet[Row]:
-    """Keep those that have every word of a text in one of their fields."""
+    """Keep rows that have every word of a text in one of their fields."""
     for word in words_of(text):
         has_it = [
             Q(**{f"{field}__icontains": word})
@@ -39,8 +39,8 @@ def with_words(rows: QuerySet[Row], text: str, *fields: str) -> QuerySet[Row]:
 def _has_word(model: type[Model], field: str, word: str) -> Q:
     """Return the condition for a word in a field.
 
-    Rows that are few beside what is theirs are looked through once, and not again for
-    each row that leads to them.
+    Models with few rows are searched once, rather than again for each row that refers
+    to them.
     """
     relation, _, of_theirs = field.partition("__")
     related = model._meta.get_field(relation).related_model

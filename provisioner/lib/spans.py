@@ -20,7 +20,7 @@ _PART = re.compile(
 def parse_span(text: str) -> int:
     """Return how many seconds a text means.
 
-    Raises: ValueError where it is not numbers with units.
+    Raises: ValueError if it is not numbers with units.
     """
     seconds, rest = 0, text.strip()
     if not rest:
@@ -35,7 +35,7 @@ def parse_span(text: str) -> int:
 
 
 def span_text(seconds: int) -> str:
-    """Return seconds exactly, as parse_span reads them."""
+    """Return seconds as exact text, which parse_span reads back."""
     parts = []
     for unit, length in UNITS.items():
         count, seconds = divmod(seconds, length)

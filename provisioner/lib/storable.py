@@ -1,8 +1,8 @@
 r"""Names of any bytes as text that can be stored and shown.
 
-A name that is not UTF-8 is text with halves of characters, as os.fsdecode makes it: no
-database, page or mail takes that. Each such byte is written as \xe9. Where the name has
-to be had back, what reads so by itself gets \x5c for its backslash.
+Python reads a name that is not UTF-8 as text with surrogates (os.fsdecode), which no
+database, page or mail accepts. Each such byte is written as \xe9. If the name must be
+recoverable, a backslash that would read the same is written as \x5c.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _WRITTEN = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 
 
 def storable(text: str) -> str:
-    """Return a name so that it can be stored, and had back by `as_named`."""
+    """Return a name in a form that can be stored, and recovered by `as_named`."""
     return shown(_AMBIGUOUS.sub(r"\\x5c", text) if "\\" in text else text)
 
 
 def shown(text: str) -> str:
-    """Return text with names in it as every database, page and mail takes it."""
+    """Return text with names in a form that every database, page and mail accepts."""
     if not _NOT_TEXT.search(text):
         return text
     text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
@@ -31,19 +31,19 @@ def shown(text: str) -> str:
 
 
 def as_named(text: str) -> str:
-    """Return the name that `storable` made this of."""
+    """Return the name from which `storable` made this text."""
     if "\\" not in text:
         return text
     return _WRITTEN.sub(lambda found: _letter(int(found[1], 16)), text)
 
 
 def storable_json(value: Any) -> Any:
-    """Return what JSON holds with all its text, keys too, made storable."""
+    """Return JSON with all its text, including keys, made storable."""
     return _each_text(value, storable)
 
 
 def shown_json(value: Any) -> Any:
-    """Return what JSON holds with all its text, keys too, as it can be shown."""
+    """Return JSON with all its text, including keys, made displayable."""
     return _each_text(value, shown)
 
 

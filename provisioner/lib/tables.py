@@ -1,4 +1,4 @@
-"""Tables as CSV, line by line: they may be long."""
+"""Tables as CSV, line by line, as they may be long."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class _Echo:
-    """A file that hands each line back instead of writing it."""
+    """A file that returns each line instead of writing it."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> Iterator[str]:
-    """Yield the columns' names, then a line for each row.
+    """Yield the names of the columns, then a line per row.
 
-    Times are in UTC, as in ISO 8601; what is not known is empty.
+    Times are in UTC and ISO 8601; unknown values are empty.
     """
     writer = csv.writer(_Echo())
     yield writer.writerow(columns)
@@ -31,8 +31,7 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> Iterato
 
 
 def _written(value: Cell) -> str | int | float:
-    """Return a value as it is written, such that no spreadsheet takes it for a
-    formula."""
+    """Return a value as text that no spreadsheet takes for a formula."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What a program printed for a terminal, as text that is safe to show anywhere."""
+"""Terminal output of programs as text that is safe to show anywhere."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\
 
 
 def harmless_page(page: bytes) -> bytes:
-    """Return a page in UTF-8 with pictures for what could steer a terminal.
+    """Return a UTF-8 page with visible symbols for characters that steer a terminal.
 
-    People copy from pages, and names of files and descriptions are others'.
+    People copy from pages, and others choose the names of files and the descriptions
+    there.
     """
     text = page.decode(errors="surrogateescape")
     if _HARMFUL.search(text) is None:
@@ -47,8 +48,8 @@ def harmless_page(page: bytes) -> bytes:
 def shown_text(printed: str) -> str:
     """Return what a terminal would show, without colours and cursor movements.
 
-    A line that was written over keeps what was written last. Control characters that
-    are left become pictures of themselves, and what turns text around a mark.
+    An overwritten line keeps its last text. Remaining control characters become visible
+    symbols, and those that reverse the direction of text become a mark.
     """
     text = _ESCAPES.sub("", printed).replace("\r\n", "\n")
     if "\r" in text:
@@ -61,7 +62,7 @@ def _last_written(line: str) -> str:
 
 
 class Span(NamedTuple):
-    """Text of a line, and its colour and looks as names of classes, "" for none."""
+    """Text of a line, with its colour and styles as CSS class names, "" for none."""
 
     text: str
     looks: str
@@ -93,14 +94,14 @@ class _Looks:
         return " ".join(name for name in names if name)
 
     def after(self, printed: str) -> _Looks:
-        """Return what is in force after all escapes of a text."""
+        """Return the colours and styles after all escapes of a text."""
         looks = self
         for found in _SGR.finditer(printed):
             looks = looks.changed(found[1])
         return looks
 
     def changed(self, parameters: str) -> _Looks:
-        """Return what is in force after one Select Graphic Rendition.
+        """Return the colours and styles after one Select Graphic Rendition.
 
         Source: ECMA-48, section 8.3.117; ITU-T T.416, section 13.1.8, for 38.
         """
@@ -134,7 +135,7 @@ class _Looks:
 
 
 def _extended(codes: list[int]) -> str:
-    """Take a colour of many from the codes; return the nearest of the eight."""
+    """Take an extended colour from the codes; return the nearest of the eight."""
     kind = codes.pop(0) if codes else 0
     if kind == 5 and codes:
         number = codes.pop(0)
@@ -162,7 +163,7 @@ def _nearest(red: int, green: int, blue: int, *, most: int) -> str:
 def painted_lines(printed: str) -> Iterator[list[Span]]:
     """Yield the lines that a terminal would show, each with its colours.
 
-    As in `shown_text`, what was written over and what could steer is gone.
+    As in `shown_text`, overwritten text and control characters are gone.
     """
     looks = _Looks()
     for line in printed.split("\n"):

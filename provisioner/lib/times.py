@@ -29,7 +29,7 @@ def duration_text(seconds: float) -> str:
 
 
 def rough_text(seconds: float) -> str:
-    """Return a forecast, never too short: "7 s", "25 s", "3 min"."""
+    """Return a forecast, rounded up: "7 s", "25 s", "3 min"."""
     if seconds <= 10:
         return f"{max(math.ceil(seconds), 1)} s"
     if seconds <= MINUTE - 5:
@@ -45,7 +45,7 @@ def _two_units(whole: int, *, unit: int, name: str, part: int, part_name: str) -
 
 
 def exact_text(moment: dt.datetime, *, seconds: bool = False) -> str:
-    """Return a moment as its own zone has it: "Sat 21 Nov 2026, 23:05 CET"."""
+    """Return a moment in its own zone: "Sat 21 Nov 2026, 23:05 CET"."""
     zone = moment.tzname() or ""
     if zone[:1] in ("+", "-"):  # a zone without a name of its own
         zone = f"UTC{zone}"
@@ -62,7 +62,7 @@ def parse_date(text: str, *, today: dt.date) -> dt.date:
 
     Without a year it is the next such day.
 
-    Raises: ValueError where it is no date.
+    Raises: ValueError if it is no date.
     """
     said = " ".join(text.lower().replace(",", " ").replace(".", " ").split())
     said = _WEEKDAY.sub("", said)

@@ -1,4 +1,4 @@
-"""How a name that somebody typed is checked."""
+"""Check names that people type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from provisioner.lib.refusals import InvalidRequest
 
 
 def check_name(name: str) -> None:
-    """Refuse what is not a name.
+    """Refuse what is not a valid name.
 
     Raises: InvalidRequest.
     """

@@ -17,10 +17,10 @@ _WINDOW = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """A number that counts on some days between two times, in UTC.
+    """A number for certain days between two times, in UTC.
 
-    `days` are 0 for Monday to 6; `begin` and `end` are minutes of the day. One that
-    ends before it begins goes on into the next morning.
+    `days` are 0 for Monday to 6; `begin` and `end` are minutes of the day. A window
+    that ends before it begins extends into the next morning.
     """
 
     days: frozenset[int]

@@ -1,4 +1,4 @@
-"""Announcing maintenance, and cancelling it."""
+"""Announce maintenance, and withdraw announcements."""
 
 from __future__ import annotations
 

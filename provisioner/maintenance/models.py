@@ -1,4 +1,4 @@
-"""Maintenance that administrators announce, from a time to a time."""
+"""Announcements of maintenance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_MESSAGE = 300
 
 
 class Maintenance(models.Model):
-    """Every page shows it until it ends. It has no other effect."""
+    """An announcement that every page shows until it ends. It has no other effect."""
 
     message = models.CharField(
         max_length=LONGEST_MESSAGE,

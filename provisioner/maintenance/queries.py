@@ -1,4 +1,4 @@
-"""What is announced."""
+"""Queries of announcements."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from provisioner.maintenance.models import Maintenance
 
 
 def announced() -> QuerySet[Maintenance]:
-    """Return current and future maintenance, the next first."""
+    """Return current and future maintenance, soonest first."""
     return Maintenance.objects.filter(ends_at__gt=Now())

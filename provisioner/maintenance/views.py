@@ -1,4 +1,4 @@
-"""Maintenance, for administrators."""
+"""Pages of maintenance, for administrators."""
 
 from __future__ import annotations
 

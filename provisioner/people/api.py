@@ -1,4 +1,4 @@
-"""/api/v1/tokens: what scripts sign in with."""
+"""/api/v1/tokens: API tokens of people and scripts."""
 
 from __future__ import annotations
 
@@ -78,8 +78,11 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
 @extend_schema_serializer(component_name="TokenCreate")
 class TokenCreateSerializer(serializers.Serializer[Any]):
-    """With any of the last four the token only gets workspaces within those bounds, and
-    only sees and changes its own."""
+    """With any of the last four fields the token is scoped.
+
+    It then requests only workspaces within those bounds, and sees and changes only its
+    own.
+    """
 
     name = Text(
         max_length=LONGEST_NAME,

@@ -1,4 +1,4 @@
-"""People and teams for administrators: what they have, and what they may have."""
+"""People and teams for administrators, with usage and quotas."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EVENTS_SHOWN = 20
 
 
 class Standing(TextChoices):
-    """Kinds of accounts, as administrators choose them."""
+    """Roles of accounts, as administrators assign them."""
 
     DEVELOPER = "developer", "Developer"
     ADMINISTRATOR = "administrator", "Administrator"
@@ -51,7 +51,7 @@ _STANDING: dict[str, Q] = {
 
 
 def standing_of(user: User) -> Standing:
-    """Return what an account is; an administrator before anything else."""
+    """Return an account's role; an administrator before anything else."""
     if user.is_staff:
         return Standing.ADMINISTRATOR
     return Standing.MACHINE if user.is_service else Standing.DEVELOPER
@@ -81,7 +81,9 @@ def people_matching(
     gone: str = "",
 ) -> QuerySet[User]:
     """Return accounts with `workspaces_number` and `unique_bytes`, counted as for
-    quotas. With `gone`, only closed accounts.
+    quotas.
+
+    With `gone`, only closed accounts.
 
     Raises: NotAllowed.
     """
@@ -110,7 +112,7 @@ def teams_matching(user: User, *, text: str = "") -> QuerySet[Team]:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamUse:
-    """A team with what counts against its quota."""
+    """A team with its use of its quota."""
 
     team: Team
     members_number: int
@@ -119,7 +121,7 @@ class TeamUse:
 
 
 def teams_with_use(user: User, teams: Sequence[Any]) -> list[TeamUse]:
-    """Return what each of the teams has, in one query for all."""
+    """Return the use of each team, in one query for all."""
     held = Tallies().by_team
     return [
         TeamUse(
@@ -133,7 +135,7 @@ def teams_with_use(user: User, teams: Sequence[Any]) -> list[TeamUse]:
 
 
 def _held_by() -> dict[str, Combinable]:
-    """Return what counts against a person's quota: how many, and what they take."""
+    """Return what counts against a person's quota: workspaces and bytes."""
     held = (
         Workspace.objects.filter(owner=OuterRef("pk"), is_pooled=False)
         .exclude(state=Workspace.State.RETIRED)
@@ -150,7 +152,7 @@ def _held_by() -> dict[str, Combinable]:
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """An account with what it may have and did lately."""
+    """An account with its quotas and recent activity."""
 
     account: User
     standing: Standing
@@ -161,7 +163,7 @@ class Person:
 
 
 def find_person(user: User, *, pk: int) -> Person | None:
-    """Return an account with its story, None where there is none.
+    """Return an account with its quotas and activity, or None.
 
     Raises: NotAllowed.
     """

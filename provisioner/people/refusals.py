@@ -1,4 +1,4 @@
-"""Why something about sign-in, people and teams is refused."""
+"""Refusals about sign-in, people and teams."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class TicketRefused(ActionRefused):
-    """The Perforce server “{server}” does not take this as a ticket of {user} here. Ask
-    for one that is good on all hosts: p4 login -a -p."""
+    """The Perforce server “{server}” does not accept this as a ticket of {user} here.
+    Use one that is valid on all hosts: p4 login -a -p.
+    """
 
     code = "ticket_refused"
     http_status = 401
@@ -22,40 +23,42 @@ class TicketsNotTaken(ActionRefused):
 
 
 class NoAccount(ActionRefused):
-    """The Perforce user {user} has no account here, or more than one: ask an
-    administrator."""
+    """The Perforce user {user} has no account here, or more than one. Ask an
+    administrator.
+    """
 
     code = "no_account"
 
 
 class PerforceAway(ActionRefused):
-    """The Perforce server “{server}” could not be asked. Try again later."""
+    """The Perforce server “{server}” did not answer. Try again later."""
 
     code = "perforce_away"
 
 
 class NotYourself(ActionRefused):
-    """You cannot change your own role: another administrator can."""
+    """You cannot change your own role. Ask another administrator."""
 
     code = "not_yourself"
 
 
 class AccountExists(ActionRefused):
-    """There already is an account “{name}”."""
+    """An account “{name}” already exists."""
 
     code = "account_exists"
     field = "username"
 
 
 class NoMailGoesThere(ActionRefused):
-    """No mail can be sent to {name}: it has no address, is closed, or there is no mail
-    server."""
+    """No mail can be sent to {name}: it has no address, is closed, or no mail
+    server is configured.
+    """
 
     code = "no_mail"
 
 
 class TeamExists(ActionRefused):
-    """There is a team “{name}” already."""
+    """A team “{name}” already exists."""
 
     code = "team_exists"
     field = "name"

@@ -1,4 +1,4 @@
-"""Mails that let people choose a password, and sessions that are over."""
+"""Mails to choose a password, and the deletion of expired sessions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def sweep_sessions(timestamp: int) -> None:
 
 @app.task(name=MAIL_TASK, queue="sweeps", retry=SENT_AGAIN)
 def send_password_mail(account_id: int) -> None:
-    """Send the mail; its link is made here, so that no job holds one.
+    """Send the mail; its link is made here, so that no job contains one.
 
-    The link leads to PUBLIC_URL, whatever the request said that asked for it.
+    The link leads to PUBLIC_URL, whatever host the request named.
     """
     account = User.objects.filter(pk=account_id, is_active=True).first()
     if account is None or not account.email:

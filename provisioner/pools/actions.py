@@ -108,7 +108,7 @@ def _checked(
     max_age_seconds: int,
     idle_seconds: int | None,
 ) -> dict[str, Any]:
-    """Return the settings of a pool in the form that is stored.
+    """Return the settings of a pool as they are stored.
 
     Raises: InvalidRequest.
     """

@@ -77,7 +77,7 @@ class PoolCreateForm(PoolChangeForm):
     )
 
     def machines(self) -> Iterable[str]:
-        """Return some machine accounts by name: pools are usually for these."""
+        """Return the first service accounts by name, as pools are usually for these."""
         machines = User.objects.filter(
             is_active=True, is_service=True, uid__isnull=False
         )

@@ -17,9 +17,9 @@ class Pool(models.Model):
 
     Its members are rows of Workspace with `is_pooled`: clones of the template's default
     snapshot, with that account's uid and client. `windows` are lines such as "mon-fri
-    07:00-19:00 20" (UTC), of which the first that fits counts; `size` counts at all
-    other times. `failures` are those in a row, `retry_at` when they let it be filled
-    again; `status_message` says what keeps it from its size, if anything.
+    07:00-19:00 20" (UTC); the first that covers a time counts, and `size` at all other
+    times. `failures` are consecutive ones; `retry_at` is when they let it be filled
+    again. `status_message` says what keeps it below its size, if anything.
     """
 
     template = models.ForeignKey(

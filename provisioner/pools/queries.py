@@ -22,7 +22,7 @@ ALIVE = (W.PROVISIONING, W.READY)
 def wanted_size(
     pool: Pool, *, last_asked_at: dt.datetime | None, now: dt.datetime
 ) -> int:
-    """Return how many members are due by the schedule, half of it while nobody asks."""
+    """Return how many members the schedule wants, or half if nobody requests any."""
     size = weekly.number_at(now, pool.windows, otherwise=pool.size)
     if pool.idle_seconds is None:
         return size
@@ -32,7 +32,7 @@ def wanted_size(
 
 
 def last_asked_at(pool: Pool) -> dt.datetime | None:
-    """Return when a pool's kind of workspace was last requested."""
+    """Return when somebody last requested a workspace of the pool's kind."""
     asked = pool.workspaces.filter(is_pooled=False)
     at: dt.datetime | None = asked.aggregate(at=Max("created_at"))["at"]
     return at
@@ -48,7 +48,7 @@ def members_of(pool: Pool) -> QuerySet[Workspace]:
 
 
 def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) -> Q:
-    """Return the condition for members equal to one made now."""
+    """Return the condition for members like those made now."""
     return Q(
         snapshot=snapshot,
         client_type=client_type,
@@ -82,12 +82,12 @@ def ready_members(
 
 @dataclass(frozen=True, kw_only=True)
 class PoolOverview:
-    """A pool with what it costs and what it has saved.
+    """A pool with its cost and savings.
 
-    `ready`, `making`, `leaving` and `failed` are members by state; `unique_bytes` what
-    purging all of them would free as last measured, `unmeasured` how many were not.
-    `warm` and `cold` count what was asked for since the pool is there, and
-    `seconds_saved` is what making the warm ones had taken.
+    `ready`, `making`, `leaving` and `failed` count members by state; `unique_bytes` is
+    what purging all of them would free as last measured, `unmeasured` how many were not
+    measured. `warm` and `cold` count the requests since the pool was created, and
+    `seconds_saved` is how long provisioning of the claimed ones took.
     """
 
     pool: Pool
@@ -109,7 +109,7 @@ class PoolOverview:
 
 
 def all_pools() -> QuerySet[Pool]:
-    """Return all pools in reading order, with what names them."""
+    """Return all pools in reading order, with the rows that name them."""
     return Pool.objects.select_related(
         "template__site__perforce_server", "owner"
     ).order_by("template__name", "purpose", "owner__username", "pk")
@@ -166,5 +166,5 @@ def _overview(pool: Pool, row: dict[str, object], *, now: dt.datetime) -> PoolOv
 
 
 def _whole(found: object) -> int:
-    """Return a sum as the database has it, a decimal; nothing is 0."""
+    """Return a sum from the database, a decimal, as an integer; None is 0."""
     return int(str(found)) if found is not None else 0

@@ -1,4 +1,4 @@
-"""What warm pools register with the catalog."""
+"""Warm pools and the deletion of templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why something about warm pools is refused."""
+"""Refusals about warm pools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class PoolExists(ActionRefused):
-    """There is a warm pool of “{template}” for {owner} and this purpose. Change that
-    one."""
+    """A warm pool of “{template}” for {owner} and this purpose already exists. Change
+    that one.
+    """
 
     code = "pool_exists"

@@ -1,9 +1,10 @@
 """Keep warm pools at their size, a few members every fifteen seconds.
 
-Members are retired that differ from one made now: of another snapshot, too old, of a
-changed account, failed, or in excess. People come first: no member is started while a
-step of theirs waits for a worker, jobs of members come last, and the last fifth of
-every limit is left free. A pool whose members fail pauses, longer each time.
+Members that differ from one made now are retired: those of another snapshot or a
+changed account, the too old, the failed, and the excess. People come first: no member
+is started while a step of theirs waits for a worker, jobs of members come last, and the
+last fifth of every limit is left free. A pool whose members fail pauses, longer each
+time.
 """
 
 from __future__ import annotations
@@ -102,7 +103,10 @@ def _tend(pool: Pool, *, now: dt.datetime) -> None:
 
 
 def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
-    """Return the snapshot and type of its members; None, "" and why not else."""
+    """Return the snapshot and client type of new members.
+
+    Without a snapshot the text says why not: None, "" and the reason.
+    """
     if pool.template.is_archived:
         return None, "", "The template is archived."
     snapshot = default_snapshot(pool.template)
@@ -222,7 +226,7 @@ def _fill(
 
 
 def _others_wait(site: Site) -> bool:
-    """Return whether a step that is not of a pool waits for a worker at a site."""
+    """Return whether a step for somebody else than a pool waits for a site's worker."""
     theirs = Q(
         operation__subject__workspace__site=site,
         operation__subject__workspace__is_pooled=False,

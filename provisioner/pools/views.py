@@ -25,7 +25,7 @@ from provisioner.web.templatetags.cloneyard import ago
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def pool_list(request: WebRequest) -> HttpResponseBase:
-    """Show all pools with their figures; delete many."""
+    """Show all pools with their figures; delete several."""
     return list_answer(request, POOLS, "pools/list.html")
 
 
@@ -56,7 +56,7 @@ def pool_detail(request: WebRequest, pk: int) -> HttpResponseBase:
 
 
 def _notices(pool: Pool) -> list[Notice]:
-    """Return why a pool is not filled."""
+    """Return notices that say why a pool is not filled."""
     if not pool.status_message:
         return []
     said = [pool.status_message]

@@ -15,7 +15,7 @@ from provisioner.sites.models import Site, SiteCapacity
 def why_down(
     site: Site, capacity: SiteCapacity | None, *, workers: Collection[AliveWorker]
 ) -> str:
-    """Return why nothing is made at a site at the moment, "" where it is."""
+    """Return why no workspace can be created at a site now, "" if one can."""
     missing = unserved((STORAGE, PERFORCE, site.host_queue), workers)
     if missing:
         return f"No worker runs for the site {site}."

@@ -1,4 +1,4 @@
-"""Who may mount what, as ONTAP's export policies say it."""
+"""The export policies of a site: which hosts may mount what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provisioner.sites.models import Site
 
 
 def policies_of(site: Site) -> dict[str, tuple[ExportRule, ...]]:
-    """Return the rules of each export policy of a site by its name."""
+    """Return the rules of each export policy of a site, by name."""
     rules = export_rules_of(site)
     of_workers = rules[:1]
     return {
@@ -22,7 +22,7 @@ def policies_of(site: Site) -> dict[str, tuple[ExportRule, ...]]:
 
 
 def export_rules_of(site: Site) -> tuple[ExportRule, ...]:
-    """Return who may mount, workers first: the first rule that matches decides."""
+    """Return the rules, workers first: ONTAP applies the first that matches."""
     if not site.worker_clients:
         return (ExportRule(clients=tuple(site.export_clients), superuser=("sys",)),)
     workers = ExportRule(clients=tuple(site.worker_clients), superuser=("sys",))

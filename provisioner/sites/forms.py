@@ -31,7 +31,7 @@ def _code() -> forms.TextInput:
 
 
 class HostsField(LinesField):
-    """Hosts and networks, one a line or between commas."""
+    """Hosts and networks, one per line or separated by commas."""
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -108,7 +108,7 @@ SERVER_WIDGETS = {
 
 
 class SiteForm(Refusable, _OfSite):
-    """A site; the name of one that is there is for good."""
+    """A site. The name of an existing one cannot change."""
 
     export_clients = HostsField(
         rows=3,
@@ -142,7 +142,7 @@ class SiteForm(Refusable, _OfSite):
 
 
 class PerforceServerForm(Refusable, _OfServer):
-    """A Perforce server; the name of one that is there is for good."""
+    """A Perforce server. The name of an existing one cannot change."""
 
     class Meta:
         model = PerforceServer
@@ -161,7 +161,7 @@ class PerforceServerForm(Refusable, _OfServer):
 
 
 class PauseForm(forms.Form):
-    """Why a Perforce server is paused."""
+    """The reason why a Perforce server is paused."""
 
     reason = forms.CharField(
         max_length=LONGEST_REASON,

@@ -1,4 +1,4 @@
-"""How sites and Perforce servers are, as last tested. No remote call."""
+"""The health of sites and Perforce servers, as last tested. No remote call."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _AT_A_HOST = {"ontap": "ONTAP: ", "perforce": "Perforce: "}
 
 
 class Health(StrEnum):
-    """What tests came to: words for programs and for pages."""
+    """The outcome of tests, for programs and for pages."""
 
     UNKNOWN = "unknown"
     LOOKING = "looking"
@@ -75,7 +75,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckLine:
-    """One check, as people read it."""
+    """One check, as pages show it."""
 
     name: str
     title: str
@@ -94,8 +94,10 @@ class CheckLine:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceReport:
-    """What was found from one place. Without `checked_at` nobody has looked yet;
-    `why_not` then says why, "" where somebody is about to.
+    """The results of a test from one place.
+
+    Without `checked_at` it has not run yet; `why_not` then says why, "" if it is about
+    to.
     """
 
     place: str
@@ -125,7 +127,7 @@ class PlaceReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """What is known of the way to a site or a server, from each place."""
+    """The latest tests of a site or a server, from each place."""
 
     about: Site | PerforceServer
     asked_at: dt.datetime | None
@@ -143,12 +145,12 @@ class Connection:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a check is still to come, if only once a worker is started."""
+        """Whether a test is still to come, even if a worker must be started first."""
         return any(report.checked_at is None for report in self.reports)
 
     @property
     def first_failure(self) -> str:
-        """The sentence that says what is wrong; "" where nothing is."""
+        """The sentence that says what is wrong; "" if nothing is."""
         for report in self.reports:
             if report.why_not:
                 return report.why_not
@@ -183,7 +185,7 @@ class SecretSource:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteOverview:
-    """A site, how it is, and who works for it."""
+    """A site, its health, and its workers."""
 
     site: Site
     connection: Connection
@@ -195,7 +197,7 @@ class SiteOverview:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOverview:
-    """A Perforce server, how it is, and which sites use it."""
+    """A Perforce server, its health, and the sites that use it."""
 
     server: PerforceServer
     connection: Connection
@@ -222,13 +224,13 @@ def sites_matching(user: User, *, text: str = "") -> QuerySet[Site]:
 
 
 def site_overviews(sites: Iterable[Site]) -> list[SiteOverview]:
-    """Return how sites are, as `sites_matching` has read them."""
+    """Return the health of sites from `sites_matching`."""
     workers = alive_workers()
     return [_site(site, workers=workers) for site in sites]
 
 
 def find_site_overview(user: User, *, pk: int) -> SiteOverview | None:
-    """Return one site with where its password comes from, or None.
+    """Return one site with the source of its password, or None.
 
     Raises: NotAllowed.
     """
@@ -241,7 +243,7 @@ def find_site_overview(user: User, *, pk: int) -> SiteOverview | None:
 
 
 def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
-    """Return one Perforce server with where its password comes from, or None.
+    """Return one Perforce server with the source of its password, or None.
 
     Raises: NotAllowed.
     """
@@ -265,7 +267,7 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
 def connection_of(
     about: Site | PerforceServer, *, workers: Iterable[AliveWorker]
 ) -> Connection:
-    """Return what is known; its tests may have been fetched before."""
+    """Return the latest tests of a site or server, prefetched or not."""
     tests = {test.place: test for test in about.connection_tests.all()}
     alive = list(workers)
     return Connection(
@@ -293,7 +295,7 @@ def secret_source(variable: str, *, key: str) -> SecretSource:
 
 
 def own_variable(variable: str, *, key: str) -> str:
-    """Return the variable that a secret of one site or server is looked for in."""
+    """Return the environment variable for the secret of one site or server."""
     return str(settings.SITE_SECRET_NAMES(variable, key=key)[0])
 
 
@@ -341,7 +343,7 @@ def _report(
 def _why_not(
     test: ConnectionTest, *, about: Site | PerforceServer, workers: list[AliveWorker]
 ) -> tuple[str, str]:
-    """Return why nobody looks from a place, and what to do; "" where somebody does."""
+    """Return why no test runs from a place, and what to do; "" if one does."""
     queue = queues_of(about).get(test.place, "")
     if test.checked_at is not None or not queue:
         return "", ""

@@ -1,4 +1,4 @@
-"""What a command may take on a host, and what it does not see."""
+"""What a command may use on a host, and what is hidden from it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bounds_of_host() -> Bounds:
 
 
 def private_paths() -> tuple[str, ...]:
-    """Return what no command has to see: other volumes, rescued work, logs, secrets."""
+    """Return what no command needs to see: other volumes, rescues, logs, secrets."""
     of_sites = Site.objects.values_list("mount_root", "rescue_root")
     ours = (str(settings.VAR_DIR), str(settings.LOG_DIR), *settings.SECRET_FILES)
     return tuple({path for path in (*sum(of_sites, ()), *ours) if path})

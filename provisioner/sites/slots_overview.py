@@ -55,13 +55,13 @@ class SlotLine:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a worker runs it; otherwise it has a slot and waits for a worker."""
+        """Whether a worker runs it; if not, it has a slot and waits for a worker."""
         return self.step.state == Step.State.RUNNING
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSlots:
-    """A Perforce server: what runs on it, who waits, and how many may run.
+    """A Perforce server: its running and waiting steps, and how many may run.
 
     `waiting` are the first of those that wait.
     """
@@ -110,7 +110,7 @@ def slots_for(user: User) -> list[ServerSlots]:
 
 
 def pause_notices(slots: ServerSlots) -> list[Notice]:
-    """Return that a server is paused, and how to resume it."""
+    """Return notices that a server is paused, and how to resume it."""
     pause = slots.pause
     if pause is None:
         return []
@@ -158,10 +158,10 @@ def _lines(steps: QuerySet[Step]) -> list[SlotLine]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLine:
-    """A Perforce server in a list: how it is, how busy, and what was seen submitted.
+    """A Perforce server in a list: its health, load, and latest submitted change.
 
-    `pause` is None where nothing stops it. `watch` is what the catalog has seen
-    submitted there, None before it has polled.
+    `pause` is None unless it is paused. `watch` is what the catalog has seen submitted
+    there, None before the first poll.
     """
 
     server: PerforceServer
@@ -185,7 +185,7 @@ def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
 
 
 def server_lines(servers: Iterable[PerforceServer]) -> list[ServerLine]:
-    """Return how servers are, as `servers_matching` has read them. Three queries."""
+    """Return the lines of servers from `servers_matching`. Three queries."""
     now, workers = timezone.now(), alive_workers()
     running, waiting = _by_server(slots.at_work()), _by_server(slots.waiting())
     return [

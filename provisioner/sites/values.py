@@ -1,7 +1,8 @@
-"""What values of rows may look like that leave for processes, paths, and parsers.
+"""Valid shapes of values that leave rows for processes, paths, and parsers.
 
-Each is allowed by its shape, not refused by what is known to hurt. The test that lists
-where every value goes is tests/test_values.py.
+Each is allowed by its shape, rather than refused by what is known to harm.
+
+tests/test_values.py lists where every value goes.
 """
 
 from __future__ import annotations

@@ -50,11 +50,10 @@ def workspace_transfer(
 ) -> Workspace:
     """Request a newer workspace with the work of this one; return it.
 
-    Where no snapshot is named, it is what a new workspace would get. The old one is
-    only read; it goes to the trash at the end if nothing is left to be decided and
-    `retires_source`. Asking again meanwhile answers with the workspace that is being
-    made. It belongs to the owner; a scoped token of theirs that asks bounds it, and has
-    it then.
+    Without a snapshot it is of the default one. The source is only read; with
+    `retires_source` it goes to the trash at the end, unless there are conflicts. A
+    repeated call meanwhile returns the same new workspace. It belongs to the owner; a
+    scoped token of theirs bounds it and can see it.
 
     Raises: NotAllowed, OutOfScope, InvalidRequest, BeingTransferred, NothingNewer,
     NothingGoodNewer, NothingToTransfer, WorkspaceNotReady, SnapshotGone,
@@ -126,7 +125,7 @@ def workspace_transfer(
 
 
 def _locked_source(workspace: Workspace) -> Workspace:
-    """Lock a workspace that work can be taken from.
+    """Lock a workspace whose work can be transferred.
 
     Raises: NothingToTransfer, WorkspaceNotReady.
     """
@@ -157,7 +156,7 @@ def _check_account(owner: User, source: Workspace) -> None:
 def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:
     """Request to stop a transfer: retire the new workspace with all copies.
 
-    The source workspace does not change. Asking again returns the running operation.
+    The source workspace does not change. A repeated call returns the running operation.
 
     Raises: NotAllowed, NothingToAbort.
     """

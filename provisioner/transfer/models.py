@@ -1,4 +1,4 @@
-"""Work that is transferred from one workspace to a newer one."""
+"""Transfers of work from one workspace to a newer one."""
 
 from __future__ import annotations
 

@@ -20,9 +20,10 @@ from provisioner.workspaces.unsubmitted import Findings, findings_of
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPreview:
-    """What a transfer would take, as the last check found it.
+    """What a transfer would move, as the last check found it.
 
-    `check` is None before the first check, `under_way` the workspace that takes over.
+    `check` is None before the first check; `under_way` is the new workspace of a
+    running transfer.
     """
 
     workspace: Workspace
@@ -39,13 +40,13 @@ class TransferPreview:
 
     @property
     def is_possible(self) -> bool:
-        """Whether work can be transferred now, as far as the rows say."""
+        """Whether work can be transferred now, as far as the rows show."""
         is_ready = self.workspace.state == Workspace.State.READY
         return is_ready and self.under_way is None and bool(self.newer)
 
     @property
     def notices(self) -> list[Notice]:
-        """What prevents the transfer, or should be known first."""
+        """What prevents the transfer, or should be known beforehand."""
         if self.under_way is not None:
             return [self._under_way(self.under_way)]
         if self.workspace.state != Workspace.State.READY:
@@ -106,7 +107,7 @@ def _warning(
 
 
 def find_transfer_preview(user: User, *, pk: int) -> TransferPreview | None:
-    """Return what could be transferred of a workspace the person may see."""
+    """Return the preview for a workspace that the person may see, or None."""
     workspace = workspaces_visible_to(user).filter(pk=pk).first()
     if workspace is None:
         return None

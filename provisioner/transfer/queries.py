@@ -52,7 +52,7 @@ class TransferOverview:
 
     @property
     def left_changes(self) -> list[int]:
-        """The shelved changes that stay as they are in the older workspace."""
+        """The shelved changes that stay in the older workspace."""
         return list(self.transfer.counts.get("left_changes", ()))
 
 

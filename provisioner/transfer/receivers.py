@@ -19,7 +19,7 @@ from provisioner.workspaces.refusals import BeingTransferred
 def refuse_while_work_leaves(
     workspaces: Sequence[Workspace], **kwargs: Any
 ) -> dict[int, ActionRefused]:
-    """Keep workspaces whose work is being transferred."""
+    """Refuse to end workspaces whose work is being transferred."""
     leaving = transfers_under_way(workspaces)
     return {
         workspace.pk: BeingTransferred(
@@ -32,7 +32,7 @@ def refuse_while_work_leaves(
 
 @receiver(asks_how_to_make)
 def make_by_transfer(workspace: Workspace, **kwargs: Any) -> str | None:
-    """Return the operation kind of a transfer, to plan again unless shelved."""
+    """Return the operation kind that makes a workspace by a transfer, if it is one."""
     if workspace.ready_at is not None:
         return None
     transfers = Transfer.objects.filter(workspace=workspace)

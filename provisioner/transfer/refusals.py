@@ -1,4 +1,4 @@
-"""Why something about transfers of work is refused."""
+"""Refusals about transfers of work."""
 
 from __future__ import annotations
 

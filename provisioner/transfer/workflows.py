@@ -1,4 +1,4 @@
-"""The steps of a transfer, and what happens to both workspaces."""
+"""The steps of a transfer, and its effects on both workspaces."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def view_save(
 
 
 def view_delete(*, by: User, pk: int) -> SavedView | None:
-    """Delete one of a person's own views; return it, None if there is none."""
+    """Delete one of a person's own views; return it, or None."""
     row = SavedView.objects.exclude(name="").filter(person=by, pk=pk).first()
     if row is not None:
         SavedView.objects.filter(pk=pk).delete()

@@ -1,4 +1,4 @@
-"""One component for every chart: bars, what is behind them, and the period before.
+"""One component for every chart: bars, links to their rows, the previous period.
 
 A chart is an SVG and a table with the same numbers. Scripts draw it from the rows of
 the table, with axes and a cursor (`static/js/charts.js`).
@@ -21,7 +21,7 @@ _WIDEST_PERCENT = 6.0
 
 
 class Unit(StrEnum):
-    """The unit of an axis, which scripts use for its ticks."""
+    """The unit of an axis; scripts choose its ticks by it."""
 
     NUMBER = "number"
     BYTES = "bytes"
@@ -30,11 +30,11 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A bar with the row of the table behind it.
+    """A bar, and its row in the table.
 
-    `at` is when it begins, in seconds since 1970; `ceiling` what it stands against, and
-    `before` the same of the period before. `cells` are the texts of the columns. `url`
-    leads to the rows that it counts.
+    `at` is its start, in seconds since 1970; `ceiling` is the limit it is drawn
+    against, `before` its value in the previous period. `cells` are the texts of the
+    columns. `url` leads to the rows that it counts.
     """
 
     label: str
@@ -48,10 +48,10 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A chart over time, the oldest point first.
+    """A chart over time, oldest point first.
 
-    The first of `columns` names the bars, the second the ceiling where there is one.
-    `text` writes a value as people read it.
+    The first of `columns` names the bars, the second the ceiling if there is one.
+    `text` formats a value for people.
     """
 
     id: str
@@ -96,7 +96,7 @@ class Chart:
     # Hundreds of bars and rows on one page: without a template for each.
     @property
     def drawn(self) -> SafeString:
-        """The bars, in a picture of 100 by 100."""
+        """The bars, scaled to a picture of 100 by 100."""
         slot = min(100 / len(self.points), _WIDEST_PERCENT)
         bars = (
             self._bar(point, x=index * slot + slot * (1 - _FILLED) / 2, slot=slot)
@@ -129,7 +129,7 @@ class Chart:
 
     @property
     def rows(self) -> SafeString:
-        """The points as rows of a table, the newest first."""
+        """The points as rows of a table, newest first."""
         return SafeString("".join(self._row(point) for point in reversed(self.points)))
 
     def _row(self, point: Point) -> str:
@@ -150,7 +150,7 @@ class Chart:
 
 
 def _plain(number: float) -> str:
-    """Return a number to the thousandth, without an exponent."""
+    """Return a number with up to three decimals, without an exponent."""
     return f"{number:.3f}".rstrip("0").rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Filters of lists; the address holds their state."""
+"""Filters of lists; the URL holds their state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FilterForm(forms.Form):
     def criteria(self) -> dict[str, Any]:
         """Return the filters that are set, with `q` as `text`.
 
-        Fields that are empty or make no sense are left out.
+        Empty and invalid fields are left out.
         """
         self.is_valid()
         return {

@@ -32,7 +32,7 @@ class Refusable(forms.BaseForm):
         lean_selects(self)
 
     def tried(self, act: Callable[[], Result]) -> Result | None:
-        """Do what the form asks for; None where it is invalid or the act is refused."""
+        """Do what the form requests; None if it is invalid or the action refuses."""
         if not self.is_valid():
             return None
         try:
@@ -42,7 +42,7 @@ class Refusable(forms.BaseForm):
             return None
 
     def refuse(self, refusal: ActionRefused) -> None:
-        """Show why the request was refused, at the field that it is about."""
+        """Show why the request was refused, at the field concerned."""
         self.is_refused = True
         if isinstance(refusal, LimitReached):
             self.limits = refusal.limits
@@ -103,7 +103,7 @@ class NameField(forms.CharField):
 
 
 class SpanField(forms.CharField):
-    """A length of time, such as "30 d" or "1 d 12 h"; empty is None."""
+    """A duration, such as "30 d" or "1 d 12 h"; empty is None."""
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
@@ -118,7 +118,7 @@ class SpanField(forms.CharField):
 
 
 class EndField(forms.CharField):
-    """How long from now, or a day: a `dt.timedelta`, its end in the reader's zone."""
+    """A duration from now, or a day: `dt.timedelta`, or the day's end there."""
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)

@@ -53,7 +53,7 @@ def posted(request: HttpRequest) -> QueryDict | None:
 
 
 def came_from(request: HttpRequest) -> str:
-    """Return the page that a form was sent from, if it is ours, else the home page."""
+    """Return the page from which a form was sent if it is ours, else the home page."""
     back = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(
         back, request.get_host(), require_https=request.is_secure()
@@ -62,12 +62,12 @@ def came_from(request: HttpRequest) -> str:
 
 
 def digest(text: str) -> str:
-    """Return a short digest of a text, to compare it with what a page has shown."""
+    """Return a short digest of a text, to detect that a page has changed."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class HeldAnswer(StreamingHttpResponse):
-    """A download that holds what it needs, such as its place, until it is closed."""
+    """A download that keeps its place, or other resources, until it is closed."""
 
     def __init__(self, *args: Any, held: ExitStack, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -33,7 +33,7 @@ class PersonalMiddleware:
 class HarmlessMiddleware:
     """Remove control characters from pages, wherever their texts come from.
 
-    Comes after CommonMiddleware, which sets Content-Length.
+    Runs inside CommonMiddleware, which sets Content-Length.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -50,7 +50,7 @@ class HarmlessMiddleware:
 class OriginMiddleware:
     """Record where a request comes from, for the audit log.
 
-    Comes after authentication. The API records a token later, when it has checked it.
+    Comes after authentication. The API records a token later, once it is checked.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -68,7 +68,7 @@ class OriginMiddleware:
 
 
 class ZoneMiddleware:
-    """Show times on pages in the zone of their reader. Comes after authentication.
+    """Show times on pages in the reader's time zone. Comes after authentication.
 
     The API always answers in UTC.
     """
@@ -86,7 +86,7 @@ class ZoneMiddleware:
 
 
 class DownloadsMiddleware:
-    """Answer with a page where too many downloads hold a thread."""
+    """Answer with a page if too many downloads hold threads."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response

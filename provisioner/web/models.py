@@ -12,10 +12,10 @@ LONGEST_VIEW_NAME = 60
 
 
 class SavedView(models.Model):
-    """A list as somebody looks at it: filters and order as in the address, columns.
+    """A saved view of a list: filters and order as in the URL, and columns.
 
-    The one without a name has the columns that they chose for the list itself. Others
-    may open a view by its address; they see the rows that are theirs to see.
+    The one without a name has a person's columns for the list itself. Others may open a
+    view by its URL; they see the rows that they may see.
     """
 
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")

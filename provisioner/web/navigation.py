@@ -1,7 +1,7 @@
 """The sidebar: sections, and the places in them.
 
-Each feature's `urls.py` registers its places. Every page belongs to one of them, by the
-name of its address, so that details mark the place that led there.
+Each feature's `urls.py` registers its places. Every page belongs to one of them, by its
+URL name, so that details mark the place that led there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from provisioner.accounts.models import User
 
 
 class Section(Enum):
-    """The sections in their order, with their icons; those without are not listed."""
+    """The sections in order, with their icons; those without an icon are not shown."""
 
     OVERVIEW = ("Overview", "overview")
     WORKSPACES = ("Workspaces", "workspace")
@@ -45,11 +45,11 @@ def administrators(user: User) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A page of the sidebar, by the name of its address.
+    """A page in the sidebar, by its URL name.
 
-    It also stands for pages whose names begin with one of `covers`; of several places
-    the one that says most of the name wins, then the first one. `rank` orders a
-    section. `waits` counts what waits there for somebody.
+    It also stands for pages whose URL names begin with one of `covers`; of several
+    places the longest match wins, then the first one. `rank` orders a section. `waits`
+    counts what waits there for the person.
     """
 
     title: str
@@ -89,7 +89,9 @@ def place_of(url_name: str, places: Sequence[Place]) -> Place | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """`current` is as in aria-current: "page", on its details "true", else ""."""
+    """A link of the sidebar. `current` is as in aria-current: "page", or "true" on its
+    details.
+    """
 
     title: str
     url: str
@@ -99,7 +101,7 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A section of the sidebar; its places are shown while somebody is in it."""
+    """A section of the sidebar; its places show while one of its pages is open."""
 
     link: Link
     icon: str

@@ -11,11 +11,11 @@ from enum import StrEnum
 class Action:
     """An action on a page: a link, or with `is_post` a form with one button.
 
-    What cannot be undone is a link to a page that asks first. `sends` are the hidden
-    fields of a form. `look` is "primary", "quiet-danger", "link", or "" for a plain
-    button. `about` is what screen readers hear after the label, where a page has many
-    of them. `help` says what the action is for, where the page has room for it. With
-    `html_id` the focus stays on it when a part of the page is swapped.
+    What cannot be undone is a link to a page that asks for confirmation. `sends` are
+    the hidden fields of a form. `look` is "primary", "quiet-danger", "link", or "" for
+    a plain button. Screen readers read `about` after the label, on pages with many such
+    actions. `help` explains the action if the page has room for it. With `html_id` the
+    action keeps the focus when a part of the page is swapped.
     """
 
     label: str

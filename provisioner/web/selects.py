@@ -1,6 +1,6 @@
-"""Selects with hundreds of options: Django's HTML without a template for each option.
+"""Selects with hundreds of options: Django's HTML without a template per option.
 
-What they save is measured by benchmarks/own_parts.py.
+benchmarks/own_parts.py measures what they save.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LeanSelect(forms.Select):
 
 
 def lean_selects(form: forms.BaseForm) -> None:
-    """Use them for every plain select of a form."""
+    """Use LeanSelect for every plain select of a form."""
     for field in form.fields.values():
         if type(field.widget) is forms.Select:
             lean = LeanSelect(attrs=field.widget.attrs)

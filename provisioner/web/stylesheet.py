@@ -18,7 +18,7 @@ PART = re.compile(r'^@import url\("([\w-]+\.css)"\)(?: ([\w-]+))?;$', re.MULTILI
 
 
 def with_parts(stylesheet: str, read: Callable[[str], str]) -> str:
-    """Return a stylesheet with its parts in place of their names."""
+    """Return a stylesheet with its parts inlined."""
 
     def part(named: re.Match[str]) -> str:
         name, medium = named.groups()
@@ -29,7 +29,7 @@ def with_parts(stylesheet: str, read: Callable[[str], str]) -> str:
 
 
 class StylesheetStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # WhiteNoise has no types
-    """Collects static files, the parts of the stylesheet in one."""
+    """Collects static files, and inlines the parts of the stylesheet."""
 
     def post_process(
         self, paths: dict[str, Any], dry_run: bool = False, **options: Any

@@ -1,4 +1,4 @@
-"""URLs of what people keep of lists."""
+"""URLs of saved views and columns of lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns and saved views of every list."""
+"""Save columns and views of any list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioner.web.http import WebRequest
 
 @require_POST
 def my_list_columns(request: WebRequest) -> HttpResponse:
-    """Keep the columns that somebody wants to see of a list."""
+    """Save which columns of a list somebody wants to see."""
     there = _list_address(request.POST)
     try:
         columns_choose(
@@ -32,7 +32,7 @@ def my_list_columns(request: WebRequest) -> HttpResponse:
 
 @require_POST
 def my_view_save(request: WebRequest) -> HttpResponse:
-    """Keep a list as it is looked at; ask again where the name cannot be."""
+    """Save the current view of a list; ask again if its name is invalid."""
     there = _list_address(request.POST)
     form = ViewForm(request.POST)
     if form.is_valid():
@@ -66,7 +66,7 @@ def my_view_save(request: WebRequest) -> HttpResponse:
 
 @require_POST
 def my_view_delete(request: WebRequest, pk: int) -> HttpResponse:
-    """Forget a saved view; its list stays."""
+    """Delete a saved view; its list stays."""
     view = view_delete(by=request.user, pk=pk)
     if view is None:
         messages.warning(request, "That view no longer exists.")
@@ -76,7 +76,7 @@ def my_view_delete(request: WebRequest, pk: int) -> HttpResponse:
 
 
 def _hidden(posted: QueryDict) -> set[str]:
-    """Return the columns without a tick among those that the page had."""
+    """Return the unticked columns, of those that the page showed."""
     return {*posted.getlist("column")} - {*posted.getlist("shown")}
 
 
@@ -85,7 +85,7 @@ def _list_address(posted: QueryDict) -> str:
 
 
 def _safe(address: str) -> str:
-    """Return an address of ours, or that of the first page."""
+    """Return the URL if it is ours, else that of the home page."""
     is_ours = address.startswith("/") and url_has_allowed_host_and_scheme(
         address, allowed_hosts=None
     )

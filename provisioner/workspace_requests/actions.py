@@ -33,7 +33,7 @@ from provisioner.workspaces.requests import (
 
 
 def workspace_create(request: WorkspaceRequest) -> Workspace:
-    """Answer a request: as before, from a warm pool, or with a new workspace.
+    """Answer a request: repeat an earlier answer, claim a member, or provision.
 
     Raises: InvalidRequest, OutOfScope, LeaseTooLong, AccountIncomplete, NoSnapshot,
     NoGoodSnapshot, SnapshotGone, SnapshotWithdrawn, PurposeNotSupported, NameTaken,

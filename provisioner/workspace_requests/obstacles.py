@@ -27,10 +27,10 @@ from provisioner.workspace_requests.claim import with_ready_member
 def obstacles_to(
     by: User, snapshots: Collection[int], *, quotas: Sequence[Limit]
 ) -> dict[int, Obstacle]:
-    """Return the obstacle to a workspace of each snapshot, both by id.
+    """Return the obstacle to a workspace of each snapshot, by snapshot id.
 
-    Those without an obstacle are left out. `quotas` are those of the person. A constant
-    number of queries.
+    Snapshots without an obstacle are left out. `quotas` are those of the person. A
+    constant number of queries.
     """
     if not snapshots:
         return {}
@@ -47,7 +47,7 @@ def obstacles_to(
 
 
 def _with_sites(snapshots: Collection[int]) -> list[Snapshot]:
-    """Return snapshots with templates and sites: each site is read once, and is large.
+    """Return snapshots with templates and sites; the large site rows are read once.
 
     Two queries.
     """
@@ -70,7 +70,7 @@ def _with_sites(snapshots: Collection[int]) -> list[Snapshot]:
 def _of_places(
     snapshots: Collection[Snapshot],
 ) -> Iterator[tuple[Snapshot, Obstacle]]:
-    """Yield the obstacles to a clone of each snapshot for everybody."""
+    """Yield the obstacles that hold for everybody, for each snapshot."""
     sites = {each.template.site for each in snapshots}
     measured = {site: getattr(site, "capacity", None) for site in sites}
     refusals = refusals_of(snapshots, measured=measured)

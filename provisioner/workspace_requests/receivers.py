@@ -1,4 +1,4 @@
-"""What requests for workspaces answer to the catalog."""
+"""Report obstacles to the catalog."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ from provisioner.workspace_requests.obstacles import obstacles_to
 def what_stands_against(
     by: User, snapshots: Collection[int], **kwargs: Any
 ) -> dict[int, Obstacle]:
-    """Return the obstacles to a workspace of each snapshot, by the snapshot's id."""
+    """Return the obstacles to a workspace of each snapshot, by snapshot id."""
     return obstacles_to(by, snapshots, quotas=quota_limits(by))

@@ -1,4 +1,4 @@
-"""A workspace request, and its terms at the moment."""
+"""A workspace request, and its terms."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class WorkspaceRequest:
 
     Without a `snapshot` it gets the template's default, or with a `quality` (built,
     tested) the newest of at least that. Without a `name` one is made from the owner's
-    and the template's. The lease is the usual one of the policy, or `lease_seconds`;
-    it ends earlier after `heartbeat_seconds` without a heartbeat. Requests with
-    the same `request_key` get the workspace of the first.
+    and the template's. The lease is the policy's default, or `lease_seconds`; it ends
+    earlier after `heartbeat_seconds` without a heartbeat. Requests with the same
+    `request_key` get the workspace of the first.
     """
 
     by: User
@@ -47,7 +47,7 @@ class WorkspaceRequest:
     request_key: str = ""
 
     def check(self) -> None:
-        """Refuse malformed requests, and those not for this account or its token.
+        """Refuse malformed requests, and those beyond this account or its token.
 
         Raises: AccountIncomplete, InvalidRequest, OutOfScope.
         """
@@ -68,7 +68,7 @@ class WorkspaceRequest:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of a request: equal requests have equal digests."""
+        """A digest of the request: equal requests have equal digests."""
         return fingerprint_of(
             template=self.template.pk,
             name=self.name,
@@ -85,7 +85,7 @@ class WorkspaceRequest:
 class Terms:
     """The terms of a request: the snapshot to clone, and the end of the lease.
 
-    `pool` is the person's warm pool, None where they have none.
+    `pool` is the person's warm pool, or None.
     """
 
     now: dt.datetime

@@ -166,7 +166,7 @@ def test_who_shows_a_ticket_of_somebody_else_is_nobody(
     told = broker.run("alice", "clones", "-t", ticket_of(lab, "bob"))
 
     assert told.action == "REJECT"
-    assert "does not take this as a ticket of alice here" in told.message
+    assert "does not accept this as a ticket of alice here" in told.message
     assert not ApiToken.objects.exists()
 
 

@@ -256,7 +256,7 @@ def test_teams_are_made_and_changed(as_admin: Client, rendering: Team) -> None:
     taken = as_admin.post("/teams/new/", {"name": " Rendering ", **NO_LIMIT})
     assert taken.status_code == 409
     said = taken.context["form"].errors["name"]
-    assert said == ["There is a team “Rendering” already."]
+    assert said == ["A team “Rendering” already exists."]
     sent = {"name": "Audio", **NO_LIMIT, "space": "limit", "max_unique_bytes": "1 TiB"}
     made = as_admin.post("/teams/new/", sent)
     assert made.status_code == 302

@@ -1,4 +1,4 @@
-"""Forms to sign in, on our page and on the one of /admin/."""
+"""Forms for signing in, on our page and in Django's admin."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SignInForm(AuthenticationForm):
 
 
 class RevokingForm(forms.Form):
-    """A password is often changed because somebody else knows the old one."""
+    """Offers to revoke tokens: somebody else may know the old password."""
 
     revokes_tokens = forms.BooleanField(
         required=False,
@@ -50,7 +50,7 @@ class RevokingForm(forms.Form):
 
 
 class ForgottenForm(forms.Form):
-    """Asks for a mail. Asking again and again is slowed as guessing is."""
+    """Requests a mail. Repeated requests are slowed down like guesses."""
 
     email = forms.EmailField(
         max_length=254,
@@ -74,11 +74,11 @@ class ForgottenForm(forms.Form):
 
 # Not generic at run time.
 class ChosenPasswordForm(RevokingForm, SetPasswordForm):  # type: ignore[type-arg]
-    """A password that somebody chooses who came by a mail."""
+    """A new password, chosen after following a mailed link."""
 
 
 class NewPasswordForm(RevokingForm, PasswordChangeForm):
-    """One's own password. Guessing at the old one is slowed as it is at signing in."""
+    """A new password of one's own. Guesses at the old one are slowed down, too."""
 
     def __init__(self, request: HttpRequest, data: Any = None) -> None:
         assert isinstance(request.user, User)
@@ -86,7 +86,7 @@ class NewPasswordForm(RevokingForm, PasswordChangeForm):
         self.request = request
 
     def clean_old_password(self) -> str:
-        """Return the old password, where it is right.
+        """Return the old password if it is right.
 
         Raises: ValidationError.
         """
@@ -100,4 +100,4 @@ class NewPasswordForm(RevokingForm, PasswordChangeForm):
 
 
 class AdminSignInForm(SignInForm, AdminAuthenticationForm):
-    """The same for /admin/, which asks for an administrator besides."""
+    """The same for Django's admin, which requires an administrator."""

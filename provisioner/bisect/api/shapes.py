@@ -1,4 +1,4 @@
-"""Shapes of bisections."""
+"""Serializers of bisections."""
 
 from __future__ import annotations
 

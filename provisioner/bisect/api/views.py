@@ -1,4 +1,4 @@
-"""Searches for the first bad change of a template."""
+"""The API of bisections."""
 
 from __future__ import annotations
 

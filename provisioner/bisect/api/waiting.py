@@ -8,9 +8,9 @@ from provisioner.bisect.models import WAITS_FOR_VERDICT, Bisection
 
 
 def wait_until_asked_or_ended(bisection_id: int, *, seconds: float, by: User) -> bool:
-    """Return once a bisection has ended or waits for a verdict, or the time is over.
+    """Wait until a bisection has ended or waits for a verdict, or the time is over.
 
-    False means that too many wait already, and this one did not.
+    Return False if too many requests wait already, so that this one did not.
     """
     running = Bisection.objects.filter(pk=bisection_id, state=Bisection.State.RUNNING)
     undecided = running.exclude(status_code=WAITS_FOR_VERDICT)

@@ -1,4 +1,4 @@
-"""Accounts and teams: what people choose, and what administrators give them.
+"""Accounts and teams: what people choose, and what administrators assign.
 
 Each change enters the audit log with its values before and after.
 """
@@ -27,7 +27,7 @@ IDENTITY = frozenset({"email", "p4_user", "uid", "gid"})
 
 
 def account_choose_zone(*, by: User, time_zone: str) -> None:
-    """Show a person times in a zone, in pages and mails; "": as their browser says.
+    """Set the time zone of a person's pages and mails; "": the browser's.
 
     Raises: InvalidRequest.
     """
@@ -38,12 +38,12 @@ def account_choose_zone(*, by: User, time_zone: str) -> None:
 
 
 def account_update(*, by: User, account: User, **changes: Any) -> User:
-    """Change what is given of email, p4_user, uid, gid, team, max_workspaces,
-    max_unique_bytes and standing.
+    """Change the given fields of an account.
 
-    Nobody changes what they are themselves, so an administrator always remains. One
-    who may keep rows by hand gives that with the standing of an administrator, too.
-    Workspaces that are there keep the uid that they were made with.
+    They are email, p4_user, uid, gid, team, max_workspaces, max_unique_bytes and
+    standing. Nobody changes their own standing, so an administrator always remains.
+    Only a superuser gives or takes that of an administrator. Existing workspaces keep
+    their uid.
 
     Raises: NotAllowed, NotYourself, InvalidRequest.
     """
@@ -63,7 +63,7 @@ def account_update(*, by: User, account: User, **changes: Any) -> User:
 
 
 def account_create(*, by: User, username: str, password: str, **given: Any) -> User:
-    """Create an account, with what `account_update` changes.
+    """Create an account with the fields of `account_update`.
 
     Without a password nobody can sign in with one until it is set.
 
@@ -99,7 +99,7 @@ def account_close(*, by: User, account: User) -> None:
 
 
 def account_reopen(*, by: User, account: User) -> None:
-    """Let an account in again.
+    """Reopen an account.
 
     Raises: NotAllowed.
     """
@@ -111,7 +111,7 @@ def account_reopen(*, by: User, account: User) -> None:
 
 
 def locked_account(account: User, *, by: User) -> User:
-    """Return the account, locked, where its administrator may act for it.
+    """Return the account, locked, if `by` may administer it.
 
     Raises: NotAllowed.
     """
@@ -132,7 +132,7 @@ def check_password(password: str, account: User) -> None:
 
 
 def _write(row: User, values: dict[str, Any]) -> None:
-    """Save a row that passes the model's validation.
+    """Save a row that passes its model's validation.
 
     Raises: InvalidRequest.
     """
@@ -159,7 +159,7 @@ def team_create(*, by: User, name: str, **quota: int | None) -> Team:
 
 
 def team_update(*, by: User, team: Team, **changes: Any) -> Team:
-    """Change the given ones of name, max_workspaces and max_unique_bytes.
+    """Change name, max_workspaces or max_unique_bytes, if given.
 
     Raises: NotAllowed, InvalidRequest, TeamExists.
     """
@@ -197,7 +197,7 @@ def _give_standing(row: User, standing: Standing, *, by: User) -> None:
 
 
 def _require_reach(row: User, *, by: User) -> None:
-    """Refuse to hand out more access than the person has.
+    """Refuse to hand out more rights than the person has.
 
     Raises: NotAllowed.
     """
@@ -209,7 +209,7 @@ def _require_reach(row: User, *, by: User) -> None:
 
 
 def _check_quota(changes: dict[str, Any]) -> None:
-    """Refuse a quota that no column holds.
+    """Refuse a quota that its column cannot hold.
 
     Raises: InvalidRequest.
     """

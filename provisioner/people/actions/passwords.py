@@ -1,4 +1,4 @@
-"""Passwords: set by an administrator, or chosen by way of a mail."""
+"""Passwords: set by an administrator, or reset by mail."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ MAIL_TASK = "send_password_mail"
 def account_set_password(
     *, by: User, account: User, password: str, revokes_tokens: bool
 ) -> int:
-    """Set a person's password, which ends their sessions; return how many tokens were
-    revoked.
+    """Set a password, which ends the person's sessions.
+
+    Return how many tokens were revoked.
 
     Raises: NotAllowed, InvalidRequest.
     """
@@ -52,9 +53,9 @@ def password_mail_to(*, by: User, account: User) -> None:
 
 
 def password_mail_ask(*, address: str) -> None:
-    """Send everybody with this mail address a mail; say to nobody whether there is one.
+    """Mail everybody with this address; never reveal whether there is anybody.
 
-    The mails wait in a queue: an address that nobody has is answered as fast.
+    The mails are queued, so an unknown address is answered as fast.
     """
     if mails_are_sent():
         for account in PasswordResetForm().get_users(address):

@@ -1,7 +1,6 @@
-"""A Perforce ticket for an API token: whoever proves to be a Perforce user is somebody.
+"""Exchange a Perforce ticket for an API token of the account with that user.
 
-The server that gave the ticket is asked, as the one it is for; nobody else's word
-counts, and the ticket is kept nowhere.
+The server that issued the ticket verifies it, as that user. The ticket is not stored.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ TICKET = re.compile(r"[0-9A-Fa-f]{32,128}")
 def token_for_ticket(
     *, p4_user: str, ticket: str, server: str = ""
 ) -> tuple[ApiToken, str]:
-    """Return a token for the ticket's user, with its secret, valid for TOKEN_LIVES.
+    """Return a token for the ticket's user with its secret, valid for TOKEN_LIVES.
 
-    `server` is the name of the Perforce server; not needed where there is one.
+    `server` is the name of the Perforce server; optional if there is only one.
 
     Raises: InvalidRequest, TicketsNotTaken, TicketRefused, PerforceAway, NoAccount.
     """
@@ -68,7 +67,7 @@ def _server(name: str) -> PerforceServer:
 
 
 def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> bool:
-    """Ensure that the ticket is theirs; return whether the server ignores case.
+    """Ensure that the ticket is the user's; return whether the server ignores case.
 
     Raises: TicketRefused, PerforceAway.
     """
@@ -93,7 +92,7 @@ def _prove(p4_user: str, ticket: str, *, server: PerforceServer) -> bool:
 
 
 def _account_of(p4_user: str, *, ignores_case: bool) -> User:
-    """Return the one account that speaks to Perforce by this name."""
+    """Return the one account with this Perforce user."""
     how = "iexact" if ignores_case else "exact"
     named = Q(**{f"p4_user__{how}": p4_user})
     named |= Q(**{"p4_user": "", f"username__{how}": p4_user})

@@ -1,4 +1,4 @@
-"""API tokens, with what they are for."""
+"""API tokens, with their scopes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def api_token_create(
     max_lease_seconds: int | None = None,
     max_workspaces: int | None = None,
 ) -> tuple[ApiToken, str]:
-    """Create a token and return it with its secret, which is shown this once.
+    """Create a token and return it with its secret, which cannot be shown again.
 
-    With any of the last four it is scoped: see ApiToken. A bound that is None or empty
-    is none. Whoever asks with a token cannot make another.
+    With any of the last four arguments it is scoped: see ApiToken. None or empty is no
+    bound. A token cannot create another one.
 
     Raises: InvalidRequest, NotAllowed.
     """
@@ -65,8 +65,8 @@ def api_token_create(
 
 
 def api_token_revoke(*, by: User, token: ApiToken) -> None:
-    """Create a token worthless from the next request on: one's own, or any as an
-    administrator. What was made with it stays.
+    """Revoke a token, effective with the next request: one's own, or any as an
+    administrator. What it made stays.
 
     Raises: NotAllowed.
     """
@@ -76,7 +76,7 @@ def api_token_revoke(*, by: User, token: ApiToken) -> None:
 
 
 def api_tokens_revoke_own(*, by: User) -> int:
-    """Make all of a person's own tokens worthless; return how many there were."""
+    """Revoke all of a person's own tokens; return how many there were."""
     tokens = list(tokens_of(by))
     for token in tokens:
         token_revoke(token)

@@ -1,4 +1,4 @@
-"""Forms of accounts: what people and administrators change."""
+"""Forms of accounts, for people and administrators."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _BOUNDS = [("", "Choose…"), *((b, b.label) for b in (Bound.LIMIT, Bound.NONE))
 
 
 class QuotaForm(AskingForm):
-    """A quota. Nothing is without a limit unless somebody says so."""
+    """A quota. No limit is only what somebody asks for in words."""
 
     workspaces = forms.ChoiceField(label="Workspaces at a time", choices=_BOUNDS)
     max_workspaces = forms.IntegerField(
@@ -97,7 +97,7 @@ class QuotaForm(AskingForm):
     BOUNDS: ClassVar = {"workspaces": "max_workspaces", "space": "max_unique_bytes"}
 
     def clean(self) -> dict[str, Any]:
-        """Return what was entered; of the quota the bounds that change."""
+        """Return the entered fields, with the changed limits of the quota."""
         found: dict[str, Any] = super().clean() or self.cleaned_data
         for choice, name in self.BOUNDS.items():
             bound, value = found.pop(choice, ""), found.pop(name, None)
@@ -119,7 +119,7 @@ class QuotaForm(AskingForm):
 
     @staticmethod
     def initial_of(quota: Quota) -> dict[str, Any]:
-        """Return a quota as people write it."""
+        """Return a quota in the form's own format."""
         number, taken = quota.max_workspaces, quota.max_unique_bytes
         return {
             "workspaces": Bound.NONE if number is None else Bound.LIMIT,
@@ -130,7 +130,7 @@ class QuotaForm(AskingForm):
 
     @staticmethod
     def in_words(quota: Quota) -> str:
-        """Return a quota as people read it."""
+        """Return a quota as a phrase."""
         number, taken = quota.max_workspaces, quota.max_unique_bytes
         said = "Any number" if number is None else f"Up to {number:,}"
         return f"{said} and {'any space' if taken is None else size_text(taken)}"
@@ -143,7 +143,7 @@ class TeamChoiceForm(forms.Form):
 
 
 class TeamChangeForm(AskingForm):
-    """The team that many accounts get; leaving their team is a choice, too."""
+    """A team for many accounts; leaving their team is an option, too."""
 
     team = forms.ChoiceField()
 
@@ -163,7 +163,7 @@ class TeamChangeForm(AskingForm):
 
 
 class RoleChangeForm(AskingForm):
-    """The role that many accounts get."""
+    """A role for many accounts."""
 
     standing = forms.ChoiceField(
         label="Role", choices=[("", "Choose a role…"), *Standing.choices]
@@ -171,7 +171,7 @@ class RoleChangeForm(AskingForm):
 
 
 class QuotaChangeForm(QuotaForm):
-    """What changes in the quotas of many accounts."""
+    """Changes to the quotas of many accounts."""
 
     workspaces = forms.ChoiceField(
         label="Workspaces at a time", choices=Bound.choices, initial=Bound.SAME
@@ -192,7 +192,7 @@ class QuotaChangeForm(QuotaForm):
 
 
 class AccountForm(TeamChoiceForm, QuotaForm):
-    """Quotas of a person, and their identities in other systems."""
+    """A person's quotas, and their identities in other systems."""
 
     email = forms.EmailField(required=False, max_length=254, label="Mail address")
     standing = forms.ChoiceField(label="Role", choices=Standing.choices)
@@ -238,7 +238,7 @@ class NewAccountForm(AccountForm):
 
 
 class GivenPasswordForm(AskingForm):
-    """Another person's password."""
+    """A password set for another person."""
 
     password = forms.CharField(
         max_length=LONGEST_PASSWORD,

@@ -1,4 +1,4 @@
-"""What people say about a token they make, checked for shape."""
+"""The form of a new API token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provisioner.workspaces.models import Workspace
 
 
 class TokenForm(AskingForm):
-    """All but the name limit the token. Empty fields do not."""
+    """All fields but the name restrict the token, unless they are empty."""
 
     name = forms.CharField(
         required=False,

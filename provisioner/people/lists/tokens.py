@@ -29,7 +29,7 @@ class Revoke(Act[ApiToken]):
 
 @dataclass(frozen=True, kw_only=True)
 class ShownToken:
-    """A token with the names of its templates, and whether to say whose it is."""
+    """A token with the names of its templates, and whether to show its owner."""
 
     token: ApiToken
     templates: list[str]
@@ -37,7 +37,7 @@ class ShownToken:
 
     @property
     def bounds(self) -> str:
-        """What it is for, in a line."""
+        """Its scope, in a line."""
         token = self.token
         if not token.is_scoped:
             return "everything its owner may do"
@@ -55,7 +55,7 @@ class ShownToken:
 def shown_tokens(
     found: Iterable[ApiToken], *, has_owner: bool = False
 ) -> list[ShownToken]:
-    """Return tokens with the names of their templates, in one further query."""
+    """Return tokens with the names of their templates, in one more query."""
     tokens = list(found)
     wanted = {pk for token in tokens for pk in token.template_ids or ()}
     names = dict(Template.with_deleted.filter(pk__in=wanted).values_list("pk", "name"))

@@ -1,4 +1,4 @@
-"""People and teams, for administrators."""
+"""Pages of people and teams, for administrators."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from provisioner.web.lists.answers import list_answer
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def person_list(request: WebRequest) -> HttpResponseBase:
-    """Show all accounts and what they have; give many a team or a quota."""
+    """Show all accounts with usage; set team, role or quota of several."""
     return list_answer(request, PEOPLE, "people/list.html")
 
 
@@ -111,7 +111,7 @@ def person_create(request: WebRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def person_password(request: WebRequest, pk: int) -> HttpResponse:
-    """Set somebody's password, or send a mail that lets them choose one."""
+    """Set somebody's password, or mail them a link to choose one."""
     account = get_object_or_404(User, pk=pk)
     is_mail = "mail" in request.POST
     form = GivenPasswordForm(None if is_mail else posted(request))
@@ -144,7 +144,7 @@ def person_password(request: WebRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @administrators_only
 def person_close(request: WebRequest, pk: int) -> HttpResponse:
-    """Ask, then close an account."""
+    """Confirm, then close an account."""
     person = find_person(request.user, pk=pk)
     if person is None:
         raise Http404
@@ -158,7 +158,7 @@ def person_close(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 @administrators_only
 def person_reopen(request: WebRequest, pk: int) -> HttpResponse:
-    """Let an account in again."""
+    """Reopen an account."""
     account = get_object_or_404(User, pk=pk)
     return _done(request, accounts.account_reopen, account, "The account is open.")
 
@@ -178,7 +178,7 @@ def _done(
 @require_safe
 @administrators_only
 def team_list(request: WebRequest) -> HttpResponseBase:
-    """Show all teams with their quotas and what they have."""
+    """Show all teams with quotas and usage."""
     return list_answer(request, TEAMS, "people/teams.html")
 
 

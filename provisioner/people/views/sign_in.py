@@ -1,4 +1,4 @@
-"""Signing in, and one's own account."""
+"""Sign-in, passwords, and one's own account."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SignInView(LoginView):
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def password_forgotten(request: HttpRequest) -> HttpResponse:
-    """Send a mail to whoever has an address; say how else, where no mails are sent."""
+    """Mail a link to choose a password; without mail, say whom to ask."""
     form = ForgottenForm(request, posted(request))
     if form.is_valid():
         password_mail_ask(address=form.cleaned_data["email"])
@@ -80,7 +80,7 @@ def password_forgotten(request: HttpRequest) -> HttpResponse:
 
 @method_decorator(login_not_required, name="dispatch")
 class PasswordNewView(PasswordResetConfirmView):
-    """Let somebody choose a password who came by a mail; other sessions end."""
+    """Choose a password after following a mailed link; other sessions end."""
 
     template_name = "people/password_new.html"
     form_class = ChosenPasswordForm
@@ -103,7 +103,7 @@ class PasswordNewView(PasswordResetConfirmView):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def my_password(request: WebRequest) -> HttpResponse:
-    """Let me choose another password; my other sessions end, and my tokens may."""
+    """Change my password; my other sessions end, and optionally my tokens."""
     form = NewPasswordForm(request, posted(request))
     if form.is_valid():
         form.save()
@@ -125,7 +125,7 @@ def my_password(request: WebRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def my_account(request: WebRequest) -> HttpResponse:
-    """Show one's account, and let one choose the time zone of pages."""
+    """Show one's account, and choose the time zone of pages."""
     browsers = request.COOKIES.get(zones.COOKIE, "")
     form = ZoneForm(
         posted(request),

@@ -1,4 +1,4 @@
-"""Light or dark: each browser keeps what was chosen in it, and pages arrive so."""
+"""Dark, light or system: the browser keeps the choice, and pages follow it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT_SECONDS = 365 * 24 * 3600
 @login_not_required
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Keep the theme of this browser, or follow the system again; then lead back."""
+    """Save the theme in this browser, then go back."""
     answer = redirect(came_from(request))
     chosen = request.POST.get("theme", "")
     if chosen in THEMES:

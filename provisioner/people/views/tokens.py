@@ -1,4 +1,4 @@
-"""API tokens: mine, and for administrators everybody's."""
+"""Pages of API tokens: my own, and for administrators everybody's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from provisioner.web.lists.listing import Look
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_list(request: WebRequest) -> HttpResponseBase:
-    """Show my tokens, and make one: the answer to that shows its secret, once."""
+    """Show my tokens, or create one; only that answer shows its secret."""
     is_about_many = "do" in request.POST
     form = TokenForm(None if is_about_many else posted(request), user=request.user)
     context = {"form": form, "commands": commands_to_get_it(request)}
@@ -57,7 +57,7 @@ def token_everybody_list(request: WebRequest) -> HttpResponseBase:
 
 @require_POST
 def token_revoke(request: WebRequest, prefix: str) -> HttpResponse:
-    """Create a token worthless at once."""
+    """Revoke a token."""
     tokens = tokens_visible_to(request.user)
     token = get_object_or_404(tokens, token_key=prefix)
     api_token_revoke(by=request.user, token=token)

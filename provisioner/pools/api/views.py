@@ -1,4 +1,4 @@
-"""Warm pools, for administrators."""
+"""The API of warm pools, for administrators."""
 
 from __future__ import annotations
 

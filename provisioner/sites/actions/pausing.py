@@ -19,7 +19,8 @@ LONGEST_REASON = 500
 def perforce_server_pause(
     *, by: User, server: PerforceServer, reason: str
 ) -> SlotBudget:
-    """Start no step that uses the server, and refresh none of its templates.
+    """Pause a server: no step that uses it starts, and none of its templates is
+    refreshed.
 
     Running steps continue. Pausing again replaces the reason.
 
@@ -76,7 +77,7 @@ def perforce_server_resume(
 
 
 def _reason(reason: str) -> str:
-    """Return a reason without space around it.
+    """Return a reason, stripped.
 
     Raises: InvalidRequest.
     """

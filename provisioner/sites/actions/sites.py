@@ -16,9 +16,9 @@ Place = ConnectionTest.Place
 
 
 def site_save(*, by: User, site: Site) -> Site:
-    """Create or change a site after checking what would hurt its workspaces.
+    """Create or change a site, after checking what would harm its workspaces.
 
-    Earlier test results are deleted, since the settings changed.
+    Earlier test results are deleted, as the settings changed.
 
     Raises: NotAllowed, InvalidRequest (mount options, and what the fields refuse).
     """
@@ -56,7 +56,7 @@ def perforce_server_connect(*, by: User, server: PerforceServer) -> PerforceServ
 
 
 def site_test(*, by: User, site: Site) -> None:
-    """Test a site from here, and ask its workers to test it.
+    """Test a site from this process, and ask its workers to test it.
 
     Takes as long as ONTAP takes to answer, a few seconds at most.
 
@@ -81,8 +81,7 @@ def site_try_out(*, by: User, site: Site) -> None:
 
 
 def perforce_server_test(*, by: User, server: PerforceServer) -> None:
-    """Look from here whether a Perforce server can be worked with, and have a worker
-    look.
+    """Test a Perforce server from this process, and ask a worker to test it.
 
     Takes as long as the server takes to answer, a few seconds at most.
 

@@ -1,4 +1,4 @@
-"""Slots at Perforce servers, and pausing one."""
+"""The API of Perforce servers: slots, and pausing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sites are, as last tested."""
+"""The API of sites: their health, as last tested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.sites.queries import Health, sites_for
 
 
 class ConnectionCheckSerializer(serializers.Serializer[Any]):
-    """One thing that was checked."""
+    """One check of a connection."""
 
     name = serializers.CharField(help_text="A word that does not change.")
     found = serializers.ChoiceField(
@@ -26,7 +26,7 @@ class ConnectionCheckSerializer(serializers.Serializer[Any]):
 
 
 class ConnectionReportSerializer(serializers.Serializer[Any]):
-    """What was found from one place."""
+    """The results of a test from one place."""
 
     place = serializers.ChoiceField(choices=ConnectionTest.Place.choices)
     host = serializers.CharField(help_text="“”: nobody has looked yet.")
@@ -36,7 +36,7 @@ class ConnectionReportSerializer(serializers.Serializer[Any]):
 
 
 class SiteSerializer(serializers.Serializer[Any]):
-    """A site and how it is."""
+    """A site and its health."""
 
     id = serializers.IntegerField(source="site.pk")
     name = serializers.CharField(source="site.name")
@@ -57,7 +57,7 @@ class SiteSerializer(serializers.Serializer[Any]):
 
 
 class SiteViewSet(ShortListViewSet):
-    """For administrators: sites and what the last tests found."""
+    """For administrators: sites and their latest tests."""
 
     queryset = Site.objects.none()
     serializer_class = SiteSerializer

@@ -11,8 +11,8 @@ from provisioner.sites.models.sites import Site
 class SiteCapacity(models.Model):
     """The aggregate and the SVM of a site, so that pages need not ask ONTAP.
 
-    Sizes in bytes. `volumes` counts all of the SVM, not ours alone; `provisioned_bytes`
-    is the sum of their sizes, which may be more than there is.
+    Sizes in bytes. `volumes` counts all volumes of the SVM, not only ours;
+    `provisioned_bytes` is the sum of their sizes, which may exceed the aggregate.
     """
 
     site = models.OneToOneField(Site, on_delete=models.CASCADE, related_name="capacity")
@@ -67,10 +67,10 @@ class SiteCapacity(models.Model):
 
 
 class CapacityDay(models.Model):
-    """What a site had at the end of a day in UTC, as last measured on it.
+    """The capacity of a site at the end of a day in UTC, as last measured.
 
-    One row for a site and day, for as long as limits/sweeps.py keeps them. Sizes in
-    bytes; None if ONTAP did not report it.
+    One row per site and day, as long as limits/sweeps.py keeps them. Sizes in bytes;
+    None if ONTAP did not report them.
     """
 
     site = models.ForeignKey(

@@ -11,10 +11,10 @@ from provisioner.sites.models.sites import PerforceServer, Site
 
 
 class ConnectionTest(models.Model):
-    """One look at a site or a Perforce server, from one place; the last one there.
+    """The latest test of a site or a Perforce server from one place.
 
-    `checks` are {"name", "outcome", "sentence", "advice"} in the order of their looks.
-    `checked_at` is None until somebody at the place has looked; `host` is where.
+    `checks` are {"name", "outcome", "sentence", "advice"} in the order in which they
+    ran. `checked_at` is None until the test has run there; `host` is where.
     """
 
     class Place(models.TextChoices):

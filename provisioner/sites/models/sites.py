@@ -1,4 +1,4 @@
-"""Where things are: a Perforce server, and an SVM with the mount root of its hosts."""
+"""Perforce servers, and sites: an SVM with the mount root of its hosts."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class ServerAbilities(models.Model):
 
 
 class OpenTo(models.TextChoices):
-    """Who may enter the root directory of a clone; root and ONTAP may anyway."""
+    """Who may enter the root directory of a clone, besides root and ONTAP."""
 
     OWNER = "owner", "its owner alone"
     GROUP_READS = "group-reads", "its owner's group, to read"
@@ -283,8 +283,8 @@ class Site(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Refuse what would hurt: mount options that corrupt files, and a rescue area
-        inside the mount root.
+        """Refuse mount options that corrupt files, and a rescue area below the mount
+        root.
 
         Raises: ValidationError.
         """
@@ -316,17 +316,17 @@ class Site(models.Model):
 
     @property
     def bisections_queue(self) -> str:
-        """The queue of the commands of bisections on this site's hosts."""
+        """The queue of bisections' commands on this site's hosts."""
         return f"{BISECTIONS_PREFIX}{self.name}"
 
     @property
     def frozen_policy(self) -> str:
-        """The export policy of what is being retired: for workers alone."""
+        """The export policy of clones that are being retired: workers only."""
         return f"{self.export_policy}-frozen"
 
     @property
     def templates_policy(self) -> str:
-        """The export policy of templates: for workers alone."""
+        """The export policy of templates: workers only."""
         return f"{self.export_policy}-templates"
 
     @property
@@ -336,7 +336,7 @@ class Site(models.Model):
 
     @property
     def shares_templates(self) -> bool:
-        """Whether other hosts than its workers' may mount templates, as root."""
+        """Whether hosts other than its workers' may mount templates, as root."""
         if self.worker_clients:
             return False
         try:
@@ -346,7 +346,7 @@ class Site(models.Model):
 
     @property
     def is_of_the_lab(self) -> bool:
-        """Whether its ONTAP is the lab's, which is for trying."""
+        """Whether its ONTAP is the lab's, which is for trials."""
         ca_file = Path(self.ontap_ca_file).absolute()
         return _is_loopback(self.ontap_host) or ca_file.is_relative_to(
             Path(settings.VAR_DIR) / "lab"

@@ -1,4 +1,4 @@
-"""Abilities of each Perforce server, so that other requests are refused."""
+"""Learn the abilities of each Perforce server, to refuse what it lacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sweep_abilities(timestamp: int) -> None:
 
 @app.task(name="check_abilities", queue=PERFORCE)
 def check_abilities(server_id: int) -> None:
-    """Ask a server which types of clients it has; no answer leaves the last one."""
+    """Ask a server which client types it has; without an answer the last one stays."""
     server = PerforceServer.objects.filter(pk=server_id).first()
     if server is None:
         return

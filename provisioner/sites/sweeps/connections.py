@@ -1,4 +1,4 @@
-"""Looking at sites and Perforce servers from where their workers run."""
+"""Test sites and Perforce servers from the hosts of their workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PASSED_ON_AFTER_SECONDS = 5
 
 @app.task(name=LOOK)
 def check_connection(kind: str, about_id: int, place: str) -> None:
-    """Look once, and write down what was found; a failure is that, too."""
+    """Run a test once, and save its results, failures included."""
     if kind == "server":
         server = PerforceServer.objects.filter(pk=about_id).first()
         if server is not None:
@@ -63,7 +63,7 @@ def _defer_check_of_mount(site: Site, host: str, *, passed_on: int) -> None:
 
 @app.task(name="check_mount")
 def check_mount(site_id: int, host: str, passed_on: int) -> None:
-    """Check a mount from one host; queue it for the next host."""
+    """Check the mount on one host; queue the check for the next host."""
     site = Site.objects.filter(pk=site_id).first()
     if site is None:
         return

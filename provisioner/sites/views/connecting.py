@@ -1,4 +1,4 @@
-"""What the pages of sites and of Perforce servers share: saving and testing one."""
+"""Parts that pages of sites and of Perforce servers share: saving and testing."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def saved(
     page: str,
     variable: str,
 ) -> HttpResponse:
-    """Save what a form says and go on to that, or show the `page` with what is wrong.
+    """Save a form and redirect to what it made, or show the `page` with its errors.
 
-    `kind` is how the names of its pages begin, `variable` what holds its password.
+    `kind` is the prefix of its pages' URL names; `variable` holds the password.
     """
     row = form.instance
     if form.is_valid():
@@ -54,7 +54,7 @@ def saved(
 
 
 def is_to_be_tested(request: WebRequest) -> bool:
-    """Whether what is saved is tested as well: one of the form's buttons says no."""
+    """Whether it is to be tested after saving: the form has a button for not."""
     return request.POST.get("do") != "save"
 
 
@@ -71,14 +71,14 @@ def connection_context(
 
 
 def connection_part(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
-    """Return what was found about a connection alone, said aloud where it is news."""
+    """Return the connection's results only; a screen reader announces news."""
     connection = context["connection"]
     context["has_changed"] = request.GET.get("said") != digest(connection.announcement)
     return render(request, "sites/_connection.html", context)
 
 
 def asked(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
-    """Answer who asked for a test with how it goes, or take them to where it shows."""
+    """Show the progress of a requested test, or redirect to the page that does."""
     if request.htmx:
         return connection_part(request, context)
     if "from_setup" in request.POST:

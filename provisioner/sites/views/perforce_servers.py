@@ -1,4 +1,4 @@
-"""One Perforce server: its page, connecting and testing it."""
+"""The page of a Perforce server; connecting, changing and testing one."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def perforce_server_create(request: WebRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a server: its slots, and the last test of its connection. htmx gets the
-    latter alone."""
+    """Show a server: its slots, and the latest test of its connection.
+
+    htmx gets only the latter.
+    """
     context = _context(request, pk)
     if request.htmx:
         return connection_part(request, context)
@@ -75,7 +77,7 @@ def perforce_server_edit(request: WebRequest, pk: int) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def perforce_server_test(request: WebRequest, pk: int) -> HttpResponse:
-    """Test the way to a Perforce server."""
+    """Test the connection to a Perforce server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     site_actions.perforce_server_test(by=request.user, server=server)
     return asked(request, _context(request, pk))

@@ -1,4 +1,4 @@
-"""Sites: which there are, how they are, connecting and testing one."""
+"""Pages of sites: the list, one site, connecting and testing it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from provisioner.web.lists.answers import list_answer
 @require_safe
 @administrators_only
 def site_list(request: WebRequest) -> HttpResponseBase:
-    """Show all sites and how they are."""
+    """Show all sites and their health."""
     return list_answer(request, SITES, "sites/list.html")
 
 
@@ -50,7 +50,7 @@ def site_create(request: WebRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def site_detail(request: WebRequest, pk: int) -> HttpResponse:
-    """Show a site and the last test of its connection; htmx gets the latter alone."""
+    """Show a site and the latest test of its connection; htmx gets only the latter."""
     context = _context(request, pk)
     if request.htmx:
         return connection_part(request, context)
@@ -70,7 +70,7 @@ def site_edit(request: WebRequest, pk: int) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def site_test(request: WebRequest, pk: int) -> HttpResponse:
-    """Test the way to a site."""
+    """Test the connection to a site."""
     site = get_object_or_404(Site.objects.select_related("perforce_server"), pk=pk)
     site_actions.site_test(by=request.user, site=site)
     return asked(request, _context(request, pk))
@@ -80,7 +80,7 @@ def site_test(request: WebRequest, pk: int) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @administrators_only
 def site_try_out(request: WebRequest, pk: int) -> HttpResponse:
-    """Ask a host of a site to try everything out with a small volume."""
+    """Ask a host of a site to try everything with a small volume."""
     site_actions.site_try_out(by=request.user, site=get_object_or_404(Site, pk=pk))
     return asked(request, _context(request, pk))
 

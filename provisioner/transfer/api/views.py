@@ -1,4 +1,4 @@
-"""Transferring the work of a workspace into a newer one."""
+"""The API of transfers of work into a newer workspace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from provisioner.workspaces.api.waiting import wait_until_settled
 
 
 class WorkspaceTransferViewSet(OfWorkspace):
-    """A newer workspace with the work of this one."""
+    """Transfer the work of a workspace into a newer one."""
 
     makes_workspaces = "transfer"
 

@@ -1,7 +1,7 @@
 """Conflicts of a transfer that a person decides, with the commands for it.
 
-Each is {"kind", "path", "sentence", "commands": [{"run", "does"}]}; commands are to be
-run in the new workspace, from its root. `path` is a depot path, or one from the root.
+Each is {"kind", "path", "sentence", "commands": [{"run", "does"}]}; commands are run in
+the new workspace, from its root. `path` is a depot path, or one from the root.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def built_there(place: str, aside: str) -> Conflict:
 
 
 def kept_aside(place: str, copy: str) -> Conflict:
-    """An untracked file, where the new workspace has another one of that name."""
+    """An untracked file whose name another file has in the new workspace."""
     name, kept = shlex.quote(place), shlex.quote(copy)
     return _conflict(
         "kept_aside",
@@ -170,7 +170,7 @@ def kept_aside(place: str, copy: str) -> Conflict:
 
 
 def not_copied(place: str, *, reason: str) -> Conflict:
-    """A file that could not be read there or written here."""
+    """A file that could not be read here or written there."""
     return _conflict(
         "not_copied",
         place,

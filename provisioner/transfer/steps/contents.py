@@ -1,7 +1,7 @@
-"""Transferring work: copies of what is opened arrive in a newer workspace.
+"""Transfer work: copies of what is opened arrive in a newer workspace.
 
-The source is only read. What is made on the way, a stand-in client and its shelves,
-is removed at the end, or with the new workspace.
+The source is only read. What is made on the way, a stand-in client and its shelves, is
+removed at the end, or with the new workspace.
 """
 
 from __future__ import annotations
@@ -122,8 +122,10 @@ def _make_stand_in(run: WorkspaceRun, transfer: Transfer) -> str:
 
 
 def _remove_stand_ins(run: WorkspaceRun, transfer: Transfer) -> None:
-    """Ensure that the temporary client, its changes and shelves are gone. Safe to
-    repeat."""
+    """Ensure that the temporary client, its changes and shelves are gone.
+
+    Safe to repeat.
+    """
     transfer.workspace.stand_ins.remove_all(run.perforce, Purpose.TRANSFER)
 
 
@@ -189,14 +191,14 @@ def _shelves_of(transfer: Transfer, user: str) -> list[Shelf]:
 
 @dataclass(frozen=True)
 class Merged(StepResult):
-    """Depot paths whose content is not the source's any more."""
+    """Depot paths whose content is no longer the source's."""
 
     step = "merge"
     merged: list[str]
 
 
 def ensure_merged(run: WorkspaceRun) -> Merged:
-    """Sync all opened files to the new workspace's change, and merge what merges.
+    """Sync all opened files to the new workspace's change, and merge them.
 
     Conflicts are listed with the commands that resolve them.
     """

@@ -1,4 +1,4 @@
-"""Checking the work of a workspace that will be transferred."""
+"""Check and plan the work that will be transferred."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def files(self) -> list[OpenedFile]:
-        """All files to open: the opened ones, and those changed without that."""
+        """All files to open: the opened ones, and those changed without opening."""
         return [*self.opened, *self.changed]
 
     @property
@@ -109,10 +109,10 @@ def ensure_checked(run: WorkspaceRun) -> None:
 
 
 def ensure_planned(run: WorkspaceRun) -> None:
-    """Plan the transfer. Reads the source, changes nothing there.
+    """Plan the transfer. The source is read and not changed.
 
-    Raises: StepRefused where the source cannot be compared, has something to resolve,
-    or has work of somebody as whom we may not act.
+    Raises: StepRefused if the source cannot be compared, has something to resolve, or
+    has work of somebody as whom we may not act.
     """
     transfer = transfer_of(run)
     if transfer.plan is None:

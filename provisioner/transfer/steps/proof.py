@@ -1,4 +1,4 @@
-"""Prove that the work arrived unchanged, before the source is retired."""
+"""Verify that the work arrived unchanged, before the source is retired."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def ensure_proven(run: WorkspaceRun) -> None:
 def _opened_otherwise(
     run: WorkspaceRun, transfer: Transfer
 ) -> Iterator[conflicts.Conflict]:
-    """Yield files opened differently without an explanation so far."""
+    """Yield files opened differently that no conflict explains yet."""
     opened = _opened_now(run, transfer)
     explained = {conflict["path"] for conflict in transfer.all_conflicts}
     for file in plan_of(transfer).files:
@@ -93,7 +93,7 @@ def _opened_now(run: WorkspaceRun, transfer: Transfer) -> dict[str, OpenedFile]:
 def _different_content(
     run: WorkspaceRun, transfer: Transfer
 ) -> Iterator[conflicts.Conflict]:
-    """Yield files that nobody merged and whose content is not the source's."""
+    """Yield files that were not merged and differ from the source's."""
     plan, workspace = plan_of(transfer), transfer.workspace
     merged = set(run.result_of(Merged).merged)
     explained = {conflict["path"] for conflict in transfer.all_conflicts} | merged
@@ -127,7 +127,7 @@ def _is_comparable(file: OpenedFile) -> bool:
 
 
 def _has_changed_since(run: WorkspaceRun, transfer: Transfer) -> bool:
-    """Return whether the source is not as it was when it was checked."""
+    """Return whether the source has changed since it was checked."""
     plan, source = plan_of(transfer), transfer.source
     opened = {
         (file.depot_file, file.action, file.change, file.type)

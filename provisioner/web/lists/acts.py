@@ -18,13 +18,13 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Act(Generic[Row]):
-    """A bulk action on chosen rows, by an action for one row.
+    """A bulk action on chosen rows, by an action on one row.
 
     `label` is the text of the button ("Retire"). `asks` begins the question about the
-    rows where the label is too short ("Pause the refresh of"). `done` begins the
-    confirmation ("Being retired"), and `undo` says how to undo it. `form` asks for what
-    is the same for all rows; its fields are the arguments of `do`. `rehearsed` has the
-    values that the first preview uses before the form was filled in.
+    rows if the label is too short ("Pause the refresh of"). `done` begins the
+    confirmation ("Being retired"), and `undo` says how to undo it. `form` has the
+    values that are the same for all rows; its fields are the arguments of `do`.
+    `rehearsed` are the values for the first preview, before the form was filled in.
     """
 
     do_not_call_in_templates: ClassVar = True  # Django's name: the class is shown
@@ -51,11 +51,11 @@ class Act(Generic[Row]):
         raise NotImplementedError
 
     def says(self, row: Row, result: Any) -> str:
-        """Return a sentence about what `do` does to a row, from its result."""
+        """Return a sentence about what `do` does to a row, given its result."""
         raise NotImplementedError
 
     def leads_to(self, outcomes: Sequence[RowOutcome[Row]]) -> str:
-        """Return the address to go to afterwards; "" stays at the list."""
+        """Return the URL to go to afterwards; "" stays at the list."""
         return ""
 
     def on(self, rows: Sequence[Row], told: Mapping[str, Any]) -> list[RowOutcome[Row]]:

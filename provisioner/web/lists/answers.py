@@ -1,4 +1,4 @@
-"""The one view behind all lists: the page, the CSV download, and acts on many rows."""
+"""The one view behind all lists: the page, the CSV download, and bulk actions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def list_answer(
 ) -> HttpResponseBase:
     """Answer with a list as a page or as CSV, or act on its rows.
 
-    A POST names rows and what to do to them. The first is answered with a preview. The
-    second does it, or says beside a field why not; in between, scripts ask what the
-    values that are being typed would do.
+    A POST names rows and an action. The first is answered with a preview. The second
+    does it, or shows errors at their fields; in between, scripts request the effect of
+    the values being typed.
     """
     look = Look(listing, request)
     if request.method == "POST":
@@ -107,7 +107,7 @@ def _previewed_or_done(
 class Preview:
     """The effect of a bulk action on the chosen rows.
 
-    While the form is incomplete no row has a sentence, and `lacks` says what is
+    While the form is incomplete no row has a sentence, and `lacks` names what is
     missing.
     """
 
@@ -146,7 +146,7 @@ class Preview:
 
     @property
     def summary(self) -> list[tuple[str, int]]:
-        """Counts of equal effects, the most frequent first."""
+        """Counts of equal effects, most frequent first."""
         counted = Counter(line["sentence"] for line in self.going)
         return counted.most_common() if len(counted) < len(self.going) else []
 
@@ -160,7 +160,7 @@ def _usual(form: forms.Form, act: Act[Any]) -> dict[str, Any]:
 
 
 def _complaints(form: forms.Form) -> list[str]:
-    """Return the errors of the form's values. Missing values are no errors yet."""
+    """Return the errors of the form's values. A missing value is not an error yet."""
     return [
         message
         for name, errors in form.errors.get_json_data().items()

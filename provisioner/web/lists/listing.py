@@ -1,6 +1,6 @@
 """The declaration of a list, and one page of it.
 
-The address holds the whole state: the fields of the filter form, `sort` (the name of a
+The URL holds the whole state: the fields of the filter form, `sort` (the name of a
 column, with a minus for descending order), `page`, and `as=csv`.
 """
 
@@ -37,14 +37,14 @@ READ_AT_A_TIME = 1000
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `name` is for addresses and CSV, `label` for people.
+    """A column: `name` is for URLs and CSV, `label` for people.
 
     Without a label it is in the CSV only. `cell` is the path of an attribute, or a
     function of the dressed row; with None the column is on the page only. `order` is
-    the field to sort by; empty means that the column cannot be sorted. `is_number`
-    aligns the column to the right, with class "number" on its cells. With `has_gaps`,
-    rows without a value come last in both directions. `goes_with` names the column of
-    the page whose cell shows it, too: who hides that one has neither in the CSV.
+    the field to sort by; if empty, the column cannot be sorted. `is_number` aligns the
+    column to the right, with class "number" on its cells. With `has_gaps`, rows without
+    a value come last in both directions. `goes_with` names the page's column whose cell
+    shows this value as well: hiding that column removes both from the CSV.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Chip:
-    """A quick choice of a list: filters by their names, {me} for who looks.
+    """A quick filter of a list: values by filter name, {me} for the reader.
 
     With `url_name` it leads to another list.
     """
@@ -102,17 +102,17 @@ class Chip:
 class Listing(Generic[Row]):
     """A declared list.
 
-    `matching(user, **criteria)` returns the rows that somebody may see and that match
+    `matching(user, **criteria)` returns the rows that the user may see and that match
     the `criteria()` of the filter form. `dress(user, rows)` adds what the rows of a
     page show beyond their own fields, in a constant number of queries. `cells` is the
-    template of the cells of a dressed row, which it knows as `row`.
+    template of a dressed row's cells, which it knows as `row`.
 
     `reads` are the fields to load; empty loads all. `usual` is the default order.
-    `choosable` are the rows that acts apply to, where the filter hides some by default;
-    `key` is the field that names them in forms. Filters appear from `quiet_below` rows
-    on. Lists with `is_cards` have no headings. `is_read_whole` means that no index
-    helps to find a page, so rows are counted while they are read. `chips` are filters
-    at one click. `more_acts` are those that features above add.
+    `choosable` are the rows that bulk actions apply to, if the filter hides some by
+    default; `key` is the field that identifies them in forms. Filters appear from
+    `quiet_below` rows on. Lists with `is_cards` have no headings. `is_read_whole` means
+    that no index helps to find a page, so rows are counted while they are read. `chips`
+    are quick filters. `more_acts` are bulk actions that features above add.
     """
 
     name: str
@@ -164,7 +164,7 @@ class Listing(Generic[Row]):
         return self.dress(user, rows) if self.dress else rows
 
     def find(self, user: User, keys: Sequence[str]) -> QuerySet[Row]:
-        """Return the rows with these keys that somebody may see."""
+        """Return the rows with these keys that a person may see."""
         rows = self.choosable(user) if self.choosable else self.matching(user)
         can_be = is_number if self.key == "pk" else _is_text
         named = [key for key in keys if can_be(key)]
@@ -192,7 +192,7 @@ def searched(
 
 
 def _is_text(key: str) -> bool:
-    """Return whether PostgreSQL can hold it."""
+    """Return whether PostgreSQL can store the text."""
     return "\0" not in key
 
 
@@ -218,7 +218,7 @@ class Entry:
 
 
 class Look(Generic[Row]):
-    """One page of a list, as an address asks for it."""
+    """One page of a list, as requested by a URL."""
 
     def __init__(self, listing: Listing[Row], request: WebRequest) -> None:
         self.listing = listing
@@ -292,7 +292,7 @@ class Look(Generic[Row]):
 
     @property
     def remarks(self) -> list[str]:
-        """What a saved view or an address names that no longer exists."""
+        """Sentences about what a saved view or a URL names that no longer exists."""
         names = {column.name for column in self.listing.columns}
         gone = sorted(self.views.hidden - names)
         said = [f"The column “{name}” of this view is gone." for name in gone]
@@ -313,7 +313,7 @@ class Look(Generic[Row]):
 
     @property
     def chips(self) -> list[tuple[str, str, bool]]:
-        """The quick choices: words, address, and whether it is what is shown."""
+        """The quick filters: label, URL, and whether it is the current one."""
         return [
             (chip.label, chip.address(self.user), self._is_shown(chip))
             for chip in self.listing.chips
@@ -340,12 +340,12 @@ class Look(Generic[Row]):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether the address asks for some of the rows."""
+        """Whether the URL restricts the rows."""
         return bool(self._given)
 
     @property
     def is_moving(self) -> bool:
-        """Whether a row on the page is changing its state right now."""
+        """Whether a row on the page is in a moving state."""
         return any(getattr(entry.row, "is_moving", False) for entry in self.entries)
 
     @property
@@ -376,7 +376,7 @@ class Look(Generic[Row]):
 
     @property
     def sorts(self) -> Iterator[tuple[str, str, bool]]:
-        """Yield each order with its words, and whether it is the current one."""
+        """Yield each order with its label, and whether it is the current one."""
         for column in self.listing.columns:
             if column.order and column.label:
                 down = f"-{column.name}"
@@ -409,7 +409,7 @@ class Look(Generic[Row]):
 
 
 def address_without(request: HttpRequest, *names: str) -> str:
-    """Return the address of a list without some of its parameters."""
+    """Return the URL of a list without some of its parameters."""
     query = request.GET.copy()
     for name in names:
         query.pop(name, None)

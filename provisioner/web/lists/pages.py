@@ -9,8 +9,11 @@ from django.db.models import Count, QuerySet, Window
 
 
 class KeyPaginator(Paginator[Any]):
-    """Pages of keys. Those of the second half are read from the end, so that the
-    database skips at most half of the rows."""
+    """Pages of keys.
+
+    Those of the second half are read from the end, so that the database skips at most
+    half of the rows.
+    """
 
     object_list: QuerySet[Any, Any]
 
@@ -25,7 +28,7 @@ class KeyPaginator(Paginator[Any]):
 
 
 class CountingPaginator(KeyPaginator):
-    """Pages of keys: the first and the last are read and counted in one query.
+    """Pages of keys that count: the first and the last take one query.
 
     Beyond the row `near`, most requests are for the last page.
     """
@@ -45,7 +48,7 @@ class CountingPaginator(KeyPaginator):
         return super().get_page(number)
 
     def _counted(self, keys: QuerySet[Any, Any], begin: int) -> list[Any]:
-        """Return the keys of a page, and count all where there is such a page."""
+        """Return the keys of a page, and count all rows if there is such a page."""
         counted = keys.annotate(of_all=Window(Count("*"))).values_list("pk", "of_all")
         found = list(counted[begin : begin + self.per_page])
         if found:

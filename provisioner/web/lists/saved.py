@@ -1,4 +1,4 @@
-"""Saved views of lists, and the view that an address names."""
+"""Saved views of lists, and the view that a URL names."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from provisioner.web.models import SavedView
 class Views:
     """A person's views of a list, read in one query.
 
-    `?view=` names one, of anybody: its filters, order and columns are shown, and what
-    else the address says comes before them.
+    `?view=` names one, of anybody: its filters, order and columns are shown, unless the
+    rest of the URL overrides them.
     """
 
     def __init__(self, listing: str, request: WebRequest) -> None:
@@ -37,7 +37,7 @@ class Views:
 
     @cached_property
     def shown(self) -> SavedView | None:
-        """The view that the address names, where there is one."""
+        """The view that the URL names, or None."""
         asked = self._asked
         if not (asked.isascii() and asked.isdecimal() and len(asked) < 19):
             return None

@@ -69,7 +69,7 @@ STATE_ICONS = {
 
 @register.inclusion_tag("components/_sidebar.html", takes_context=True)
 def sidebar(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw the sections and, of the current one, its places."""
+    """Render the sections and, of the current one, its places."""
     request = context["request"]
     match = request.resolver_match
     url_name = match.url_name or "" if match is not None else ""
@@ -78,14 +78,14 @@ def sidebar(context: Mapping[str, Any]) -> dict[str, Any]:
 
 @register.simple_tag
 def version() -> str:
-    """Return which version of Cloneyard this is."""
+    """Return the version of Cloneyard."""
     return __version__
 
 
 @register.simple_tag
 @cache  # a page has a hundred of some ten
 def icon(name: str, label: str = "") -> SafeString:
-    """Draw an icon of the sprite, hidden from screen readers unless it has a label."""
+    """Render a sprite's icon, hidden from screen readers unless it has a label."""
     picture = f"{static('img/icons.svg')}#{name}"
     if label:
         return format_html(
@@ -100,9 +100,9 @@ def icon(name: str, label: str = "") -> SafeString:
 
 @register.simple_tag
 def checkbox(option: BoundWidget) -> SafeString:
-    """Draw one of many checkboxes: Django's HTML without a template for each.
+    """Render one of many checkboxes: Django's HTML without a template for each.
 
-    What that saves is measured by benchmarks/own_parts.py.
+    benchmarks/own_parts.py measures what that saves.
     """
     data = option.data
     return format_html(
@@ -126,7 +126,7 @@ def state(value: str, label: str) -> SafeString:
 
 @register.simple_tag
 def said(message: str) -> SafeString:
-    """Show a message as it is written, and what it quotes of a log as code."""
+    """Show a message as text, with lines quoted from a log as code."""
     words, mark, log = message.partition(terminal.QUOTES_LOG)
     if not mark:
         return format_html('<p class="prose-lines">{}</p>', message)
@@ -150,7 +150,7 @@ def state_of(row: Any) -> SafeString:
 
 @register.simple_tag
 def choose(entry: Entry) -> SafeString:
-    """Draw the checkbox that chooses a row for an act."""
+    """Render the checkbox that selects a row for a bulk action."""
     return format_html(
         '<label class="choose"><input id="choose-{key}" type="checkbox" name="chosen" '
         'value="{key}" form="bulk" hx-preserve="true"{checked}>'
@@ -182,14 +182,14 @@ def ago(moment: dt.datetime | None) -> SafeString | str:
 
 
 def _time(moment: dt.datetime, *, title: str, text: str) -> SafeString:
-    """Draw a time; none of the texts needs escaping."""
+    """Render a time; none of the texts needs escaping."""
     stamp = moment.isoformat()
     return SafeString(f'<time datetime="{stamp}" title="{title}">{text}</time>')
 
 
 @register.filter
 def exact(moment: dt.datetime | None) -> SafeString | str:
-    """Show a time to the minute, in the reader's zone."""
+    """Show a time to the minute, in the reader's time zone."""
     if moment is None:
         return ""
     age = times.age_text(moment, now=timezone.now())
@@ -206,7 +206,7 @@ def to_the_second(moment: dt.datetime) -> SafeString:
 
 @register.filter
 def span(seconds: int | None) -> str:
-    """Show an exact length of time: "30 d", "1 d 12 h"."""
+    """Show an exact duration: "30 d", "1 d 12 h"."""
     return "" if seconds is None else spans.span_text(seconds)
 
 
