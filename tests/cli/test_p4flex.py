@@ -179,12 +179,12 @@ def test_tickets_that_fail_count_where_the_brokers_caller_is(
     said = said_by_broker("alice", "clones", "-t", TICKET, client_ip="10.0.0.5")
 
     for _ in range(BY_NAME_AND_ADDRESS):
-        assert "does not take this" in broker.run_with(said).message
+        assert "does not accept this" in broker.run_with(said).message
     assert "Too many failed attempts" in broker.run_with(said).message
 
     elsewhere = said_by_broker("alice", "clones", "-t", TICKET, client_ip="10.0.0.6")
     told = broker.run_with(elsewhere).message
-    assert ("does not take this" in told) == is_trusted
+    assert ("does not accept this" in told) == is_trusted
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,7 +1,7 @@
-"""The lab's ONTAP: an HTTPS server that speaks a subset of the ONTAP REST API.
+"""The lab's ONTAP: an HTTPS server for a subset of the ONTAP REST API.
 
-Volumes are real directories (btrfs subvolumes where there is btrfs), a junction is a
-bind mount or a symlink, and the state is in SQLite.
+Volumes are real directories (btrfs subvolumes if there is btrfs), a junction is a bind
+mount or a symlink, and the state is in SQLite.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``python -m provisioner.lab.ontap --root DIR``: the lab's ONTAP alone.
 
 Prints one JSON line when ready and serves until SIGTERM or SIGINT. The password comes
-from ``LAB_ONTAP_PASSWORD`` or from ``DIR/password``, which is made when absent.
+from ``LAB_ONTAP_PASSWORD`` or from ``DIR/password``, which is created if it is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may ask the lab's ONTAP for what: accounts, their roles, and their SVM.
+"""Accounts of the lab's ONTAP, with their roles and SVM.
 
 Source: "Predefined roles for SVM administrators" and "Predefined roles for cluster
 administrators" of the ONTAP documentation; `security login rest-role create` of the
@@ -73,9 +73,9 @@ FSXADMIN: Mapping[str, Access] = {
 
 @dataclass(frozen=True)
 class Login:
-    """An account: what its role may do by path, and the SVM that it belongs to.
+    """An account: what its role allows by path, and the SVM that it belongs to.
 
-    svm: the name; None: the cluster.
+    svm: its name; None: the cluster.
     """
 
     privileges: Mapping[str, Access] = field(default_factory=lambda: {"/": "all"})
@@ -101,7 +101,7 @@ class Login:
 
 
 def logins(*, user: str, readonly_user: str, svm: str) -> dict[str, Login]:
-    """Return the accounts of a lab by name; those of an SVM belong to the first."""
+    """Return the accounts of a lab by name; those of an SVM belong to the first one."""
     return {
         user: Login(),
         readonly_user: Login({"/": "readonly"}),
@@ -112,7 +112,7 @@ def logins(*, user: str, readonly_user: str, svm: str) -> dict[str, Login]:
 
 
 class _SvmView:
-    """The array, with the rows of one SVM alone."""
+    """The array, restricted to the rows of one SVM."""
 
     def __init__(self, array: Array, svm_uuid: str) -> None:
         self.whole = array
@@ -123,9 +123,9 @@ class _SvmView:
 
 
 class _SvmStore:
-    """The state, in which rows of other SVMs are not to be found.
+    """The state, without the rows of other SVMs.
 
-    Those of the whole cluster are found, and not to be changed.
+    Rows of the whole cluster are found, but cannot be changed.
     """
 
     def __init__(self, store: Store, svm_uuid: str) -> None:
@@ -145,16 +145,16 @@ class _SvmStore:
         return [row for row in self._store.select(kind, **equals) if self._is_ours(row)]
 
     def count(self, kind: type[Row], **equals: str | int) -> int:
-        """Return how many rows `select` would give."""
+        """Return how many rows `select` would return."""
         return len(self.select(kind, **equals))
 
     def save(self, row: Row) -> None:
-        """Write a row. Raises: OntapError 6 for the cluster's."""
+        """Write a row. Raises: OntapError 6 for rows of the cluster."""
         self._require_own(row)
         self._store.save(row)
 
     def remove(self, row: Row) -> None:
-        """Forget a row. Raises: OntapError 6 for the cluster's."""
+        """Delete a row. Raises: OntapError 6 for rows of the cluster."""
         self._require_own(row)
         self._store.remove(row)
 

@@ -1,4 +1,4 @@
-"""The WSGI application: who may ask, which route answers, what a failure looks like."""
+"""The WSGI application: authentication, routing, and errors."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Application:
     def __init__(
         self, array: Array, *, logins: Mapping[str, Login], password: str
     ) -> None:
-        """Let in the accounts, all with the `password`."""
+        """Serve the accounts, all with this `password`."""
         self._array = array
         self._logins = {name.encode(): login for name, login in logins.items()}
         self._password = password.encode()
@@ -116,7 +116,7 @@ class Application:
         return response(environ, start_response)
 
     def _answer(self, request: Request) -> Response | None:
-        """Return the response, or None where the connection is to be cut."""
+        """Return the response; None to cut the connection."""
         fault = None
         if request.path.startswith("/api"):
             fault = self._array.faults.draw(method=request.method, path=request.path)
@@ -152,7 +152,7 @@ class Application:
             return Reply(failure.body(), status=failure.status)
 
     def _authenticate(self, request: Request) -> Login:
-        """Return the account that asks. Raises: OntapError 6691623."""
+        """Return the account of a request. Raises: OntapError 6691623."""
         try:
             given = request.authorization
         except ValueError:
@@ -190,7 +190,7 @@ class Application:
 
 
 def _methods_of(path: str) -> Handler:
-    """Return who answers OPTIONS with the methods of a path."""
+    """Return an endpoint that answers OPTIONS with the methods of a path."""
     methods = {method for known, method in BY_METHOD if known == path} | {"OPTIONS"}
     if "GET" in methods:
         methods.add("HEAD")
@@ -200,7 +200,9 @@ def _methods_of(path: str) -> Handler:
 
 
 def _body(request: Request) -> bytes:
-    """Read the body. What is too large is read on, so that the client gets to hear."""
+    """Read the body. One that is too large is read to its end, so that the client sees
+    why.
+    """
     data: bytes = request.stream.read(BODY_LIMIT_BYTES + 1)
     if len(data) > BODY_LIMIT_BYTES:
         for _ in range(_DRAIN_LIMIT_BYTES // BODY_LIMIT_BYTES):
@@ -238,7 +240,7 @@ def _response(reply: Reply) -> Response:
 
 
 def _hang_up(environ: WSGIEnvironment) -> None:
-    """Cut the connection, so that the client sees no answer at all."""
+    """Cut the connection, so that the client gets no answer."""
     connection: socket.socket | None = environ.get(SOCKET_KEY)
     if connection is not None:
         connection.shutdown(socket.SHUT_RDWR)

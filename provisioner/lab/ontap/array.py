@@ -1,7 +1,7 @@
-"""The simulated array: its parts, where they keep things, and how it starts and ends.
+"""The simulated array: its parts, its directories, and how it starts and stops.
 
-At the start, files and state are brought to agree: junctions of a killed lab are
-dropped and made again, half-made trees are removed, unfinished jobs run again.
+The start reconciles files and state: junctions of a killed lab are dropped and made
+again, half-made trees are removed, unfinished jobs run again.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Array:
     """One cluster with its SVM, state and files below ``config.root``."""
 
     def __init__(self, config: OntapConfig) -> None:
-        """Open the root, making what is missing; nothing runs yet.
+        """Open the root, creating what is missing; nothing runs yet.
 
-        Raises: BlockingIOError when another lab uses the root.
+        Raises: BlockingIOError if another lab uses the root.
         """
         self.config = config
         self.peer: Array | None = None
@@ -117,15 +117,15 @@ class Array:
     # --- where things are
 
     def volume_path(self, volume: Volume) -> Path:
-        """Return the directory with the volume's files."""
+        """Return the directory of the volume's files."""
         return self.root / "data" / "volumes" / volume.uuid
 
     def snapshot_path(self, snapshot: Snapshot) -> Path:
-        """Return the directory with the snapshot's files."""
+        """Return the directory of the snapshot's files."""
         return self.root / "data" / "snapshots" / snapshot.uuid
 
     def svm(self, uuid: str) -> Svm:
-        """Return an SVM; they neither change nor go."""
+        """Return an SVM; they are neither changed nor deleted."""
         if uuid not in self._svms:
             self._svms[uuid] = self.store.get(Svm, uuid)
         return self._svms[uuid]
@@ -141,7 +141,7 @@ class Array:
         return self.mount_root(svm) / volume.junction_path.lstrip("/")
 
     def snapshot_directory(self, volume: Volume) -> Path:
-        """Return what is mounted as the volume's .snapshot."""
+        """Return the directory mounted as the volume's .snapshot."""
         return self.root / "data" / "shown" / volume.uuid
 
     def uptime_seconds(self) -> int:
@@ -163,7 +163,7 @@ class Array:
 
     @contextlib.contextmanager
     def busy(self, *volume_uuids: str) -> Iterator[None]:
-        """Let one job at a time work on each of the volumes."""
+        """Serialize the jobs that work on these volumes."""
         with contextlib.ExitStack() as stack:
             for key in sorted(set(volume_uuids)):
                 stack.enter_context(self._volume_locks[key])
@@ -172,7 +172,7 @@ class Array:
     # --- start and end
 
     def start(self) -> None:
-        """Bring files and state to agree; no job runs yet."""
+        """Reconcile files and state; no job runs yet."""
         for name in (self.config.svm, *self.config.more_svms):
             self._seed_svm(name)
         snapmirror_policies.seed(self)
@@ -195,19 +195,19 @@ class Array:
         self.trash.start()
 
     def resume(self) -> None:
-        """Go on with unfinished jobs; they may work on the peer, which must be up."""
+        """Continue unfinished jobs. They may use the peer, which must be running."""
         self.jobs.resume()
         self.housekeeping.start()
 
     def halt(self) -> None:
-        """End the jobs; unfinished ones continue at the next start."""
+        """Stop the jobs; unfinished ones continue at the next start."""
         self.stopping.set()
         self.faults.release()
         self.housekeeping.join()
         self.jobs.stop()
 
     def stop(self) -> None:
-        """End the jobs, take the namespace apart and let go of the root."""
+        """Stop the jobs, dismantle the namespace and release the root."""
         self.halt()
         self.usage.stop()
         self.trash.stop()
@@ -247,7 +247,7 @@ class Array:
             self.store.save(root_volume)
 
     def _drop_strays(self) -> None:
-        """Remove trees without a row: their jobs never finished."""
+        """Remove trees without a row, whose jobs never finished."""
         known = {row.uuid for row in self.store.select(Volume)}
         known |= {row.uuid for row in self.store.select(Snapshot)}
         for directory in ("volumes", "snapshots"):
@@ -262,7 +262,7 @@ class Array:
             snapshots.drop(self, row)
 
     def _junctions(self, svm: Svm) -> list[tuple[Path, Volume]]:
-        """Return where volumes belong in the tree, parents first."""
+        """Return the junctions of volumes, parents first."""
         top = self.mount_root(svm)
         mounted = [
             (volume.junction_path, volume)
@@ -290,7 +290,7 @@ class Array:
     # --- space
 
     def filesystem(self) -> os.statvfs_result:
-        """Return the size and the free space of the filesystem below the lab."""
+        """Return the size and the free space of the lab's filesystem."""
         return os.statvfs(self.root / "data")
 
     def aggregate_bytes(self) -> tuple[int, int]:
@@ -323,9 +323,9 @@ def _lock(path: Path) -> IO[str]:
 
 
 def forget(root: Path) -> None:
-    """Remove a stopped lab with all its volumes, and the peer that is kept inside it.
+    """Remove a stopped lab with all its volumes, and the peer inside it.
 
-    Raises: BlockingIOError when a lab uses the root.
+    Raises: BlockingIOError if a lab uses the root.
     """
     if not root.exists():
         return

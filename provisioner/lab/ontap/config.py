@@ -1,4 +1,4 @@
-"""What the lab's ONTAP is started with, and what can be changed while it runs."""
+"""Settings of the lab's ONTAP: those of its start, and those changed at run time."""
 
 from __future__ import annotations
 

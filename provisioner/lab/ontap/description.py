@@ -1,7 +1,7 @@
-"""What the lab serves, as OpenAPI: made from its own table of routes.
+"""An OpenAPI description of the lab, generated from its table of routes.
 
-It says which paths, methods, parameters and body fields there are, for programs that
-generate requests; what the fields mean is in the ONTAP REST reference.
+It lists paths, methods, parameters and body fields, for programs that generate
+requests. The ONTAP REST reference says what the fields mean.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _query(route: Route) -> dict[str, Schema]:
 
 
 def schema_of(kind: Kind) -> Schema:
-    """Return what JSON a kind of value accepts; the loose spellings are left out."""
+    """Return the JSON schema of a kind of value, without its lenient spellings."""
     if isinstance(kind, Choice):
         return {"type": "string", "enum": list(kind.allowed)}
     if isinstance(kind, ListOf):

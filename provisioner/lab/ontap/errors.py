@@ -1,8 +1,8 @@
-"""What the lab's ONTAP refuses, as data: error code, HTTP status and sentence.
+"""The refusals of the lab's ONTAP, as data: error code, HTTP status and sentence.
 
 Source: the error tables of the ONTAP REST API reference (volumes, snapshots, export
-policies, SnapMirror, jobs). Where NetApp documents no HTTP status for a code, the one
-that its class of error usually has is used.
+policies, SnapMirror, jobs). If NetApp documents no HTTP status for a code, the usual
+one of its class of errors is used.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ class OntapError(Exception):
     def __init__(
         self, code: str, *, target: str | None = None, **values: object
     ) -> None:
-        """Take the sentence and the status of `code`, filled in with `values`."""
+        """Use the sentence and status of `code`, filled in with `values`."""
         kind = ERRORS[code]
         self.code = code
         self.status = kind.status

@@ -1,7 +1,7 @@
-"""Faults on demand: what a client must survive, decided by rules and a seed.
+"""Faults on demand that a client must survive, decided by rules and a seed.
 
-Rules come from ``PUT /lab/faults`` and are tried in order; the first that matches a
-request, still has ``times`` left and wins its ``rate`` decides.
+Rules come from ``PUT /lab/faults`` and are tried in order. The first that matches a
+request, has ``times`` left and wins the draw by its ``rate`` decides.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Fault:
 
     @property
     def concerns_job(self) -> bool:
-        """Return whether the rule is about the job and not about the answer."""
+        """Return whether the rule is about the job rather than the answer."""
         return self.job_code is not None or self.job_hang_seconds > 0
 
     def matches(self, *, method: str, path: str) -> bool:
@@ -102,7 +102,7 @@ class Faults:
         self.seed = 0
 
     def replace(self, rules: list[Fault], *, seed: int) -> None:
-        """Put new rules in force; hanging jobs go on."""
+        """Activate new rules; hanging jobs continue."""
         with self._lock:
             self._released.set()
             self._released = threading.Event()
@@ -154,9 +154,10 @@ class Faults:
             self._for_jobs[job.uuid] = fault
 
     def before_job(self, job: Job, *, state: Callable[[], str]) -> None:
-        """Hang or fail a job that a rule was attached to.
+        """Delay or fail a job that a rule was attached to.
 
-        A job that hangs can be paused and cancelled, which `state` tells.
+        A hanging job can be paused and cancelled, as `state` tells.
+
         Raises: OntapError with the rule's code.
         """
         with self._lock:
@@ -179,9 +180,9 @@ class Faults:
             raise error
 
     def hangs(self, job_uuid: str) -> bool:
-        """Return whether a rule keeps the job from beginning."""
+        """Return whether a rule delays the start of the job."""
         return job_uuid in self._hanging
 
     def release(self) -> None:
-        """Let hanging jobs go on, because the lab stops."""
+        """Let hanging jobs continue, as the lab stops."""
         self._released.set()

@@ -1,10 +1,10 @@
 """Volumes from a file, which the lab creates at its first start.
 
 Their trees are empty and their usage is only reported, so an array can be fuller than
-any disk of this machine. The file is a JSON object: for the name of each SVM
-`aggregate_bytes` and `volumes`. A volume has fields of its record, beside these its
-`export_policy` by name and its `snapshots`; `said_bytes`, `said_own_bytes` and
-`said_files` are added to what is measured.
+any disk of this machine. The file is a JSON object with `aggregate_bytes` and `volumes`
+by the name of each SVM. A volume has fields of its record, its `export_policy` by name,
+and its `snapshots`; `said_bytes`, `said_own_bytes` and `said_files` are added to what
+is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TAKEN = "has_taken_volumes"
 
 
 def take(array: Array, path: Path) -> None:
-    """Create the named volumes of the array's SVMs, at the first start only."""
+    """Create the volumes of the file in the array's SVMs, at the first start only."""
     if array.store.setting(_TAKEN):
         return
     named: dict[str, dict[str, Any]] = json.loads(path.read_text())

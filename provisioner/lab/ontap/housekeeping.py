@@ -1,4 +1,4 @@
-"""What an array does by itself now and then: empty the recovery queue, forget jobs."""
+"""Periodic work of the array: empty the recovery queue, forget old jobs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _JOBS_EVERY_TURNS = 20
 
 
 class Housekeeping:
-    """A thread that looks around twice a second."""
+    """A thread that checks twice a second."""
 
     def __init__(self, array: Array) -> None:
-        """Look after `array`, until it stops."""
+        """Work for `array` until it stops."""
         self._array = array
         self._thread = threading.Thread(
             target=self._run, name="ontap-housekeeping", daemon=True
         )
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def join(self) -> None:

@@ -1,4 +1,4 @@
-"""One request and one answer, in the terms of the ONTAP REST conventions."""
+"""One request and one answer, by the conventions of the ONTAP REST API."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STEERING = (
 
 @dataclass
 class Reply:
-    """What goes back: a status, a JSON body and headers."""
+    """An answer: a status, a JSON body and headers."""
 
     body: dict[str, Any] = field(default_factory=dict)
     status: int = 200
@@ -66,7 +66,7 @@ class Call:
     def parameter(self, name: str) -> str | None:
         """Return a query parameter that may be given once.
 
-        Raises: OntapError 262188 when it was given twice.
+        Raises: OntapError 262188 if it was given twice.
         """
         values = self.query.getlist(name)
         if len(values) > 1:
@@ -98,7 +98,7 @@ class Call:
 
     @functools.cached_property
     def ignores_unknown(self) -> bool:
-        """Whether the client wants unknown fields passed over."""
+        """Whether the client wants unknown fields ignored."""
         return self.flag("ignore_unknown_fields", default=False)
 
     @property
@@ -130,9 +130,9 @@ class Call:
         read_only: Iterable[str] = (),
         from_query: Iterable[str] = (),
     ) -> dict[str, Any]:
-        """Return the body's fields, flat and of their kinds.
+        """Return the body's fields, flat and converted to their kinds.
 
-        `from_query` are fields that may come as query parameters instead.
+        `from_query` are fields that may be query parameters instead.
         """
         flat = flatten(parse_json(self.data))
         for name in from_query:
@@ -147,7 +147,7 @@ class Call:
         )
 
     def refuse_query(self, *, allowed: Iterable[str]) -> None:
-        """Refuse query parameters that a write does not know (strict mode)."""
+        """Refuse query parameters that a write does not have (strict mode)."""
         if not self.is_strict:
             return
         for name in self.query:
@@ -183,7 +183,7 @@ class Route:
 
 
 def job_link(job: Job) -> dict[str, object]:
-    """Return the link that clients poll; it is in every answer with a job."""
+    """Return the link that clients poll; every answer with a job has it."""
     href = f"/api/cluster/jobs/{job.uuid}"
     return {"job": {"uuid": job.uuid, "_links": {"self": {"href": href}}}}
 
@@ -195,9 +195,9 @@ def answer_job(
     created: Callable[[], dict[str, object] | None] | None = None,
     location: str | None = None,
 ) -> Reply:
-    """Start the job and answer 202, or 200 or 201 when it ends in the time to wait.
+    """Start the job and answer 202, or 200 or 201 if it ends within the wait.
 
-    `created` gives the new record, for ``return_records=true``.
+    `created` returns the new record, for ``return_records=true``.
     """
     array = call.array
     if call.job_fault is not None:
@@ -235,7 +235,7 @@ def answer_jobs(call: Call, jobs: Sequence[Job]) -> Reply:
 
 
 def answer_created(call: Call, record: dict[str, Any], *, location: str) -> Reply:
-    """Answer 201 for what was made at once, with the record where it is asked for."""
+    """Answer 201 for what was created at once, with the record if requested."""
     body: dict[str, Any] = {}
     if call.flag("return_records", default=False):
         body = {"num_records": 1, "records": [record]}
@@ -243,6 +243,6 @@ def answer_created(call: Call, record: dict[str, Any], *, location: str) -> Repl
 
 
 def status_of(error: Mapping[str, object]) -> int:
-    """Return the HTTP status that goes with a job's error."""
+    """Return the HTTP status of a job's error."""
     kind = ERRORS.get(str(error.get("code")))
     return kind.status if kind else 400

@@ -1,7 +1,7 @@
 """ONTAP jobs: background work that is stored before it starts and survives a crash.
 
-A verb is a function of the array and the job's arguments. It may run twice (the lab
-was killed while it ran), so every verb looks first what is left to do.
+A verb is a function of the array and the job's arguments. It may run twice, if the lab
+was killed meanwhile, so every verb first checks what is left to do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Act = Callable[["Array", dict[str, object]], None]
 
 @dataclass(frozen=True)
 class Verb:
-    """What a job does, and what drops the half-made result when it fails."""
+    """What a job does, and what drops the half-made result if it fails."""
 
     run: Act
     abandon: Act | None = None
@@ -82,7 +82,7 @@ class Jobs:
     def create_failed(
         self, error: OntapError, *, description: str, svm_uuid: str | None
     ) -> Job:
-        """Store a job that failed at once: the late form of a refusal."""
+        """Store a job that failed at once: a refusal that comes late."""
         with self._store.transaction():
             job = self.create(
                 "none", description=description, svm_uuid=svm_uuid, arguments={}
@@ -91,19 +91,19 @@ class Jobs:
         return job
 
     def start(self, job: Job) -> None:
-        """Let a stored job run; call it after the transaction."""
+        """Run a stored job; call it after the transaction."""
         if not self._stopping:
             self._pool.submit(self._run, job.uuid)
 
     def resume(self) -> None:
-        """Start what a killed lab left unfinished, in its order."""
+        """Start the jobs that a killed lab left unfinished, in their order."""
         self.forget_old()
         for state in ("running", "queued"):
             for job in self._store.select(Job, state=state):
                 self.start(job)
 
     def wait(self, job: Job, *, timeout_seconds: float) -> Job:
-        """Return the job as it is when it ended or when the time is up."""
+        """Return the job once it has ended or the time is up."""
         deadline = time.monotonic() + timeout_seconds
         with self._changed:
             while True:
@@ -114,12 +114,12 @@ class Jobs:
                 self._changed.wait(min(left, 1.0))
 
     def find(self, job_uuid: str) -> Job | None:
-        """Return the job, or None when there is none or it ended long ago."""
+        """Return the job; None if there is none or it ended long ago."""
         job = self._store.find(Job, job_uuid)
         return None if job is None or self._is_old(job) else job
 
     def forget_old(self) -> None:
-        """Drop the jobs that ended longer ago than they are kept."""
+        """Delete jobs that ended longer ago than they are kept."""
         for state in FINISHED:
             for job in self._store.select(Job, state=state):
                 if self._is_old(job):
@@ -130,12 +130,12 @@ class Jobs:
         return job.ended_at is not None and time.time() - job.ended_at > retention
 
     def stop(self) -> None:
-        """Let the running jobs end; what is queued runs at the next start."""
+        """Let the running jobs end; queued ones run at the next start."""
         self._stopping = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def set_state(self, job_uuid: str, **changes: object) -> None:
-        """Write what changed and wake whoever waits."""
+        """Store the changes and wake whoever waits."""
         with self._store.transaction():
             job = self._store.find(Job, job_uuid)
             if job is not None:
@@ -163,7 +163,7 @@ class Jobs:
             self._finish(job_uuid, state="success", message="success")
 
     def _take(self, job_uuid: str) -> Job | None:
-        """Return the job as running, or None when it ended, is paused or is gone."""
+        """Return the job as running; None if it has ended, is paused or is gone."""
         with self._store.transaction():
             job = self._store.find(Job, job_uuid)
             if job is None or job.state in (*FINISHED, "paused"):
@@ -180,8 +180,8 @@ class Jobs:
     def control(self, job: Job, action: str) -> None:
         """Cancel, pause or resume a job that has done nothing yet.
 
-        Raises: OntapError 458762 it has ended, 458771 and 458776 it is at work,
-        458783 it is not paused.
+        Raises: OntapError 458762 it has ended, 458771 and 458776 it is running, 458783
+        it is not paused.
         """
         with self._store.transaction():
             current = self._store.get(Job, job.uuid)
@@ -205,7 +205,7 @@ class Jobs:
             self.start(job)
 
     def _give_up(self, job: Job, error: OntapError) -> None:
-        """Drop what is half-made, then let the job fail."""
+        """Drop what is half-made, then fail the job."""
         self._abandon(job)
         self._fail(job.uuid, error)
 

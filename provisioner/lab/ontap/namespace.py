@@ -28,25 +28,26 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Namespace(Protocol):
-    """Join volumes at paths of the tree, which the kernel or symlinks hold."""
+    """Join volumes into the tree, by mounts or symlinks."""
 
     method: JunctionMethod
 
     def join(self, source: Path, *, at: Path, read_only: bool = False) -> None:
         """Make `source` appear at `at`, whose parent exists; safe to repeat.
 
-        Symlinks keep nobody from writing.
-        Raises: FileExistsError when something else is there; OSError.
+        Symlinks do not prevent writes.
+
+        Raises: FileExistsError if something else is there; OSError.
         """
 
     def part(self, at: Path) -> None:
-        """Undo `join`; whoever works inside keeps what they have open."""
+        """Undo `join`; processes inside keep what they have open."""
 
     def part_all(self, below: Path, *, but: Mapping[Path, Path] = _NOTHING) -> None:
-        """Undo every junction below the directory, also those of a killed lab.
+        """Undo every junction below the directory, including those of a killed lab.
 
-        `but` those that are as they should be, by {where: what has to be there}: who
-        works in them notices nothing.
+        `but` are the ones to keep, {path: source}: processes inside them notice
+        nothing.
         """
 
 
@@ -56,7 +57,7 @@ class BindNamespace:
     method: JunctionMethod = "bind"
 
     def join(self, source: Path, *, at: Path, read_only: bool = False) -> None:
-        """Bind `source` on an empty directory, made when it is not there."""
+        """Bind `source` on an empty directory, creating it if necessary."""
         if _is_same(at, source):
             return
         try:
@@ -85,12 +86,12 @@ class BindNamespace:
 
 
 class SymlinkNamespace:
-    """Junctions are symlinks, for whoever may not mount."""
+    """Junctions are symlinks, for users who may not mount."""
 
     method: JunctionMethod = "symlink"
 
     def join(self, source: Path, *, at: Path, read_only: bool = False) -> None:
-        """Link to `source` from `at`; an empty directory makes room."""
+        """Link to `source` from `at`, replacing an empty directory."""
         if at.is_symlink() and at.readlink() == source:
             return
         if at.is_dir() and not at.is_symlink() and not any(at.iterdir()):
@@ -104,11 +105,11 @@ class SymlinkNamespace:
                 at.unlink()
 
     def part_all(self, below: Path, *, but: Mapping[Path, Path] = _NOTHING) -> None:
-        """Leave symlinks alone: they hold nothing and are checked at the start."""
+        """Leave symlinks alone: they hold nothing open and are checked at the start."""
 
 
 def choose_namespace(trial_root: Path) -> Namespace:
-    """Try a bind mount below the directory and return what works."""
+    """Return bind mounts if they work below the directory, else symlinks."""
     if os.geteuid() != 0:
         return SymlinkNamespace()
     source, target = trial_root / ".trial-source", trial_root / ".trial-target"

@@ -1,4 +1,4 @@
-"""Which SVMs are peered, and where SnapMirror paths lead."""
+"""Which SVMs are peered, and the endpoints of SnapMirror paths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Peer:
 
 
 def clusters(array: Array) -> list[Array]:
-    """Return this cluster, whole for each account, and the one it is peered with."""
+    """Return this cluster, unrestricted, and its peer."""
     return [array.whole, *([array.peer] if array.peer is not None else [])]
 
 
@@ -50,7 +50,7 @@ def cluster_named(array: Array, name: str) -> Array:
 
 
 def peers(array: Array) -> list[Peer]:
-    """Return the peers of this cluster, with pending ones.
+    """Return the peers of this cluster, including pending ones.
 
     An account of an SVM sees the peers of that SVM.
     """
@@ -65,7 +65,7 @@ def peers(array: Array) -> list[Peer]:
 
 
 def _row(array: Array, svm: Svm, other: Svm) -> SvmPeer | None:
-    """Return what is stored of the two; SVMs that nobody asked about are peered."""
+    """Return what is stored of the two; without a request, SVMs are peered."""
     for row in array.store.select(SvmPeer, svm_uuid=svm.uuid, peer_svm_uuid=other.uuid):
         return None if row.state == GONE else row
     if not array.settings.svm_peering:
@@ -83,10 +83,11 @@ def _row(array: Array, svm: Svm, other: Svm) -> SvmPeer | None:
 def endpoint(
     array: Array, path: str, *, cluster: str | None = None, target: str
 ) -> Endpoint:
-    """Return what ``svm:volume`` means here, or on the cluster that is named.
+    """Return the endpoint ``svm:volume`` here, or on the named cluster.
 
     The SVM may be called by the local name of a peer.
-    Raises: OntapError 13303852 no such form, 2621462 no such SVM.
+
+    Raises: OntapError 13303852 invalid form, 2621462 no such SVM.
     """
     svm_name, colon, name = path.partition(":")
     if not colon or not svm_name or not name:
@@ -108,7 +109,7 @@ def endpoint(
 
 
 def are_peered(array: Array, *, svm_uuid: str, peer_svm_uuid: str) -> bool:
-    """Return whether SnapMirror may go between a local SVM and another one."""
+    """Return whether SnapMirror may connect a local SVM with another one."""
     if svm_uuid == peer_svm_uuid:
         return True
     return any(

@@ -1,7 +1,7 @@
-"""The rows of the lab's state: one frozen dataclass per kind of thing.
+"""The rows of the lab's state: one frozen dataclass per kind.
 
-A row knows its table, its key and the columns that are searched; everything is stored
-as one JSON document, so that a field added later has its default in older rows.
+A row knows its table, its key and its searchable columns. It is stored as one JSON
+document, so that a field added later has its default in older rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Svm:
 
 @dataclass(frozen=True)
 class Volume:
-    """A FlexVol. Its files are in the data plane below its uuid."""
+    """A FlexVol. The data plane has its files under its uuid."""
 
     TABLE: ClassVar[str] = "volume"
     KEY: ClassVar[str] = "uuid"
@@ -84,7 +84,7 @@ class Volume:
 
     @property
     def junction_key(self) -> str | None:
-        """The junction path as it is compared: case makes no difference."""
+        """The junction path for comparisons, which ignore case."""
         return None if self.junction_path is None else self.junction_path.casefold()
 
 
@@ -183,7 +183,7 @@ class SvmPeer:
 
 @dataclass(frozen=True)
 class SnapmirrorPolicy:
-    """Which snapshots a relationship carries, and how many it keeps."""
+    """Which snapshots a relationship transfers, and how many it keeps."""
 
     TABLE: ClassVar[str] = "snapmirror_policy"
     KEY: ClassVar[str] = "uuid"

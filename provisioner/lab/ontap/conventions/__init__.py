@@ -1,3 +1,3 @@
-"""What every ONTAP REST resource has in common: fields, filters, pages, bodies."""
+"""What all ONTAP REST resources have in common: fields, filters, pages, bodies."""
 
 from __future__ import annotations

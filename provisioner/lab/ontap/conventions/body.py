@@ -1,4 +1,4 @@
-"""Request bodies: nested objects and dotted keys, in any mixture."""
+"""Request bodies: nested objects and dotted keys, mixed in any way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEPTH_LIMIT = 32
 
 
 def parse_json(data: bytes) -> dict[str, object]:
-    """Return the JSON object in `data`; nothing at all counts as ``{}``."""
+    """Return the JSON object in `data`; empty data counts as ``{}``."""
     if not data.strip():
         return {}
     try:
@@ -41,7 +41,7 @@ def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def flatten(document: Mapping[str, object]) -> dict[str, object]:
-    """Return dotted names and leaves; lists are leaves, nulls are left out."""
+    """Return leaves by dotted name; lists are leaves, nulls are left out."""
     flat: dict[str, object] = {}
     _flatten_into(flat, document, prefix="", depth=0)
     return flat
@@ -69,10 +69,10 @@ def read_fields(
     read_only: Collection[str] = (),
     strict: bool = True,
 ) -> dict[str, object]:
-    """Return the values of `flat` that `schema` names, each of its kind.
+    """Return the values of `flat` that `schema` names, converted to their kinds.
 
-    A schema name that ends in ``.*`` stands for everything below it. Unknown names
-    are refused in strict mode and else ignored.
+    A schema name that ends in ``.*`` stands for everything below it. Unknown names are
+    refused in strict mode and otherwise ignored.
     """
     result: dict[str, object] = {}
     for name, value in _with_lists(flat, schema).items():

@@ -1,4 +1,4 @@
-"""Collections and instances: filters, order, pages and the shape of the answer."""
+"""Collections and instances: filters, order, pages and the form of the answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GET_SECONDS = 15
 class Resource(Generic[T]):
     """How rows of one kind become records.
 
-    order: the fields that decide the order when the request does not.
+    order: the fields to sort by if the request names none.
     """
 
     fields: FieldSet
@@ -47,7 +47,7 @@ class Resource(Generic[T]):
         return self.link(call, wanted.select(self.view(call.array, row)), row)
 
     def link(self, call: Call, record: dict[str, Any], row: T) -> dict[str, Any]:
-        """Add the link to itself, unless the client asked for plain JSON."""
+        """Add the link to the record, unless the client requested plain JSON."""
         if call.wants_links:
             record["_links"] = {"self": {"href": self.href(call.array, row)}}
         return record
@@ -56,9 +56,9 @@ class Resource(Generic[T]):
 def require_selection(
     call: Call, fields: FieldSet, *, besides: tuple[str, ...] = ()
 ) -> None:
-    """Refuse to change or delete what no query selects, or one that asks the unknown.
+    """Refuse a change or deletion whose query selects nothing or has unknown fields.
 
-    `besides` are parameters of the verb; they are taken out of the filters.
+    `besides` are parameters of the method; they are no filters.
 
     Raises: OntapError 262204, 262179.
     """
@@ -72,7 +72,7 @@ def require_selection(
 
 
 def instance(call: Call, resource: Resource[T], row: T) -> Reply:
-    """Answer a GET of one record; query filters are tolerated and decide nothing."""
+    """Answer a GET of one record; query filters are accepted and ignored."""
     _check_filters(call, resource.fields)
     wanted = Wanted.parse(
         call.parameter("fields"),
@@ -125,7 +125,7 @@ def collection(call: Call, resource: Resource[T], rows: Iterable[T]) -> Reply:
 def select(
     call: Call, resource: Resource[T], rows: Iterable[T]
 ) -> Iterable[tuple[T, Flat]]:
-    """Yield the rows that the query fields select, with their flat records."""
+    """Yield the rows that match the query, with their flat records."""
     tests = [(name, filter_of(name, value)) for name, value in call.filters.items()]
     search = _Search.parse(call, resource)
     for row in rows:
@@ -138,7 +138,9 @@ def select(
 
 @dataclass(frozen=True)
 class _Search:
-    """``query=VALUE&query_fields=a,b``: one filter on several fields, any of which."""
+    """``query=VALUE&query_fields=a,b``: one filter on several fields, any of which
+    matches.
+    """
 
     matches: Predicate
     fields: tuple[str, ...]
@@ -175,7 +177,7 @@ def _check_filters(call: Call, fields: FieldSet) -> None:
 
 
 def _links(call: Call, *, more_after: _Key | None = None) -> dict[str, Any]:
-    """Return the collection's links: plain JSON has only the one to the next page."""
+    """Return the collection's links; plain JSON only has the one to the next page."""
     links: dict[str, Any] = {}
     if call.wants_links:
         links["self"] = {"href": _href(call, start=None)}
@@ -210,7 +212,7 @@ _Key = list[tuple[int, float | str]]
 
 @dataclass(frozen=True)
 class _Order:
-    """Fields with their direction, the uuid last so that no two rows are equal."""
+    """Fields with their directions, the uuid last so that no two rows are equal."""
 
     fields: tuple[tuple[str, bool], ...]
 
@@ -234,11 +236,11 @@ class _Order:
         return cls((*parts, *((name, False) for name in resource.order)))
 
     def key(self, record: Flat) -> _Key:
-        """Return where the record stands."""
+        """Return the position of a record in the order."""
         return [_part(values_of(record, name)) for name, _ in self.fields]
 
     def compare(self, left: _Key, right: _Key) -> int:
-        """Return a negative number, zero or a positive one, as sorting wants it."""
+        """Return a negative number, zero or a positive one, for sorting."""
         for (_, descending), a, b in zip(self.fields, left, right, strict=True):
             if a != b:
                 return (-1 if a < b else 1) * (-1 if descending else 1)

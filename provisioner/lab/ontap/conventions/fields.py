@@ -1,8 +1,8 @@
-"""Which fields of a record an answer carries.
+"""The fields of a record that an answer has.
 
-A record is described flat: dotted names to values, where a value may be a function
-that is called only when somebody asked for the field, and None means unset (the
-field is omitted, as ONTAP does).
+A record is described flat: values by dotted name. A value may be a function that is
+only called if the field is requested; None means unset (the field is left out, as by
+ONTAP).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Flat = Mapping[str, object]
 class FieldSet:
     """The fields that a resource knows.
 
-    `keys` are in every answer. `standard` is what ``fields=*`` adds. `expensive` must
-    be asked for by name, by a parent's name or with ``**``. `trees` are documented
-    fields, with all below them, that may be asked for but have no value in the lab.
+    `keys` are in every answer. `standard` is what ``fields=*`` adds. `expensive` fields
+    must be requested by name, by a parent's name or with ``**``. `trees` are documented
+    fields, with all below them, that may be requested but have no value in the lab.
     """
 
     keys: tuple[str, ...]
@@ -44,7 +44,7 @@ class FieldSet:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What one request asked for."""
+    """The fields that one request wants."""
 
     fields: FieldSet
     names: tuple[str, ...]
@@ -63,10 +63,10 @@ class Wanted:
         whole: bool = False,
         ignores_unknown: bool = False,
     ) -> Wanted:
-        """Read a ``fields`` parameter; empty elements in it mean nothing.
+        """Parse a ``fields`` parameter, ignoring empty elements.
 
-        `extra` are fields used as filters, which come back too. With `whole` an
-        absent parameter means ``*``, as it does for an instance.
+        `extra` are fields used as filters, which are returned as well. With `whole` a
+        missing parameter means ``*``, as for an instance.
         """
         names = [name.strip() for name in (parameter or "").split(",")]
         names = [name for name in names if name]
@@ -79,7 +79,7 @@ class Wanted:
         return cls(fields, (*names, *extra))
 
     def has(self, field: str) -> bool:
-        """Return whether the answer carries `field` if it is set."""
+        """Return whether the answer has `field` if it is set."""
         known = self._decided.get(field)
         if known is None:
             known = self._decided[field] = self._decide(field)
@@ -120,7 +120,7 @@ def put(target: dict[str, object], field: str, value: object) -> None:
 
 
 def values_of(record: Flat, field: str) -> list[Scalar]:
-    """Return what a filter on `field` looks at: no value when it is unset."""
+    """Return the values that a filter on `field` compares: none if it is unset."""
     if field in record:
         return list(_scalars(_settle(record[field]), ()))
     found: list[Scalar] = []

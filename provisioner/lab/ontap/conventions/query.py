@@ -1,8 +1,8 @@
-"""Query operators of the ONTAP REST API: what a filter such as ``size=>1GB`` matches.
+"""Query operators of the ONTAP REST API, such as ``size=>1GB``.
 
-``a|b`` either, ``*`` wildcard, ``!a`` not, ``>`` ``>=`` ``<`` ``<=`` compare,
-``a..b`` range, ``null`` and ``!null``, and double quotes around a literal value.
-A record that lacks the field matches nothing but ``null``.
+``a|b`` either, ``*`` wildcard, ``!a`` not, ``>`` ``>=`` ``<`` ``<=`` compare, ``a..b``
+range, ``null`` and ``!null``, and double quotes around a literal value. A record
+without the field matches only ``null``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ENUMERATIONS = frozenset(
 
 
 def filter_of(field: str, value: str) -> Predicate:
-    """Return the test of a query on a field."""
+    """Return the test that a query makes of a field."""
     if field.rpartition(".")[2] not in _ENUMERATIONS and field != "tiering.policy":
         return parse_filter(value)
     matches = parse_filter(value.lower())
@@ -45,13 +45,13 @@ def filter_of(field: str, value: str) -> Predicate:
 
 
 def parse_filter(value: str) -> Predicate:
-    """Return a test on the values that a record has for the field (none: absent)."""
+    """Return a test of the values that a record has for the field (none: absent)."""
     alternatives = [_parse_one(part) for part in _split_alternatives(value)]
     return lambda values: any(matches(values) for matches in alternatives)
 
 
 def is_plain(value: str) -> bool:
-    """Return whether the filter is equality with the text as it stands."""
+    """Return whether the filter is equality with the text as written."""
     return not (
         any(mark in value for mark in '*|!<>"')
         or ".." in value
@@ -145,7 +145,7 @@ def _compares(have: Scalar, operand: str, *, operator: str) -> bool:
 
 
 def _seconds(text: str) -> float | None:
-    """Return the point in time that a text names, wherever it is written."""
+    """Return the time in a text as seconds, whatever its time zone."""
     if not _TIME.match(text):
         return None
     try:

@@ -1,6 +1,6 @@
 """Kinds of values in bodies and queries, as lenient as ONTAP: numbers may be strings.
 
-A kind is a function from what came in (JSON or text) to the value, raising ValueError.
+A kind converts what came in (JSON or text) to a value, or raises ValueError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _INTEGER_LIMIT = 1 << 63
 
 
 def text(value: object) -> str:
-    """Accept a string; a number is taken as it is written."""
+    """Accept a string; a number becomes its text."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(value)
     result = str(value)
@@ -91,7 +91,7 @@ class Choice:
     allowed: tuple[str, ...]
 
     def __call__(self, value: object) -> object:
-        """Return the word as it is documented."""
+        """Return the word in its documented spelling."""
         if not isinstance(value, str):
             raise ValueError(value)
         for word in self.allowed:
@@ -106,13 +106,13 @@ def choice(*allowed: str) -> Choice:
 
 
 def anything(value: object) -> object:
-    """Accept any JSON value: a documented field that the lab only remembers."""
+    """Accept any JSON value: a documented field that the lab only stores."""
     return value
 
 
 @dataclass(frozen=True)
 class ListOf:
-    """Accept a list of one kind; a bare value counts as a list of one."""
+    """Accept a list of one kind; a single value counts as a list of one."""
 
     element: Kind
 
@@ -123,13 +123,13 @@ class ListOf:
 
 
 def list_of(element: Kind) -> ListOf:
-    """Accept a list of one kind; a bare value counts as a list of one."""
+    """Accept a list of one kind; a single value counts as a list of one."""
     return ListOf(element)
 
 
 @dataclass(frozen=True)
 class Record:
-    """Accept an object of the named fields, inside a list."""
+    """Accept an object with the named fields, inside a list."""
 
     fields: Mapping[str, Kind]
 
@@ -144,5 +144,5 @@ class Record:
 
 
 def record(fields: Mapping[str, Kind]) -> Record:
-    """Accept an object of the named fields, inside a list."""
+    """Accept an object with the named fields, inside a list."""
     return Record(fields)

@@ -1,3 +1,3 @@
-"""Where the lab keeps files: volumes and snapshots as directory trees."""
+"""Files of the lab: volumes and snapshots as directory trees."""
 
 from __future__ import annotations

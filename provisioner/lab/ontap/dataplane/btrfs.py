@@ -19,7 +19,7 @@ _NAME_LIMIT = 4087
 
 
 def create_subvolume(path: Path) -> None:
-    """Make an empty subvolume."""
+    """Create an empty subvolume."""
     argument = struct.pack(f"q{_NAME_LIMIT + 1}s", 0, os.fsencode(path.name))
     _ioctl(path.parent, _SUBVOL_CREATE, argument)
 
@@ -41,17 +41,17 @@ def snapshot_subvolume(source: Path, *, target: Path, read_only: bool) -> None:
 
 
 def set_read_only(path: Path) -> None:
-    """Let nothing in the subvolume change any more."""
+    """Make the subvolume read-only."""
     _ioctl(path, _SUBVOL_SETFLAGS, struct.pack("Q", _READ_ONLY))
 
 
 def set_writable(path: Path) -> None:
-    """Let a read-only subvolume change again."""
+    """Make a read-only subvolume writable again."""
     _ioctl(path, _SUBVOL_SETFLAGS, struct.pack("Q", 0))
 
 
 def destroy_subvolume(path: Path) -> None:
-    """Remove a subvolume with all that is in it; the space returns by and by."""
+    """Remove a subvolume with its contents; the space is freed in the background."""
     argument = struct.pack(f"q{_NAME_LIMIT + 1}s", 0, os.fsencode(path.name))
     _ioctl(path.parent, _SNAP_DESTROY, argument)
 

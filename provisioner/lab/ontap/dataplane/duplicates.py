@@ -1,8 +1,10 @@
-"""Equal blocks of 4 KiB in the files of a tree: found by digest, shared if possible.
+"""Duplicate blocks of 4 KiB in the files of a tree: found by hash, shared if possible.
 
-Every block is read and hashed. Holes of sparse files are no blocks, so they save
-nothing. Source: ioctl_fideduperange(2), whose kernel side compares the bytes itself
-before it shares them; lseek(2) for SEEK_DATA and SEEK_HOLE.
+Every block is read and hashed. Holes of sparse files are not blocks, so they save
+nothing.
+
+Source: ioctl_fideduperange(2), whose kernel side compares the bytes itself before it
+shares them; lseek(2) for SEEK_DATA and SEEK_HOLE.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ GoOn = Callable[[float], bool]
 
 @dataclass(frozen=True)
 class Scan:
-    """What a scan found: all bytes of files, and those that are elsewhere, too."""
+    """The result of a scan: all bytes of files, and how many are duplicates."""
 
     scanned_bytes: int = 0
     duplicate_bytes: int = 0
@@ -41,14 +43,14 @@ class Scan:
 
 
 class Stopped(Exception):
-    """The scan was told not to go on."""
+    """The scan was stopped."""
 
 
 def scan(root: Path, *, share: bool, go_on: GoOn) -> Scan:
-    """Find the blocks of a tree's files that are there more than once.
+    """Find duplicate blocks in the files of a tree.
 
-    share: let the filesystem keep them once. `go_on` is asked now and then, with the
-    share of the work that is done. Raises: Stopped when it says no.
+    share: let the filesystem store them once. `go_on` is called now and then with the
+    share of the work that is done. Raises: Stopped if it returns False.
     """
     paths: list[str] = []
     total = 0
@@ -61,7 +63,7 @@ def scan(root: Path, *, share: bool, go_on: GoOn) -> Scan:
 
 
 def _files(root: Path) -> Iterator[tuple[str, int]]:
-    """Yield the regular files with what they occupy, hard links once."""
+    """Yield the regular files with the space they take, hard links once."""
     seen: set[int] = set()
     pending = [str(root)]
     while pending:
@@ -85,10 +87,10 @@ def _files(root: Path) -> Iterator[tuple[str, int]]:
 
 @dataclass
 class _Run:
-    """Blocks of one file, one after the other, that are also elsewhere.
+    """Consecutive blocks of a file that are duplicates.
 
-    Either `source` is where the same run of blocks begins, or the run `repeats` the
-    one block that is there.
+    Either they equal the blocks from `source` on, or each `repeats` the one block
+    there.
     """
 
     source: int
@@ -97,7 +99,7 @@ class _Run:
     repeats: bool = False
 
     def takes(self, source: int, offset: int, length: int) -> bool:
-        """Make a further block part of the run, if it continues it."""
+        """Extend the run by a block if that continues it; return whether it did."""
         if offset != self.offset + self.length:
             return False
         if source == self.source and length == BLOCK_BYTES:
@@ -151,7 +153,7 @@ class _Scanner:
         self._settle(run, descriptor)
 
     def _chunks(self, descriptor: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the data of a file, piece by piece, and nothing for its holes."""
+        """Yield the data of a file, piece by piece, without its holes."""
         for begin, end in _data_ranges(descriptor):
             offset = begin
             while offset < end:
@@ -164,7 +166,7 @@ class _Scanner:
                 offset += len(data)
 
     def _settle(self, run: _Run | None, descriptor: int) -> None:
-        """Let the filesystem keep a run's blocks once."""
+        """Let the filesystem store a run's blocks once."""
         if run is None or not self._share:
             return
         path = self._paths[run.source >> _OFFSET_BITS]
@@ -189,7 +191,7 @@ class _Scanner:
 
 
 def _data_ranges(descriptor: int) -> Iterator[tuple[int, int]]:
-    """Yield where a file has data, from offsets that blocks begin at."""
+    """Yield the ranges of a file with data, aligned to blocks."""
     end = os.fstat(descriptor).st_size
     position = 0
     while position < end:
@@ -207,7 +209,7 @@ def _data_ranges(descriptor: int) -> Iterator[tuple[int, int]]:
 def _dedupe(
     source: int, source_offset: int, target: int, target_offset: int, length: int
 ) -> int:
-    """Let a range of an open file share another's blocks; return how many bytes do."""
+    """Share a range of an open file with another's blocks; return the shared bytes."""
     done = 0
     while done < length:
         request = bytearray(

@@ -1,6 +1,7 @@
-"""Extents of files on the disk, and how much two trees share.
+"""Extents of files on disk, and how much two trees share.
 
-This tells what a clone shares on filesystems that share blocks and do not count them.
+This shows what a clone shares on filesystems that share blocks without counting them.
+
 Source: linux/fiemap.h; Documentation/filesystems/fiemap.rst.
 """
 
@@ -32,7 +33,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Ranges:
-    """Places on the disk that do not overlap, in their order."""
+    """Ordered ranges of the disk that do not overlap."""
 
     starts: array[int]
     ends: array[int]
@@ -49,7 +50,7 @@ class Ranges:
 
 
 def ranges_of(root: Path, *, stopped: threading.Event) -> Ranges:
-    """Return where the files of a tree lie; what waits is written out before."""
+    """Return where the files of a tree are on disk, after writing out pending data."""
     _write_out(root)
     starts, ends = array("Q"), array("Q")
     for start, end in sorted(_places(root, stopped=stopped)):
@@ -76,7 +77,7 @@ def _write_out(root: Path) -> None:
 
 
 def _places(root: Path, *, stopped: threading.Event) -> Iterator[tuple[int, int]]:
-    """Yield start and end of every piece of the tree's files, hard links once."""
+    """Yield start and end of every extent of the tree's files, hard links once."""
     seen: set[int] = set()
     pending = [str(root)]
     while pending and not stopped.is_set():

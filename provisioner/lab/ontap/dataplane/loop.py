@@ -1,4 +1,4 @@
-"""A btrfs image for labs on other filesystems: made, mounted and let go by root."""
+"""A btrfs image for labs on other filesystems, made and mounted as root."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OPTIONS = "loop,noatime,commit=5"
 
 
 def attach_image(root: Path, *, size_bytes: int) -> bool:
-    """Mount a btrfs image at ``root/data``, making the image when there is none.
+    """Mount a btrfs image at ``root/data``, creating it if necessary.
 
-    The image is sparse. Safe to repeat. Returns False where that cannot be: the
-    caller is not root, or the machine has no ``mkfs.btrfs``.
+    The image is sparse. Safe to repeat. Returns False if that is impossible: the caller
+    is not root, or the machine has no ``mkfs.btrfs``.
     """
     data, image = root / "data", root / "data.btrfs"
     if os.geteuid() != 0 or shutil.which("mkfs.btrfs") is None:
@@ -46,9 +46,9 @@ def detach_image(root: Path) -> None:
 
 
 def _run(*command: str) -> None:
-    """Run a program of the system.
+    """Run a system program.
 
-    Raises: OSError with what it said.
+    Raises: OSError with its output.
     """
     result = subprocess.run(  # noqa: S603 - fixed programs, our own paths
         command, capture_output=True, text=True, timeout=_SECONDS, check=False

@@ -1,4 +1,4 @@
-"""The data plane: the same verbs on btrfs, with reflinks, and with plain copies."""
+"""The data plane: the same operations on btrfs, with reflinks, and as plain copies."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ CopyMethod = Literal["btrfs", "reflink", "copy"]
 
 
 class DataPlane(Protocol):
-    """Make and remove trees. Each verb is O(1) where the filesystem allows it."""
+    """Create and remove trees. Each operation is O(1) if the filesystem allows it."""
 
     method: CopyMethod
 
     def create(self, path: Path) -> None:
-        """Make an empty tree."""
+        """Create an empty tree."""
 
     def copy(self, source: Path, *, target: Path, read_only: bool) -> None:
         """Make `target` an independent image of `source`."""
 
     def remove(self, path: Path) -> None:
-        """Remove a tree with all that is in it; safe to repeat."""
+        """Remove a tree with its contents; safe to repeat."""
 
 
 class SubvolumePlane:
@@ -43,7 +43,7 @@ class SubvolumePlane:
     method: CopyMethod = "btrfs"
 
     def create(self, path: Path) -> None:
-        """Make an empty subvolume."""
+        """Create an empty subvolume."""
         btrfs.create_subvolume(path)
 
     def copy(self, source: Path, *, target: Path, read_only: bool) -> None:
@@ -51,7 +51,7 @@ class SubvolumePlane:
         btrfs.snapshot_subvolume(source, target=target, read_only=read_only)
 
     def remove(self, path: Path) -> None:
-        """Destroy the subvolume, and what else was made in its place."""
+        """Destroy the subvolume, or whatever else is in its place."""
         if not path.exists():
             return
         if btrfs.is_subvolume(path):
@@ -81,16 +81,16 @@ class DirectoryPlane:
     """Every tree is a directory, copied file by file."""
 
     def __init__(self, copy_file: FileCopier) -> None:
-        """Copy each file with `copy_file`: shared blocks or bytes."""
+        """Copy each file with `copy_file`, which shares blocks or copies bytes."""
         self.method: CopyMethod = "reflink" if copy_file is reflink else "copy"
         self._copy_file = copy_file
 
     def create(self, path: Path) -> None:
-        """Make an empty directory."""
+        """Create an empty directory."""
         path.mkdir()
 
     def copy(self, source: Path, *, target: Path, read_only: bool) -> None:
-        """Copy the directory; `read_only` is kept by nobody reaching the copy."""
+        """Copy the directory; `read_only` holds because nobody can reach the copy."""
         copy_tree(source, target=target, copy_file=self._copy_file)
 
     def remove(self, path: Path) -> None:
@@ -119,7 +119,7 @@ _ELSEWHERE = (errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.EOPNOTSUPP)
 
 
 def choose_plane(root: Path) -> DataPlane:
-    """Try out what the filesystem of `root` can do and return the best plane."""
+    """Return the best plane that the filesystem of `root` supports."""
     trial = Path(tempfile.mkdtemp(prefix=".trial-", dir=root))
     try:
         if _can_snapshot(trial):

@@ -1,8 +1,9 @@
-"""btrfs simple quotas: how many bytes each subvolume has brought into the filesystem.
+"""btrfs simple quotas: the bytes that each subvolume has added to the filesystem.
 
-An extent counts for the subvolume that wrote it, however many share it, so the bytes
-of all subvolumes, gone ones included, add up to what is used. Source: linux/btrfs.h
-and btrfs_tree.h; needs Linux 6.7.
+An extent counts for the subvolume that wrote it, however many share it, so the bytes of
+all subvolumes, including deleted ones, add up to what is used.
+
+Source: linux/btrfs.h and btrfs_tree.h; needs Linux 6.7.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enable_quotas(path: Path) -> bool:
-    """Let the filesystem count per subvolume; say whether it does. Safe to repeat.
+    """Enable counting by subvolume; return whether the filesystem supports it.
 
-    Only what is written afterwards counts, so this belongs before the first file.
+    Safe to repeat. Only what is written afterwards counts, so call it before the first
+    file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -45,9 +47,9 @@ def enable_quotas(path: Path) -> bool:
 
 
 def bytes_by_subvolume(path: Path) -> dict[int, int]:
-    """Return the bytes of every subvolume by its id, after writing out what waits.
+    """Return the bytes of every subvolume by its id, after writing out pending data.
 
-    Raises: OSError where the filesystem does not count.
+    Raises: OSError if the filesystem does not count.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -81,14 +83,14 @@ def _search(descriptor: int) -> dict[int, int]:
 
 
 def subvolume_id(path: Path) -> int:
-    """Return the id of the subvolume at `path`. Raises: OSError when it is none."""
+    """Return the id of the subvolume at `path`. Raises: OSError if it is none."""
     return _subvolume_number(path, at=0)
 
 
 def subvolume_generation(path: Path) -> int:
     """Return a number that grows with each commit that changed the subvolume.
 
-    Raises: OSError when it is none.
+    Raises: OSError if it is none.
     """
     return _subvolume_number(path, at=_GENERATION_AT)
 

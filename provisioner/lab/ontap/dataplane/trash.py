@@ -1,4 +1,4 @@
-"""Delayed free: what is deleted leaves its place at once and goes away by and by."""
+"""Delayed free: what is deleted leaves its path at once, its space later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provisioner.lab.ontap.dataplane.plane import DataPlane
 
 
 class Trash:
-    """Removes trees in the background. What a stopped lab left goes at the start."""
+    """Removes trees in the background. Leftovers of a stopped lab go at the start."""
 
     def __init__(self, plane: DataPlane, place: Path) -> None:
         """Collect in the directory `place`, on the filesystem of the trees."""
@@ -24,15 +24,15 @@ class Trash:
         )
 
     def start(self) -> None:
-        """Begin, with what is still there."""
+        """Start with what is left from before."""
         for path in sorted(self._place.iterdir()):
             self._waiting.put(path)
         self._thread.start()
 
     def put(self, path: Path) -> None:
-        """Take a tree away; nothing happens when there is none.
+        """Take a tree away; do nothing if there is none.
 
-        Where the plane removes at once whatever the size, it is gone afterwards.
+        If the plane removes trees of any size at once, it is gone afterwards.
         """
         if self._plane.method == "btrfs":
             self._plane.remove(path)
@@ -45,7 +45,7 @@ class Trash:
         self._waiting.put(moved)
 
     def stop(self) -> None:
-        """Stop after the tree at hand; the rest goes at the next start."""
+        """Stop after the current tree; the rest goes at the next start."""
         self._stopped.set()
         self._waiting.put(None)
         if self._thread.is_alive():

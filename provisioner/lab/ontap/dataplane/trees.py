@@ -21,7 +21,7 @@ FileCopier = Callable[[int, int, int], None]
 def reflink(source: int, target: int, size: int) -> None:
     """Share the blocks of an open file with another.
 
-    Raises: OSError where the filesystem cannot share blocks.
+    Raises: OSError if the filesystem cannot share blocks.
     """
     fcntl.ioctl(target, _FICLONE, source)
 
@@ -46,11 +46,10 @@ def send_bytes(source: int, target: int, size: int) -> None:
 
 
 def copy_tree(source: Path, *, target: Path, copy_file: FileCopier) -> None:
-    """Make `target` what `source` is: owners, modes, times, symlinks and hard links.
+    """Copy a tree with owners, modes, times, symlinks and hard links.
 
-    `target` may be there as an empty directory.
-
-    Owners are kept only by root; anybody else owns the copy.
+    `target` may exist as an empty directory. Only root can keep owners; anybody else
+    owns the copy.
     """
     links: dict[tuple[int, int], str] = {}
     _copy_directory(str(source), str(target), copy_file=copy_file, links=links)
@@ -129,7 +128,7 @@ def _copy_attributes(path: str, status: os.stat_result) -> None:
 
 
 def own_tree(root: Path, *, uid: int, gid: int) -> None:
-    """Give every entry of the tree to `uid` and `gid`; modes stay as they are.
+    """Change the owner of every entry of the tree; modes stay.
 
     A chown clears setuid and setgid bits, which the array does not, so they are set
     again. Raises: PermissionError unless run by root.
@@ -154,7 +153,7 @@ def _own_entry(path: str, status: os.stat_result, *, uid: int, gid: int) -> None
 
 
 def remove_tree(root: Path) -> None:
-    """Remove the tree and all in it; safe to repeat."""
+    """Remove the tree with its contents; safe to repeat."""
     try:
         _remove_contents(str(root))
         os.rmdir(root)
@@ -163,7 +162,7 @@ def remove_tree(root: Path) -> None:
 
 
 def _remove_contents(root: str) -> None:
-    """Empty a directory without recursion, so that depth does not matter."""
+    """Empty a directory without recursion, so that any depth works."""
     pending, directories = [root], []
     while pending:
         here = pending.pop()
@@ -182,12 +181,10 @@ def _remove_contents(root: str) -> None:
 
 
 def measure_tree(root: Path, *, stopped: threading.Event) -> tuple[int, int]:
-    """Return the bytes that a volume's files occupy and its inodes.
+    """Return the bytes and the inodes that a volume's files take.
 
-    Hard links count once.
-
-    Unless run by root, what nobody else may enter is left out.
-    When `stopped` is set it returns what it has by then.
+    Hard links count once. Unless run by root, directories that only others may enter
+    are left out. Once `stopped` is set it returns what it has counted so far.
     """
     total, inodes = 0, 1
     seen: set[tuple[int, int]] = set()
@@ -213,7 +210,7 @@ def measure_tree(root: Path, *, stopped: threading.Event) -> tuple[int, int]:
 
 
 def changed_bytes(root: Path, *, base: Path | None) -> int:
-    """Return the size of the files that are not in `base` as they are here."""
+    """Return the size of the files that differ from those in `base`."""
     total = 0
     pending = [""]
     while pending:

@@ -1,4 +1,4 @@
-"""How much space volumes take, without making a request wait for a long walk."""
+"""The space that volumes take, without making a request wait for a long walk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FRESH_TIMES = 10
 
 @dataclass(frozen=True)
 class _Measured:
-    """Bytes that files occupy; `shared` are those shared with the base snapshot."""
+    """Bytes that files take; `shared` are those shared with the base snapshot."""
 
     used: int
     shared: int = 0
@@ -43,7 +43,7 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Known:
-    """What was measured, when, in how many seconds, as of which generation."""
+    """A measurement: its result, time, duration, and the generation that it saw."""
 
     measured: _Measured
     at: float
@@ -52,15 +52,15 @@ class _Known:
 
 
 def shared_inside(volume: Volume) -> int:
-    """Return what the efficiency scanner let the volume's files share."""
+    """Return how much the efficiency scanner made the volume's files share."""
     return int(str(volume.efficiency.get("sharing", 0)))
 
 
 class Usage:
     """Measured sizes of trees.
 
-    A small tree is measured while the request waits; a large one in the background,
-    and until that is done the size known before is given (a clone's: its parent's).
+    A small tree is measured while the request waits, a large one in the background.
+    Until that is done the last known size is returned (for a clone: its parent's).
     """
 
     def __init__(self, array: Array) -> None:
@@ -77,15 +77,15 @@ class Usage:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ontap-usage")
 
     def used_bytes(self, volume: Volume) -> int:
-        """Return what the volume holds: its files, and what it is said to have."""
+        """Return the bytes of the volume's files, plus those given for it."""
         return self.measured_bytes(volume) + volume.said_bytes
 
     def used_files(self, volume: Volume) -> int:
-        """Return how many inodes it has: its files', and those it is said to have."""
+        """Return the inodes of the volume's files, plus those given for it."""
         return self.measured_files(volume) + volume.said_files
 
     def measured_bytes(self, volume: Volume) -> int:
-        """Return what the volume's active files occupy, shared blocks included."""
+        """Return the bytes of the volume's active files, including shared blocks."""
         return self._measured(volume).used
 
     def measured_files(self, volume: Volume) -> int:
@@ -120,10 +120,10 @@ class Usage:
             return _Measured(inherited, shared, volume.inherited_files)
 
     def _is_fresh(self, known: _Known, volume: Volume) -> bool:
-        """Return whether what was measured still holds, as far as that can be seen.
+        """Return whether the last measurement can still be used.
 
         A large tree is not measured again and again, and one without a commit since
-        not at all.
+        then not at all.
         """
         age = time.monotonic() - known.at
         if age < max(_FRESH_SECONDS, known.seconds * _FRESH_TIMES):
@@ -166,7 +166,7 @@ class Usage:
         return found
 
     def _base(self, volume: Volume) -> Ranges | None:
-        """Return where a clone's base snapshot lies, if that has to be looked up."""
+        """Return the path of a clone's base snapshot if it has to be compared."""
         snapshot = self._array.store.find(Snapshot, volume.parent_snapshot_uuid)
         if (
             snapshot is None
@@ -208,9 +208,9 @@ class Usage:
         return max(written, used - shared_inside(volume))
 
     def inherited_bytes(self, volume: Volume) -> int:
-        """Return what a clone has of its base snapshot; any other volume: nothing.
+        """Return what a clone shares with its base snapshot; 0 for other volumes.
 
-        The metadata that every clone begins with is its own, but takes nothing away.
+        The metadata that every clone begins with is its own, but does not reduce this.
         """
         if volume.parent_uuid is None:
             return 0
@@ -220,7 +220,7 @@ class Usage:
         return max(0, self.used_bytes(volume) - own)
 
     def _counted(self) -> dict[int, int] | None:
-        """Return the bytes by subvolume, or None where nobody counts them."""
+        """Return the bytes by subvolume, or None if the filesystem does not count."""
         if self._array.plane.method != "btrfs":
             return None
         with self._counting:
@@ -234,12 +234,12 @@ class Usage:
             return self._last_count
 
     def forget(self, volume_uuid: str) -> None:
-        """Drop what is known of a volume that is gone."""
+        """Drop the measurements of a deleted volume."""
         with self._lock:
             self._known.pop(volume_uuid, None)
 
     def total_bytes(self) -> int:
-        """Return what all volumes and snapshots occupy, shared blocks once."""
+        """Return what all volumes and snapshots take, counting shared blocks once."""
         counted = self._counted()
         store = self._array.store
         if counted is not None:
@@ -251,7 +251,7 @@ class Usage:
         return total
 
     def logical_bytes(self, *, with_clones: bool) -> int:
-        """Return what the volumes would occupy if nothing were shared."""
+        """Return what the volumes would take if nothing were shared."""
         return sum(
             self.used_bytes(row)
             for row in self._array.store.select(Volume, phase=LIVE)
@@ -259,7 +259,7 @@ class Usage:
         )
 
     def reserved_bytes(self) -> int:
-        """Return what thick volumes hold back beyond what they occupy."""
+        """Return what thick volumes reserve beyond what they take."""
         return sum(
             max(0, volume.size_bytes - self.used_bytes(volume))
             for volume in self._array.store.select(

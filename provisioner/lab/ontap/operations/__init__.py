@@ -1,3 +1,3 @@
-"""What the array does: checks at the request, and the verbs that jobs run."""
+"""What the array does: checks of requests, and the verbs that jobs run."""
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _TELL_SECONDS = 0.2
 
 
 def check(array: Array, volume: Volume, fields: Fields) -> None:
-    """Refuse what cannot be. Raises: OntapError 6881332, 6881612, 6881640, 6881661."""
+    """Refuse bad settings. Raises: OntapError 6881332, 6881612, 6881640, 6881661."""
     if "efficiency.state" in fields:
         raise OntapError("6881640", target="efficiency.state")
     wanted = settings_of(volume, fields)
@@ -43,14 +43,14 @@ def check(array: Array, volume: Volume, fields: Fields) -> None:
 
 
 def is_enabled(efficiency: Mapping[str, object]) -> bool:
-    """Return whether anything is saved at all with these settings."""
+    """Return whether these settings save any space."""
     return any(
         efficiency.get(name, "none") != "none" for name in ("dedupe", "compression")
     )
 
 
 def settings_of(volume: Volume, fields: Fields) -> dict[str, object]:
-    """Return the settings of a volume with those of a body."""
+    """Return the settings of a volume, changed by those of a body."""
     changed = dict(volume.efficiency)
     for name in SETTINGS:
         key = "efficiency.policy.name" if name == "policy" else f"efficiency.{name}"
@@ -60,7 +60,7 @@ def settings_of(volume: Volume, fields: Fields) -> dict[str, object]:
 
 
 def apply(array: Array, volume_uuid: str, changes: Fields) -> None:
-    """Keep the settings, and start or stop the scanner."""
+    """Store the settings, and start or stop the scanner."""
     with array.store.transaction():
         volume = array.store.get(Volume, volume_uuid)
         efficiency = settings_of(volume, changes)
@@ -87,14 +87,14 @@ def apply(array: Array, volume_uuid: str, changes: Fields) -> None:
 
 
 def inherited(volume: Volume) -> dict[str, object]:
-    """Return what a clone of the volume begins with: the settings, no results."""
+    """Return what a clone of the volume begins with: the settings, without results."""
     return {k: v for k, v in volume.efficiency.items() if k in SETTINGS}
 
 
 def run(array: Array, arguments: Fields) -> None:
-    """Look for duplicates in the volume's files and report what they take.
+    """Look for duplicates in the volume's files and report the space they take.
 
-    Raises: Postponed when the lab stops; the scan begins again at the next start.
+    Raises: Postponed when the lab stops; the scan starts over at the next start.
     """
     volume_uuid: str = arguments["volume_uuid"]
     volume = array.store.find(Volume, volume_uuid)
@@ -135,7 +135,7 @@ def run(array: Array, arguments: Fields) -> None:
 
 
 def _tell(array: Array, volume_uuid: str, **values: object) -> bool:
-    """Write results into a volume that is still being scanned; say whether it is."""
+    """Store results in a volume that is still being scanned; return whether it is."""
     with array.store.transaction():
         volume = array.store.find(Volume, volume_uuid)
         if volume is None or volume.efficiency.get("op_state") != "active":
@@ -145,7 +145,7 @@ def _tell(array: Array, volume_uuid: str, **values: object) -> bool:
 
 
 def view(volume: Volume) -> dict[str, object]:
-    """Return the fields of a volume that tell of its efficiency."""
+    """Return the fields of a volume about its efficiency."""
     state = volume.efficiency
 
     def number(name: str) -> int:

@@ -1,4 +1,4 @@
-"""Export rules: their defaults, their checks, their order, and whom they let in."""
+"""Export rules: their defaults, checks and order, and which hosts they admit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253}[A-Za-z0-9_])?")
 def rule_from(fields: Mapping[str, Any]) -> RuleFields:
     """Return a new rule with its defaults.
 
-    Raises: OntapError 262194 a part is missing, 1704036 and others a bad client.
+    Raises: OntapError 262194 a field is missing, 1704036 and others a bad client.
     """
     for name in ("clients", "ro_rule", "rw_rule"):
         if not fields.get(name):
@@ -38,7 +38,7 @@ def rule_from(fields: Mapping[str, Any]) -> RuleFields:
 
 
 def check_clients(clients: Sequence[Mapping[str, str]]) -> None:
-    """Refuse what is no client match. Raises: OntapError 1704036, 1704050."""
+    """Refuse an invalid client match. Raises: OntapError 1704036, 1704050."""
     seen: set[str] = set()
     for client in clients:
         for match in client.get("match", "").split(","):
@@ -68,7 +68,7 @@ def with_rule_moved(
 ) -> list[RuleFields]:
     """Return the rules with one more at the index (1 is first; None is last).
 
-    Raises: OntapError 3277162 for index 0, `equal` where a rule has all its values.
+    Raises: OntapError 3277162 for index 0, `equal` if a rule has all its values.
     """
     if index is not None and index < 1:
         raise OntapError("3277162", target="index")
@@ -80,12 +80,12 @@ def with_rule_moved(
 
 
 def _values(rule: RuleFields) -> RuleFields:
-    """Return what makes two rules equal: everything but their place."""
+    """Return the values that two equal rules share: all but the position."""
     return {name: value for name, value in rule.items() if name != "index"}
 
 
 def lets_in(rules: Sequence[RuleFields], address: str) -> bool:
-    """Return whether a host may read with NFS: the first rule that matches decides."""
+    """Return whether a host may read over NFS: the first matching rule decides."""
     for rule in rules:
         if _matches(rule, address) and _speaks_nfs(rule):
             return "never" not in rule["ro_rule"]  # type: ignore[operator]  # a list

@@ -1,4 +1,4 @@
-"""Junction rules: which paths are possible, and mounting and unmounting volumes."""
+"""Junction paths: which are possible, and mounting and unmounting volumes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORBIDDEN = re.compile(r'[*#"><|?\\\x00-\x1f]')
 
 
 def check_junction_path(path: str) -> None:
-    """Refuse a path that no junction can have.
+    """Refuse an invalid junction path.
 
     Raises: OntapError 918252.
     """
@@ -41,9 +41,9 @@ def check_junction_path(path: str) -> None:
 def check_junction_free(
     array: Array, path: str, *, svm_uuid: str, volume_uuid: str | None = None
 ) -> Volume:
-    """Return the volume that `path` lies in.
+    """Return the volume that contains `path`.
 
-    Raises: OntapError 918252 when the path is taken or its parent does not exist.
+    Raises: OntapError 918252 if the path is taken or its parent does not exist.
     """
     key = path.casefold()
     for row in array.store.select(Volume, svm_uuid=svm_uuid, junction_key=key):
@@ -72,7 +72,7 @@ def _parent_of(array: Array, key: str, *, svm_uuid: str) -> Volume:
 def _check_parent_directory(
     array: Array, parent: Volume, *, path: str, svm_uuid: str
 ) -> None:
-    """Walk to the directory of the junction without following a symlink."""
+    """Walk to the junction's directory without following a symlink."""
     assert parent.junction_path is not None
     inside = PurePosixPath(path[len(parent.junction_path) :].lstrip("/"))
     here = array.volume_path(parent)
@@ -96,10 +96,10 @@ def has_nested(array: Array, volume: Volume) -> bool:
 
 
 def mount(array: Array, volume_uuid: str, *, path: str) -> None:
-    """Mount a volume at the path, moving it when it is mounted elsewhere.
+    """Mount a volume at the path, moving it if it is mounted elsewhere.
 
-    Raises: OntapError 918252 when the path is not possible, 917536 when the
-    filesystem refuses.
+    Raises: OntapError 918252 if the path is impossible, 917536 if the filesystem
+    refuses.
     """
     volume = array.store.get(Volume, volume_uuid)
     if volume.junction_path not in (None, path):
@@ -123,7 +123,7 @@ def mount(array: Array, volume_uuid: str, *, path: str) -> None:
 
 
 def unmount(array: Array, volume_uuid: str) -> None:
-    """Take the volume out of the namespace; nothing happens when it is not in it.
+    """Remove the volume from the namespace; do nothing if it is not mounted.
 
     Raises: OntapError 917536 while other volumes are mounted inside it.
     """

@@ -1,4 +1,4 @@
-"""How many files a volume may have, and how far it grows and shrinks by itself.
+"""The inode limit of volumes, and autosize.
 
 Source: "Set the maximum number of files allowed for a volume"; `files` and `autosize`
 of `/storage/volumes` in the ONTAP REST reference; `volume autosize` of the command
@@ -23,7 +23,7 @@ _MOST_FILES = 2_040_109_451
 
 
 def most_files(volume: Volume) -> int:
-    """Return files.maximum: what was set, else one for each 32 KB."""
+    """Return files.maximum: the set value, else one per 32 KB."""
     given = min(volume.size_bytes // _BYTES_OF_A_FILE, _MOST_FILES)
     return int(str(volume.remembered.get("files.maximum", given)))
 
@@ -34,7 +34,7 @@ def inherited(parent: Volume) -> dict[str, object]:
 
 
 def check(array: Array, volume: Volume, fields: Mapping[str, Any]) -> None:
-    """Refuse limits that no volume of its size can have.
+    """Refuse limits that are impossible for the volume's size.
 
     Raises: OntapError 917536, 917829, 917831, 918521.
     """
@@ -72,9 +72,9 @@ def _check_files(
 
 
 def autosize_of(array: Array, volume: Volume) -> dict[str, Any]:
-    """Return how the volume grows and shrinks: not at all, unless it is mirrored.
+    """Return the autosize settings: off by default, unless the volume is mirrored.
 
-    A maximum that a larger size overtook is the usual one again.
+    A maximum that a larger size overtook returns to its default.
     """
     is_mirror = volume.type == "dp"
     usual = min(volume.size_bytes * 6 // 5, array.settings.max_volume_bytes)

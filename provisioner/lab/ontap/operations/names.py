@@ -1,4 +1,4 @@
-"""The rules for names, and how rows are found by name or uuid."""
+"""Rules for names, and how rows are found by name or uuid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESERVED_SNAPSHOT_PREFIX = "snapmirror."
 
 
 def check_volume_name(name: str) -> None:
-    """Refuse a name that no volume can have.
+    """Refuse an invalid volume name.
 
     Raises: OntapError 917886, 917887, 917888.
     """
@@ -29,7 +29,7 @@ def check_volume_name(name: str) -> None:
 
 
 def check_snapshot_name(name: str) -> None:
-    """Refuse a name that no snapshot made by a person can have.
+    """Refuse a name that clients cannot give to a snapshot.
 
     Raises: OntapError 1638518, 1638477.
     """
@@ -40,7 +40,7 @@ def check_snapshot_name(name: str) -> None:
 
 
 def check_policy_name(name: str) -> None:
-    """Refuse a name that no export policy can have.
+    """Refuse an invalid name of an export policy.
 
     Raises: OntapError 1703952, 1704047.
     """
@@ -73,7 +73,7 @@ def find_svm(array: Array, fields: Mapping[str, object], *, prefix: str = "svm")
 def find_export_policy(
     array: Array, fields: Mapping[str, object], *, svm_uuid: str
 ) -> ExportPolicy:
-    """Return the export policy that a volume's body names; none named: the default.
+    """Return the export policy that a volume's body names, or the default one.
 
     Raises: OntapError 918271.
     """
@@ -108,5 +108,5 @@ def check_aggregate(array: Array, fields: Mapping[str, object]) -> None:
 
 
 def svm_name(array: Array, volume: Volume) -> str:
-    """Return the name of the SVM that the volume is in."""
+    """Return the name of the volume's SVM."""
     return array.store.get(Svm, volume.svm_uuid).name

@@ -1,4 +1,4 @@
-"""QoS policies: the ones that a cluster comes with. They limit nothing here.
+"""QoS policies: those that a cluster comes with. They limit nothing here.
 
 Source: "Adaptive QoS policy groups" of the ONTAP documentation; `qos policy-group show`
 and `qos adaptive-policy-group show` of a new all-flash cluster.
@@ -68,7 +68,7 @@ def check(array: Array, fields: Mapping[str, Any]) -> None:
 
 
 def replaced_by(fields: Mapping[str, object]) -> dict[str, object]:
-    """Return what a policy that is named makes of one that was named otherwise."""
+    """Return the policy fields after a body that names another one."""
     both = {"qos.policy.name", "qos.policy.uuid"}
     named = both & set(fields)
     return dict.fromkeys(both - named) if named else {}

@@ -1,4 +1,4 @@
-"""The recovery queue: how long deleted volumes stay, and how they come back or go."""
+"""The recovery queue: how long deleted volumes stay, recovery, and purge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def overdue(array: Array) -> list[Volume]:
 def keep(array: Array, volume: Volume, *, seconds: float) -> None:
     """Keep one queued volume for so long, whatever the setting says.
 
-    Raises: OntapError 4 when it is not there any more.
+    Raises: OntapError 4 if it is gone.
     """
     with array.store.transaction():
         volume = _queued(array, volume)
@@ -48,9 +48,9 @@ def _queued(array: Array, volume: Volume) -> Volume:
 
 
 def recover(array: Array, volume: Volume) -> Job:
-    """Take a volume out of the queue; name and junction of before do not come back.
+    """Take a volume out of the queue; it does not get its name and junction back.
 
-    Raises: OntapError 4 when it is not there any more.
+    Raises: OntapError 4 if it is gone.
     """
     with array.store.transaction():
         volume = _queued(array, volume)
@@ -68,7 +68,7 @@ def recover(array: Array, volume: Volume) -> Job:
 def purge(array: Array, volume: Volume) -> Job:
     """Store the job that removes a volume from the recovery queue.
 
-    Raises: OntapError 4 when it is not there any more.
+    Raises: OntapError 4 if it is gone.
     """
     with array.store.transaction():
         volume = _queued(array, volume)

@@ -1,7 +1,7 @@
-"""SnapMirror relationships: making, changing, releasing.
+"""SnapMirror relationships: create, change, release.
 
 Source: ``/snapmirror/relationships`` of the ONTAP REST reference. The destination's
-cluster keeps the relationship; the source's keeps what it knows of its destinations.
+cluster has the relationship; the source's has what it knows of its destinations.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _endpoints(array: Array, fields: Fields) -> tuple[Endpoint, Endpoint]:
 def _destination_volume(
     array: Array, source: Endpoint, destination: Endpoint, *, create: bool
 ) -> Volume:
-    """Return the volume to replicate to, planning it where it is to be made."""
+    """Return the destination volume, planning it if it is to be created."""
     path = f"{destination.svm.name}:{destination.name}"
     volume = destination.volume
     if volume is None and create:
@@ -180,7 +180,7 @@ def _tell_source(array: Array, row: Relationship, policy: SnapmirrorPolicy) -> N
 
 
 def make(array: Array, arguments: Fields) -> None:
-    """Make the destination volume where that was asked for, and initialize."""
+    """Create the destination volume if requested, and initialize."""
     row = array.store.find(Relationship, arguments["relationship_uuid"])
     if row is None:
         return
@@ -192,7 +192,7 @@ def make(array: Array, arguments: Fields) -> None:
 
 
 def abandon(array: Array, arguments: Fields) -> None:
-    """Drop a relationship whose destination could not be made."""
+    """Drop a relationship whose destination could not be created."""
     row = array.store.find(Relationship, arguments["relationship_uuid"])
     if row is not None:
         volumes.abandon(array, {"volume_uuid": row.destination_uuid})
@@ -234,7 +234,7 @@ def request_change(array: Array, row: Relationship, fields: Fields) -> Job:
 
 
 def change(array: Array, arguments: Fields) -> None:
-    """Make the changes and trigger the transition that was asked for.
+    """Apply the changes and trigger the requested transition.
 
     Raises: OntapError 13303818, 13303832, 6619715.
     """
@@ -312,7 +312,7 @@ def _forget(array: Array, row: Relationship) -> None:
 
 
 def release(array: Array, key: str, *, source: str, keep_snapshots: bool) -> None:
-    """Let the source forget the relationship, and its snapshots unless kept."""
+    """Delete the source's record of the relationship, and its snapshots unless kept."""
     home = cluster_named(array, source)
     known = home.store.find(Destination, key)
     if known is None:

@@ -1,4 +1,4 @@
-"""SnapMirror policies: the built-in ones, and making and changing others.
+"""SnapMirror policies: the built-in ones, and creating and changing others.
 
 Source: ``/snapmirror/policies`` of the ONTAP REST reference.
 """
@@ -62,7 +62,7 @@ _BUILT_IN: Mapping[str, Mapping[str, Any]] = {
 
 
 def seed(array: Array) -> None:
-    """Store the built-in policies that are not there yet."""
+    """Store the built-in policies that are missing."""
     with array.store.transaction():
         for name, values in _BUILT_IN.items():
             if not array.store.select(SnapmirrorPolicy, name=name):
@@ -115,7 +115,7 @@ def change(array: Array, policy: SnapmirrorPolicy, fields: Fields) -> None:
 
 
 def delete(array: Array, policy: SnapmirrorPolicy) -> None:
-    """Forget a policy. Raises: OntapError 8 while it is built in or used."""
+    """Delete a policy. Raises: OntapError 8 if it is built in or in use."""
     with array.store.transaction():
         used = any(
             row.policy_uuid == policy.uuid for row in array.store.select(Relationship)

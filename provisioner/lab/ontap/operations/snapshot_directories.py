@@ -1,14 +1,15 @@
 """The .snapshot directory at the root of a volume, as NFSv3 clients see it.
 
-It shows every snapshot, read-only, unless the volume says otherwise. It is mounted
-where the volume is, so it is part of no image. On btrfs each snapshot has a device of
-its own, elsewhere the volume's. A clone shows the snapshot that it shares with its
-parent, too. Where symlinks join volumes it is not shown.
+It shows every snapshot, read-only, unless the volume hides it. It is mounted where the
+volume is, so it is in no snapshot. On btrfs each snapshot has a device of its own,
+elsewhere the volume's. A clone also shows the snapshot that it shares with its parent.
+With symlinks as junctions it is not shown.
 
-Source: https://docs.netapp.com/us-en/ontap/data-protection/
-recover-files-single-folders-concept.html (what clients see); snapdir-access-enabled of
-`volume create` (what turns it off); https://library.netapp.com/ecmdocs/ECMP1368859/
-(the common snapshot of a FlexClone and its parent).
+Source:
+https://docs.netapp.com/us-en/ontap/data-protection/recover-files-single-folders-concept.html
+(what clients see); snapdir-access-enabled of `volume create` (what turns it off);
+https://library.netapp.com/ecmdocs/ECMP1368859/ (the common snapshot of a FlexClone and
+its parent).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ACCESS = "snapshot_directory_access_enabled"
 
 
 def refresh(array: Array, volume_uuid: str) -> None:
-    """Show the current snapshots, or nothing; safe to repeat."""
+    """Show the current snapshots, or none; safe to repeat."""
     if array.namespace.method != "bind":
         return
     with array.showing:

@@ -1,8 +1,8 @@
-"""Snapshot policies and the schedules in them; they are kept and do not act.
+"""Snapshot policies and their schedules; they are stored and do not act.
 
 Source: ``/storage/snapshot-policies`` and its ``/schedules`` in the ONTAP REST
 reference, error tables included; ``volume snapshot policy create`` (one to five
-schedules). A policy of the cluster is there for every SVM.
+schedules). A policy of the cluster applies to every SVM.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _BUILT_IN: Mapping[str, Mapping[str, Any]] = {
 
 
 def seed(array: Array) -> None:
-    """Store the built-in policies that are not there yet."""
+    """Store the built-in policies that are missing."""
     with array.store.transaction():
         for name, values in _BUILT_IN.items():
             if not array.store.select(SnapshotPolicy, name=name):
@@ -62,7 +62,7 @@ def seed(array: Array) -> None:
 
 
 def find(array: Array, *, name: str, svm_uuid: str) -> SnapshotPolicy | None:
-    """Return the policy with the name that the SVM can use: its own, or one of all."""
+    """Return the policy with this name for the SVM: its own, or the cluster's."""
     for row in array.store.select(SnapshotPolicy, name=name):
         if row.svm_uuid in (None, svm_uuid):
             return row
@@ -70,9 +70,9 @@ def find(array: Array, *, name: str, svm_uuid: str) -> SnapshotPolicy | None:
 
 
 def chosen(array: Array, fields: Fields, *, svm_uuid: str) -> str:
-    """Return the name of the policy that a volume's body asks for, or the default.
+    """Return the name of the policy in a volume's body, or the default.
 
-    Raises: OntapError 917551 when the SVM has no such policy.
+    Raises: OntapError 917551 if the SVM has no such policy.
     """
     key = fields.get("snapshot_policy.uuid")
     if key is None:
@@ -87,7 +87,7 @@ def chosen(array: Array, fields: Fields, *, svm_uuid: str) -> str:
 
 
 def create(array: Array, fields: Fields) -> SnapshotPolicy:
-    """Store a new policy, of the SVM that is named or of the cluster.
+    """Store a new policy, of the named SVM or of the cluster.
 
     Raises: OntapError 1638407, 1638408, 1638411, 1638413, 1638417, 1638451, 1638508,
     1638527, 918253.
@@ -127,7 +127,7 @@ def change(array: Array, policy: SnapshotPolicy, fields: Fields) -> None:
 
 
 def delete(array: Array, policy: SnapshotPolicy) -> None:
-    """Forget a policy. Raises: OntapError 1638415, 1638431 while it is needed."""
+    """Delete a policy. Raises: OntapError 1638415, 1638431 while it is in use."""
     if policy.name in _BUILT_IN:
         raise OntapError("1638431", target="uuid")
     with array.store.transaction():
@@ -182,7 +182,7 @@ def change_schedule(
 
 
 def remove_schedule(array: Array, policy: SnapshotPolicy, key: str) -> None:
-    """Take a schedule out. Raises: OntapError 1638411 when it is the last one."""
+    """Remove a schedule. Raises: OntapError 1638411 if it is the last one."""
     with array.store.transaction():
         policy = _current(array, policy)
         gone = find_schedule(array, policy, key)
@@ -202,7 +202,7 @@ def _current(array: Array, policy: SnapshotPolicy) -> SnapshotPolicy:
 def _with_schedule(
     array: Array, policy: SnapshotPolicy, fields: Fields
 ) -> SnapshotPolicy:
-    """Return the policy with one more schedule, if it may have that."""
+    """Return the policy with one more schedule, if that is allowed."""
     name, key = fields.get("schedule.name"), fields.get("schedule.uuid")
     if not name and not key:
         raise OntapError("1638408", target="copies.schedule.name")

@@ -1,4 +1,4 @@
-"""Making, changing and deleting snapshots."""
+"""Create, change and delete snapshots."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def create(array: Array, volume: Volume, fields: Fields) -> tuple[Snapshot, Job]
 def plan(
     array: Array, volume: Volume, *, name: str, fields: Fields | None = None
 ) -> Snapshot:
-    """Store the row of a snapshot to be made, as part of the caller's transaction."""
+    """Store the row of a new snapshot, as part of the caller's transaction."""
     if volume.type == "dp":
         raise OntapError("1638461", target="name")
     if volume.state != "online" or volume.is_splitting:
@@ -81,7 +81,7 @@ def plan(
 
 
 def make(array: Array, arguments: Fields) -> None:
-    """Take the image of the volume's files and let the snapshot appear."""
+    """Copy the volume's files and show the snapshot."""
     snapshot = array.store.find(Snapshot, arguments["snapshot_uuid"])
     if snapshot is None or snapshot.phase != MAKING:
         return
@@ -106,9 +106,9 @@ def abandon(array: Array, arguments: Fields) -> None:
 
 
 def _take_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
-    """Copy the volume; a junction inside it is an empty directory in the image.
+    """Copy the volume; a junction inside it becomes an empty directory in the copy.
 
-    What .snapshot is mounted on is ours and in no image.
+    Likewise .snapshot: its mount is not part of the volume.
     """
     source, target = array.volume_path(volume), array.snapshot_path(snapshot)
     shows = (source / SNAPSHOTS).exists()
@@ -202,7 +202,7 @@ def drop(array: Array, snapshot: Snapshot) -> None:
 
 
 def owners_of(array: Array, snapshot: Snapshot) -> list[str]:
-    """Return what holds the snapshot: clones, SnapMirror, none when it is free."""
+    """Return what holds the snapshot: clones, SnapMirror; empty if it is free."""
     owners = []
     if array.store.count(Volume, parent_snapshot_uuid=snapshot.uuid):
         owners.append("volume_clone")

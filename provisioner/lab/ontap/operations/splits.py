@@ -1,9 +1,11 @@
-"""Splitting a FlexClone from its parent.
+"""Split a FlexClone from its parent.
 
-As on all-flash arrays the blocks stay shared in the filesystem; what ends is the
-dependence: the parent and its snapshot may go afterwards. A volume that is taken
-offline keeps what is done and goes on when it is online again. Source: "Split a
-FlexClone volume from its parent volume" (docs.netapp.com/us-en/ontap/volumes).
+As on all-flash arrays the blocks stay shared in the filesystem. What ends is the
+dependence: the parent and its snapshot may be deleted afterwards. A volume that is
+taken offline keeps its progress and continues when it is online again.
+
+Source: "Split a FlexClone volume from its parent volume"
+(docs.netapp.com/us-en/ontap/volumes).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _STEPS = 20
 
 
 def begin(array: Array, volume_uuid: str) -> None:
-    """Let a split run in the background; nothing happens when one does."""
+    """Start a split in the background, unless one is running."""
     with array.store.transaction():
         volume = array.store.get(Volume, volume_uuid)
         if volume.is_splitting or volume.parent_uuid is None:
@@ -42,7 +44,7 @@ def _job(array: Array, volume: Volume) -> Job:
 
 
 def resume(array: Array, volume_uuid: str) -> None:
-    """Go on with the split of a volume that is online again."""
+    """Continue the split of a volume that is online again."""
     with array.store.transaction():
         volume = array.store.get(Volume, volume_uuid)
         if not volume.is_splitting:
@@ -59,9 +61,9 @@ def end(array: Array, volume_uuid: str) -> None:
 
 
 def run(array: Array, arguments: Mapping[str, Any]) -> None:
-    """Move on to 100 percent, then let the clone stand alone; offline it rests.
+    """Continue to 100 percent, then detach the clone; offline, it pauses.
 
-    Raises: Postponed when the lab stops; the split goes on at the next start.
+    Raises: Postponed when the lab stops; the split continues at the next start.
     """
     volume_uuid: str = arguments["volume_uuid"]
     percent = 0

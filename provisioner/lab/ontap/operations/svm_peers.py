@@ -1,8 +1,8 @@
-"""Peering SVMs: asked for here, accepted or rejected on the other cluster.
+"""SVM peering: requested here, accepted or rejected on the other cluster.
 
 Source: ``/svm/peers`` of the ONTAP REST reference; ``vserver peer create`` (within a
 cluster nobody has to accept), ``accept``, ``reject`` (a rejected peering has to be
-deleted before it can be asked for again).
+deleted before it can be requested again).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TRANSITIONS = {
 
 
 def create(array: Array, fields: Fields) -> Peer:
-    """Ask for a peering; the SVM of another cluster has to accept it.
+    """Request a peering; the SVM of another cluster has to accept it.
 
     Raises: OntapError 1 there is one, 262194, 2621462, 26345575, 26345579, 26345580,
     26345581.
@@ -95,7 +95,7 @@ def _between(array: Array, svm: Svm, other: Svm) -> Peer | None:
 
 
 def _check_name_free(array: Array, svm: Svm, name: str, *, other: Svm) -> None:
-    """Refuse a local name that means another SVM already."""
+    """Refuse a local name that already means another SVM."""
     taken = {each.uuid for each in array.store.select(Svm, name=name)}
     taken |= {
         peer.peer.uuid
@@ -107,7 +107,7 @@ def _check_name_free(array: Array, svm: Svm, name: str, *, other: Svm) -> None:
 
 
 def _put(array: Array, svm: Svm, other: Svm, **values: Any) -> SvmPeer:
-    """Store what a cluster knows of two SVMs, in the place of what it knew."""
+    """Store what a cluster knows of two SVMs, replacing what it knew."""
     with array.store.transaction():
         found = array.store.select(SvmPeer, svm_uuid=svm.uuid, peer_svm_uuid=other.uuid)
         known = _between(array, svm, other)
@@ -165,7 +165,7 @@ def change(array: Array, peer: Peer, fields: Fields) -> None:
 
 
 def delete(array: Array, peer: Peer) -> None:
-    """End a peering on both sides. Raises: OntapError 8 while SnapMirror uses it."""
+    """Delete a peering on both sides. Raises: OntapError 8 while SnapMirror uses it."""
     array = array.whole
     ends = (peer.svm.uuid, peer.peer.uuid)
     for cluster in clusters(array):

@@ -1,7 +1,7 @@
-"""SnapMirror transfers: carrying snapshots with their files to the destination.
+"""SnapMirror transfers: snapshots are copied to the destination with their files.
 
-What is carried is decided by the relationship's policy. After a transfer the files of
-the destination are those of the last snapshot that came, and nobody may change them.
+The relationship's policy decides which ones. After a transfer the destination's files
+are those of the last transferred snapshot, and read-only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HISTORY_SECONDS = 24 * 3600
 
 
 class _Aborted(Exception):
-    """Somebody asked for the end of the transfer."""
+    """Somebody aborted the transfer."""
 
 
 def begin(
@@ -75,7 +75,7 @@ def begin(
 
 
 def request(array: Array, row: Relationship, source_snapshot: str | None) -> Transfer:
-    """Start what a client asks for: the first transfer, or an update.
+    """Start what a client requests: the first transfer, or an update.
 
     Raises: OntapError 13303844, 6619715.
     """
@@ -99,7 +99,7 @@ def _named(array: Array, row: Relationship, name: str) -> list[Snapshot]:
 
 
 def abort(array: Array, transfer: Transfer, *, state: str) -> None:
-    """End a running transfer. Raises: OntapError 2 when it has ended."""
+    """Abort a running transfer. Raises: OntapError 2 if it has ended."""
     with array.store.transaction():
         current = array.store.get(Transfer, transfer.uuid)
         if current.state not in RUNNING:
@@ -116,7 +116,7 @@ def running(array: Array, relationship_uuid: str) -> bool:
 
 
 def update(array: Array, relationship_uuid: str, **values: Any) -> None:
-    """Write what changed of a relationship, if it is still there."""
+    """Store changes of a relationship, if it still exists."""
     with array.store.transaction():
         row = array.store.find(Relationship, relationship_uuid)
         if row is not None:
@@ -124,13 +124,13 @@ def update(array: Array, relationship_uuid: str, **values: Any) -> None:
 
 
 def mirrored_state(array: Array, row: Relationship) -> str:
-    """Return the word for a good relationship: it depends on the policy's type."""
+    """Return the state of a healthy relationship; it depends on the policy's type."""
     policy = array.store.get(SnapmirrorPolicy, row.policy_uuid)
     return "in_sync" if policy.type == "sync" else "snapmirrored"
 
 
 def snapshot_prefix(relationship_uuid: str) -> str:
-    """Return how the names of a relationship's own snapshots begin."""
+    """Return the prefix of a relationship's own snapshots."""
     return f"snapmirror.{relationship_uuid}_"
 
 
@@ -157,9 +157,9 @@ def _forget_old(array: Array, relationship_uuid: str) -> None:
 
 
 def run(array: Array, arguments: Mapping[str, Any]) -> None:
-    """Carry what the policy says, and show the result.
+    """Transfer what the policy selects, and show the result.
 
-    Raises: Postponed when the lab stops; the transfer begins again at the next start.
+    Raises: Postponed when the lab stops; the transfer starts over at the next start.
     """
     transfer = array.store.find(Transfer, arguments["transfer_uuid"])
     if transfer is None or transfer.state not in RUNNING:
@@ -184,7 +184,7 @@ def run(array: Array, arguments: Mapping[str, Any]) -> None:
 
 
 def _dwell(array: Array, transfer: Transfer) -> None:
-    """Take the time that the settings ask for."""
+    """Wait for the time in the settings."""
     seconds = array.settings.transfer_seconds
     for _ in range(_STEPS if seconds else 0):
         if array.stopping.wait(seconds / _STEPS):
@@ -236,7 +236,7 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
 
 
 def _take_base(source: Array, row: Relationship, volume: Volume) -> None:
-    """Take the relationship's own snapshot of the source, as of now."""
+    """Take the relationship's own snapshot of the source."""
     for half in source.store.select(Snapshot, volume_uuid=volume.uuid, phase=MAKING):
         if half.name.startswith(snapshot_prefix(row.uuid)):
             snapshots.drop(source, half)  # a transfer was cut off
@@ -251,7 +251,7 @@ def _take_base(source: Array, row: Relationship, volume: Volume) -> None:
 def _wanted(
     source: Array, policy: SnapmirrorPolicy, row: Relationship
 ) -> list[Snapshot]:
-    """Return the snapshots of the source that the policy carries, oldest first."""
+    """Return the source's snapshots that the policy selects, oldest first."""
     found = source.store.select(Snapshot, volume_uuid=row.source_uuid, phase=LIVE)
     own = [s for s in found if s.name.startswith(snapshot_prefix(row.uuid))][-1:]
     others = [s for s in found if not s.name.startswith("snapmirror.")]
@@ -265,7 +265,7 @@ def _wanted(
 def _carry(
     array: Array, row: Relationship, *, source: Array, snapshot: Snapshot
 ) -> int:
-    """Bring one snapshot unless it is there; return the bytes that were new."""
+    """Copy one snapshot unless it is there; return the bytes that were new."""
     there = array.store.select(Snapshot, volume_uuid=row.destination_uuid)
     for known in there:
         if known.version_uuid != snapshot.version_uuid:
@@ -295,7 +295,7 @@ def _carry(
 
 
 def _follow(array: Array, known: Snapshot, snapshot: Snapshot) -> None:
-    """Give a carried snapshot the name and words that its original has now."""
+    """Update a transferred snapshot to its original's current name and comment."""
     changed = replace(
         known,
         name=snapshot.name,
@@ -312,7 +312,7 @@ def _prune(
     policy: SnapmirrorPolicy,
     wanted: Iterable[Snapshot],
 ) -> None:
-    """Drop what a mirror's source has no more, or what a vault keeps no longer.
+    """Drop snapshots that a mirror's source no longer has, or a vault no longer keeps.
 
     A snapshot that a clone needs stays.
     """
@@ -343,7 +343,7 @@ def _prune(
 def _show_latest(
     array: Array, row: Relationship, original: Volume, wanted: list[Snapshot]
 ) -> Snapshot | None:
-    """Let the destination's files be those of the last snapshot that came."""
+    """Make the destination's files those of the last transferred snapshot."""
     if not wanted:
         return None
     (last,) = (
@@ -397,7 +397,7 @@ def _finish(
 
 
 def _release_base(source: Array, row: Relationship, *, keep: Snapshot) -> None:
-    """Hold the snapshot that the next transfer starts from, and drop older ones."""
+    """Keep the snapshot that the next transfer starts from, and drop older ones."""
     with source.store.transaction():
         known = source.store.find(Destination, row.uuid)
         if known is not None:
@@ -415,7 +415,7 @@ def _release_base(source: Array, row: Relationship, *, keep: Snapshot) -> None:
 
 
 def make_writable(array: Array, volume_uuid: str) -> None:
-    """End the protection of a destination: its files may change from now on."""
+    """Make a destination writable."""
     _retype(array, volume_uuid, "rw")
     volume = array.store.get(Volume, volume_uuid)
     if array.plane.method == "btrfs":

@@ -1,4 +1,4 @@
-"""Every verb that a job can run, by the name stored with the job."""
+"""Every verb that a job can run, by its stored name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing volumes: what a PATCH may ask for, and how it is done."""
+"""Changes of volumes: what a PATCH may contain, and how it is applied."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def request(array: Array, volume: Volume, fields: Fields) -> Job:
 
 
 def check(array: Array, volume: Volume, fields: Fields) -> None:
-    """Do what `request` checks and nothing else (``validate_only``)."""
+    """Only check a change (``validate_only``)."""
     with array.store.transaction():
         _check(array, volume, fields)
 
@@ -108,10 +108,12 @@ def _check_name_free(array: Array, volume: Volume, name: str) -> None:
 
 
 def _check_split(array: Array, volume: Volume, *, wanted: bool) -> None:
-    """Refuse to split what is no clone, or is mirrored.
+    """Refuse to split a volume that is no clone, or is mirrored.
 
-    Source: "Split a FlexClone volume from its parent volume": not in a data
-    protection relationship. NetApp documents no code for it.
+    NetApp documents no code for the latter.
+
+    Source: "Split a FlexClone volume from its parent volume": not in a data protection
+    relationship.
     """
     if volume.parent_uuid is None:
         raise OntapError("918235", target="clone.split_initiated", name=volume.name)
@@ -130,7 +132,7 @@ def _names_snapshot_policy(fields: Fields) -> bool:
 
 
 def _check_combination(fields: Fields) -> None:
-    """Refuse what cannot go together with a restore or a split."""
+    """Refuse what cannot be combined with a restore or a split."""
     is_restore = any(field.startswith("restore_to.") for field in fields)
     is_split = fields.get("clone.split_initiated") is True
     for field in fields:
@@ -154,7 +156,7 @@ def find_restore_snapshot(array: Array, volume: Volume, fields: Fields) -> Snaps
 
 
 def apply(array: Array, arguments: Fields) -> None:
-    """Make the changes, in an order in which they can follow each other."""
+    """Apply the changes, in an order that works."""
     volume_uuid: str = arguments["volume_uuid"]
     changes: Fields = arguments["changes"]
     with array.busy(volume_uuid):
@@ -222,7 +224,7 @@ def _apply_properties(array: Array, volume_uuid: str, changes: Fields) -> None:
 
 
 def _apply_root_owner(array: Array, volume_uuid: str, changes: Fields) -> None:
-    """Set owner and mode of the root directory only; what is inside stays."""
+    """Set owner and mode of the root directory only."""
     volume = array.store.get(Volume, volume_uuid)
     path = array.volume_path(volume)
     if ("nas.uid" in changes or "nas.gid" in changes) and os.geteuid() == 0:
@@ -241,9 +243,10 @@ def _restore(array: Array, volume_uuid: str, changes: Fields) -> None:
 
 
 def put_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
-    """Put the snapshot's image in the place of the volume's files.
+    """Replace the volume's files by those of the snapshot.
 
-    The complete image waits under a name of its own, so that a crash loses nothing.
+    The complete copy waits under a name of its own, so that a crash loses nothing.
+
     Raises: OntapError 524511 while other volumes are mounted inside it.
     """
     if junctions.has_nested(array, volume):

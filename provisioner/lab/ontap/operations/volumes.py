@@ -1,7 +1,7 @@
-"""Making and deleting volumes.
+"""Create and delete volumes.
 
-The checks run in the transaction that stores the row, so two requests for one name
-cannot both pass. A row is ``making`` until its files are complete, and nobody sees it.
+Checks run in the transaction that stores the row, so two requests for one name cannot
+both pass. A row is ``making``, and hidden, until its files are complete.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def create(array: Array, fields: Fields) -> tuple[Volume, Job]:
 
 
 def plan(array: Array, fields: Fields) -> Volume:
-    """Check a request and store the row of a volume or a FlexClone to be made.
+    """Check a request and store the row of a new volume or FlexClone.
 
     Raises: OntapError with the code of the first rule that it breaks.
     """
@@ -285,7 +285,7 @@ def _base_name(array: Array, parent: Volume, clone_name: str) -> str:
 
 
 def check_size(array: Array, size: int) -> None:
-    """Refuse a size that no volume can have. Raises: OntapError 917534, 917537."""
+    """Refuse an invalid size. Raises: OntapError 917534, 917537."""
     if size < MINIMUM_BYTES:
         raise OntapError("917534", target="size", size=size)
     if size > array.settings.max_volume_bytes:
@@ -293,7 +293,7 @@ def check_size(array: Array, size: int) -> None:
 
 
 def check_room(array: Array, needed_bytes: int) -> None:
-    """Refuse when the aggregate has not that much left. Raises: OntapError 917536."""
+    """Refuse if the aggregate lacks the space. Raises: OntapError 917536."""
     if needed_bytes == 0 and not array.settings.aggregate_is_full:
         return
     _size, available = array.aggregate_bytes()
@@ -306,7 +306,7 @@ def check_room(array: Array, needed_bytes: int) -> None:
 
 
 def remembered_in(fields: Fields) -> dict[str, object]:
-    """Return the documented settings of a body that the lab only remembers."""
+    """Return the documented settings of a body that the lab only stores."""
     kept = {
         name.replace(f"{AUTODELETE}_", f"{AUTODELETE}."): value
         for name, value in fields.items()
@@ -334,7 +334,7 @@ def check_policies(array: Array, fields: Fields) -> None:
 
 
 def make(array: Array, arguments: Fields) -> None:
-    """Make the empty tree of a new volume and let it appear."""
+    """Create the empty tree of a new volume, and show it."""
     volume = array.store.find(Volume, arguments["volume_uuid"])
     if volume is None or volume.phase != MAKING:
         return
@@ -346,7 +346,7 @@ def make(array: Array, arguments: Fields) -> None:
 
 
 def make_clone(array: Array, arguments: Fields) -> None:
-    """Make the tree of a FlexClone from its parent's snapshot and let it appear.
+    """Create the tree of a FlexClone from its parent's snapshot, and show it.
 
     Source: POST /storage/volumes; uid and gid of a clone re-own the whole tree.
     """
@@ -364,7 +364,7 @@ def make_clone(array: Array, arguments: Fields) -> None:
 
 
 def abandon(array: Array, arguments: Fields) -> None:
-    """Drop a half-made volume, and the base snapshot that was to be made for it."""
+    """Drop a half-made volume, and the base snapshot made for it."""
     volume = array.store.find(Volume, arguments["volume_uuid"])
     if volume is None or volume.phase != MAKING:
         return
@@ -375,7 +375,7 @@ def abandon(array: Array, arguments: Fields) -> None:
 
 
 def _appear(array: Array, volume: Volume, *, state: str) -> None:
-    """Mount the finished volume where it was asked for, and show it."""
+    """Mount the finished volume if requested, and show it."""
     path = volume.junction_path
     live = replace(volume, phase=LIVE, state=state, junction_path=None)
     if path is None or state != "online":
@@ -391,7 +391,7 @@ def _appear(array: Array, volume: Volume, *, state: str) -> None:
 
 
 def own_root(path: Path, volume: Volume) -> None:
-    """Give the root directory of a volume its owner and mode."""
+    """Set owner and mode of a volume's root directory."""
     if os.geteuid() == 0:
         os.chown(path, volume.uid, volume.gid)
     path.chmod(int(str(volume.unix_permissions), 8))
@@ -467,7 +467,7 @@ def _hidden(volume: Volume, *, phase: str) -> Volume:
 
 
 def remove_files(array: Array, volume: Volume) -> None:
-    """Remove the trees of a volume that nobody sees any more, then its rows."""
+    """Remove the trees of a hidden volume, then its rows."""
     for snapshot in array.store.select(Snapshot, volume_uuid=volume.uuid):
         array.trash.put(array.snapshot_path(snapshot))
         array.store.remove(snapshot)

@@ -1,3 +1,3 @@
-"""The REST resources, one module per family; each has its ``ROUTES``."""
+"""The REST resources: one module per family, each with its ``ROUTES``."""
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def get_node(call: Call, uuid: str) -> Reply:
 
 
 def list_licenses(call: Call) -> Reply:
-    """List what the cluster is licensed for."""
+    """List the cluster's licenses."""
     return collection(call, LICENSES, _LICENSES)
 
 

@@ -1,9 +1,11 @@
-"""What monitoring reads of the command line: ``GET /api/private/cli/…``.
+"""Command line output for monitoring: ``GET /api/private/cli/…``.
 
-Pollers take from here what REST does not tell. Records have the names of the columns of
-the ``show`` commands. Source: the ONTAP command reference (``volume show``, ``volume
-show-footprint``, ``vserver show``, ``network interface show``, …), and the columns that
-the templates of NetApp's Harvest ask for.
+Pollers read here what REST lacks. Records have the column names of the ``show``
+commands.
+
+Source: the ONTAP command reference (``volume show``, ``volume show-footprint``,
+``vserver show``, ``network interface show``, …), and the columns that the templates of
+NetApp's Harvest request.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def _named(array: Array, volume: Volume) -> dict[str, object]:
 
 
 def _columns(flat: Flat, columns: dict[str, str]) -> dict[str, object]:
-    """Return columns with the values of REST's fields, asked for when needed."""
+    """Return columns with the values of REST's fields, computed when requested."""
     return {column: flat.get(field) for column, field in columns.items()}
 
 
@@ -253,7 +255,7 @@ def _show(
 
 def _lister(resource: Resource[T], rows: Callable[[Array], Iterable[T]]) -> Handler:
     def show(call: Call) -> Reply:
-        """Show the rows as the command line has them."""
+        """Show the rows as the command line does."""
         for name in _STEERING:
             call.filters.pop(name, None)
         return collection(call, resource, rows(call.array))

@@ -1,7 +1,7 @@
-"""Columns of the command line's ``show`` commands that are fields of REST elsewhere.
+"""Columns of ``show`` commands that are REST fields elsewhere.
 
 Source: the ONTAP command reference, and the columns that the templates of NetApp's
-Harvest ask for.
+Harvest request.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ POLICIES: Resource[ExportPolicy] = Resource(
 
 @dataclass(frozen=True)
 class _Rule:
-    """A rule together with the policy that it is in."""
+    """A rule together with its policy."""
 
     policy: ExportPolicy
     fields: RuleFields
@@ -123,7 +123,7 @@ def get_policy(call: Call, id: str) -> Reply:
 
 
 def create_policy(call: Call) -> Reply:
-    """Create an export policy, with rules or none."""
+    """Create an export policy, with or without rules."""
     call.refuse_query(allowed=())
     fields = call.body(_CREATE, read_only=("id",))
     if "svm" in fields:

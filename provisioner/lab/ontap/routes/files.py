@@ -1,8 +1,9 @@
-"""Files of a volume, to be read: ``/api/storage/volumes/{uuid}/files/{path}``.
+"""Files of a volume, read-only: ``/api/storage/volumes/{uuid}/files/{path}``.
 
-Who owns them can be read without a mount. Changing them, their data and their analytics
-are not part of the lab. Source: ``/storage/volumes/{volume.uuid}/files`` in the ONTAP
-REST reference.
+Owners can be read without a mount. Changing files, reading data and analytics are not
+part of the lab.
+
+Source: ``/storage/volumes/{volume.uuid}/files`` in the ONTAP REST reference.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class _Entry:
-    """One entry of a directory; `directory` is where it is, "" in the root."""
+    """One entry of a directory; `directory` is its path, "" for the root."""
 
     volume: Volume
     directory: str
@@ -81,7 +82,7 @@ FILES: Resource[_Entry] = Resource(
 
 
 def list_files(call: Call, volume_uuid: str, path: str = "") -> Reply:
-    """List a directory, "." and ".." with it; with return_metadata one entry alone."""
+    """List a directory, with "." and ".."; with return_metadata one entry alone."""
     volume = find_volume(call, volume_uuid)
     root = call.array.volume_path(volume)
     place = _inside(root, path)
@@ -102,7 +103,7 @@ def list_files(call: Call, volume_uuid: str, path: str = "") -> Reply:
 
 
 def _inside(root: Path, path: str) -> Path:
-    """Return where an entry is; no link is followed. Raises: OntapError 4."""
+    """Return the path of an entry, following no link. Raises: OntapError 4."""
     place = root
     for name in filter(None, path.split("/")):
         place = place / name

@@ -63,18 +63,18 @@ def _find(call: Call, uuid: str) -> Job:
 
 
 def list_jobs(call: Call) -> Reply:
-    """List the jobs that run or ended lately."""
+    """List running jobs, and those that ended recently."""
     call.array.jobs.forget_old()
     return collection(call, JOBS, call.array.store.select(Job))
 
 
 def get_job(call: Call, uuid: str) -> Reply:
-    """Return one job; a job that ended long ago is not found."""
+    """Return one job; one that ended long ago is not found."""
     return instance(call, JOBS, _find(call, uuid))
 
 
 def change_job(call: Call, uuid: str) -> Reply:
-    """Cancel, pause or resume a job, as long as it has done nothing."""
+    """Cancel, pause or resume a job that has done nothing yet."""
     job = _find(call, uuid)
     action = call.parameter("action")
     if action not in ("cancel", "pause", "resume"):

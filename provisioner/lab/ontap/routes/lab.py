@@ -19,12 +19,12 @@ from provisioner.lab.ontap.records import LIVE, Volume
 
 
 def get_faults(call: Call) -> Reply:
-    """Show the rules in force."""
+    """Show the active rules."""
     return Reply(call.array.faults.describe())
 
 
 def put_faults(call: Call) -> Reply:
-    """Put ``{"seed": 0, "rules": […]}`` in force instead of the rules before."""
+    """Replace the rules by ``{"seed": 0, "rules": […]}``."""
     document = parse_json(call.data)
     rules, seed = document.get("rules", []), document.get("seed", 0)
     if not isinstance(rules, list) or not isinstance(seed, int):
@@ -46,12 +46,12 @@ def delete_faults(call: Call) -> Reply:
 
 
 def get_settings(call: Call) -> Reply:
-    """Show the settings in force."""
+    """Show the current settings."""
     return Reply(asdict(call.array.settings))
 
 
 def change_settings(call: Call) -> Reply:
-    """Change the settings that are named, until the lab stops."""
+    """Change the named settings until the lab stops."""
     document = parse_json(call.data)
     known = {field.name: field for field in fields(Settings)}
     changes: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The cluster that this one is peered with, and the schedules that there are."""
+"""The peered cluster, and the schedules."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ SCHEDULE: Resource[str] = Resource(
 
 
 def list_cluster_peers(call: Call) -> Reply:
-    """List the cluster that this one is peered with, if any."""
+    """List the peered cluster, if there is one."""
     peer = call.array.peer
     return collection(call, CLUSTER_PEERS, [] if peer is None else [peer])
 
 
 def get_cluster_peer(call: Call, uuid: str) -> Reply:
-    """Return the cluster that this one is peered with."""
+    """Return the peered cluster."""
     peer = call.array.peer
     if peer is None or _cluster_peer(call.array, peer)["uuid"] != uuid:
         raise OntapError("4", target="uuid")

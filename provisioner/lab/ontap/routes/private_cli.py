@@ -1,4 +1,4 @@
-"""The private CLI passthrough, as far as the clients we know call it."""
+"""The private CLI passthrough, as far as known clients call it."""
 
 from __future__ import annotations
 

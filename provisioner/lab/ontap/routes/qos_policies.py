@@ -1,4 +1,4 @@
-"""QoS policies, to be read: ``/api/storage/qos/policies``."""
+"""QoS policies, read-only: ``/api/storage/qos/policies``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The recovery queue: deleted volumes that can be brought back.
+"""The recovery queue: deleted volumes that can be recovered.
 
-Source: ``volume recovery-queue show / modify / recover / purge`` of the ONTAP command
-reference, reached as ``/api/private/cli/volume/recovery-queue`` (a purge answers 202).
 A queued volume is called ``name_dsid``, is of type DEL and in no list of volumes.
+
+Source: ``volume recovery-queue show modify recover purge`` of the ONTAP command
+reference, called through ``/api/private/cli/volume/recovery-queue`` (a purge answers
+202).
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ def _find(call: Call, *, vserver: str | None, volume: str | None) -> Volume:
 
 
 def change_queue(call: Call) -> Reply:
-    """Keep a queued volume for other than the usual time."""
+    """Change how long a queued volume is kept."""
     fields = call.body(_KEEP)
     call.refuse_query(allowed=("vserver", "volume", "privilege_level"))
     volume = _find(
@@ -88,14 +90,14 @@ _KEEP: dict[str, Kind] = {"retention_hours": _hours}
 
 
 def recover(call: Call) -> Reply:
-    """Bring a queued volume back: offline, unmounted, under the name it has there."""
+    """Recover a queued volume: offline, unmounted, under its name in the queue."""
     fields = call.body(_NAMED)
     volume = _find(call, vserver=fields.get("vserver"), volume=fields.get("volume"))
     return answer_job(call, recovery.recover(call.array, volume))
 
 
 def purge(call: Call) -> Reply:
-    """Remove a volume from the recovery queue for good."""
+    """Purge a volume from the recovery queue."""
     fields = call.body(_NAMED)
     volume = _find(call, vserver=fields.get("vserver"), volume=fields.get("volume"))
     return answer_job(call, recovery.purge(call.array, volume))

@@ -41,7 +41,7 @@ _BASE = "/api/snapmirror/relationships"
 
 
 def _end(array: Array, cluster: str, *, svm: str, volume: str, path: str) -> Flat:
-    """Return how one end looks from this cluster."""
+    """Return one endpoint, as seen from this cluster."""
     home = cluster_named(array, cluster)
     svm_row, row = home.store.find(Svm, svm), home.store.find(Volume, volume)
     view: dict[str, object] = {"path": path}
@@ -239,7 +239,7 @@ _ALSO = ("force", "failover")
 
 
 def _of_source(call: Call) -> bool:
-    """Return whether the source's view is asked for; the parameter is no filter."""
+    """Return whether the source's view is requested; the parameter is no filter."""
     asked = call.flag("list_destinations_only", default=False)
     call.filters.pop("list_destinations_only", None)
     return asked
@@ -272,7 +272,7 @@ def get_relationship(call: Call, uuid: str) -> Reply:
 
 
 def create_relationship(call: Call) -> Reply:
-    """Make a relationship, and its destination where that is asked for."""
+    """Create a relationship, and its destination if requested."""
     call.refuse_query(allowed=())
     fields = call.body(_CREATE, read_only=("uuid",))
     if "policy" in fields:
@@ -315,7 +315,7 @@ def delete_relationship(call: Call, uuid: str) -> Reply:
 
 
 def _scope(call: Call) -> str:
-    """Return which end is meant. Raises: OntapError 2 when two are."""
+    """Return which ends are meant. Raises: OntapError 2 for a contradiction."""
     given = [name for name in _SCOPES if call.flag(name, default=False)]
     if len(given) > 1:
         raise OntapError("2", target=given[1], field=given[1], value="true")

@@ -140,7 +140,7 @@ def get_policy(call: Call, uuid: str) -> Reply:
 
 
 def create_policy(call: Call) -> Reply:
-    """Make a policy."""
+    """Create a policy."""
     call.refuse_query(allowed=())
     policy = snapmirror_policies.create(
         call.array, call.body(_CREATE, read_only=("uuid", "scope"))
@@ -176,7 +176,7 @@ def delete_policy(call: Call, uuid: str) -> Reply:
 
 
 def _done(call: Call, description: str, policy: SnapmirrorPolicy) -> Job:
-    """Return a job for work that is done already."""
+    """Return a job for work that is already done."""
     with call.array.store.transaction():
         return call.array.jobs.create(
             "nothing",

@@ -121,7 +121,7 @@ def get_policy(call: Call, uuid: str) -> Reply:
 
 
 def create_policy(call: Call) -> Reply:
-    """Make a policy with its schedules."""
+    """Create a policy with its schedules."""
     call.refuse_query(allowed=())
     fields = call.body(_CREATE, read_only=("uuid", "scope"))
     policy = snapshot_policies.create(call.array, fields)
@@ -210,7 +210,7 @@ def change_schedule(call: Call, uuid: str, schedule_uuid: str) -> Reply:
 
 
 def delete_schedule(call: Call, uuid: str, schedule_uuid: str) -> Reply:
-    """Take a schedule out of a policy."""
+    """Remove a schedule from a policy."""
     policy = _find(call, uuid)
     call.refuse_query(allowed=())
     snapshot_policies.remove_schedule(call.array, policy, schedule_uuid)

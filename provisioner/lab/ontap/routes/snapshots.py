@@ -91,7 +91,7 @@ _READ_ONLY = ("uuid", "create_time", "owners", "size", "svm", "volume", "version
 
 
 def list_snapshots(call: Call, volume_uuid: str) -> Reply:
-    """List the snapshots of a volume, or with ``*`` of all volumes."""
+    """List the snapshots of a volume, or with ``*`` those of all volumes."""
     store = call.array.store
     if volume_uuid == "*":
         visible = {row.uuid for row in store.select(Volume, phase=LIVE)}

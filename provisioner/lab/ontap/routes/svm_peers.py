@@ -80,7 +80,7 @@ _CHANGE: dict[str, Kind] = {
 
 
 def list_peers(call: Call) -> Reply:
-    """List who the SVMs are peered with."""
+    """List the peers of the SVMs."""
     return collection(call, SVM_PEERS, peers(call.array))
 
 
@@ -97,7 +97,7 @@ def get_peer(call: Call, uuid: str) -> Reply:
 
 
 def create_peer(call: Call) -> Reply:
-    """Ask for a peering."""
+    """Request a peering."""
     call.refuse_query(allowed=())
     fields = call.body(_CREATE, read_only=("uuid", "state"))
     peer = svm_peers.create(call.array, fields)
@@ -111,7 +111,7 @@ def create_peer(call: Call) -> Reply:
 
 
 def change_peer(call: Call, uuid: str) -> Reply:
-    """Accept, reject, suspend or resume a peering, or name it otherwise."""
+    """Accept, reject, suspend or resume a peering, or rename it."""
     peer = _find(call, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=("uuid", "svm", "peer"))
@@ -121,7 +121,7 @@ def change_peer(call: Call, uuid: str) -> Reply:
 
 
 def delete_peer(call: Call, uuid: str) -> Reply:
-    """End a peering."""
+    """Delete a peering."""
     peer = _find(call, uuid)
     call.refuse_query(allowed=())
     call.body({"force": boolean})
@@ -130,7 +130,7 @@ def delete_peer(call: Call, uuid: str) -> Reply:
 
 
 def _done(call: Call, description: str, peer: Peer) -> Job:
-    """Return a job for work that is done already."""
+    """Return a job for work that is already done."""
     with call.array.store.transaction():
         return call.array.jobs.create(
             "nothing", description=description, svm_uuid=peer.svm.uuid, arguments={}

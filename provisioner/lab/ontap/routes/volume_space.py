@@ -1,10 +1,11 @@
-"""What a volume says of its space and its files.
+"""Space and files of a volume.
 
-``used`` is what its files occupy, with what a clone shares with its parent.
-``physical_used`` is what is really there, ``clone.inherited_physical_used`` the part of
-it that the base snapshot brought, so the difference is what the clone has of its own;
-``total_footprint`` says the same for the aggregate. Source: ``space`` and ``clone`` of
-``/storage/volumes`` in the ONTAP REST reference.
+``used`` is what its files take, including what a clone shares with its parent.
+``physical_used`` is what is allocated, ``clone.inherited_physical_used`` the part of it
+that the base snapshot had, so the difference is the clone's own; ``total_footprint`` is
+the same for the aggregate.
+
+Source: ``space`` and ``clone`` of ``/storage/volumes`` in the ONTAP REST reference.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ EXPENSIVE = (
 
 
 def view(array: Array, volume: Volume) -> Flat:
-    """Return the fields; an offline volume has the few that need no filesystem."""
+    """Return the fields; an offline volume only has those that need no filesystem."""
     size, percent = volume.size_bytes, volume.snapshot_reserve_percent
     reserve = size * percent // 100
     active = max(1, size - reserve)
@@ -134,7 +135,7 @@ def view(array: Array, volume: Volume) -> Flat:
 
 
 def _autodelete(volume: Volume) -> dict[str, object]:
-    """Return what a volume does with its snapshots when it fills up."""
+    """Return what a full volume does with its snapshots."""
     kept = {
         name: volume.remembered.get(f"{AUTODELETE}.{name}", default)
         for name, default in _AUTODELETE_DEFAULTS.items()

@@ -1,4 +1,4 @@
-"""How a volume looks: its fields, which of them cost, and their values."""
+"""The fields of a volume, their values, and which of them are expensive."""
 
 from __future__ import annotations
 

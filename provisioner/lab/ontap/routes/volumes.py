@@ -160,7 +160,7 @@ def list_volumes(call: Call) -> Reply:
 
 
 def _candidates(call: Call) -> list[Volume]:
-    """Return the rows that plain filters leave, so that look-ups are cheap."""
+    """Return the rows that match plain filters, to make look-ups cheap."""
     store = call.array.store
     equals: dict[str, str] = {}
     name, svm = call.filters.get("name", ""), call.filters.get("svm.name", "")
