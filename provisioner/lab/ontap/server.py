@@ -55,7 +55,7 @@ class _Gateway(wsgi.Gateway_10):
 
 class _Request(HTTPRequest):
     def __init__(self, server: Any, conn: Any) -> None:
-        """Take requests of the form `//api/…`, which clients by NetApp send."""
+        """Accept requests of the form `//api/…`, which NetApp's clients send."""
         super().__init__(server, conn, proxy_mode=True)
 
 
@@ -68,7 +68,7 @@ class _Server(wsgi.Server):
 
     @staticmethod
     def bind_socket(socket_: socket.socket, bind_addr: Any) -> socket.socket:
-        """Bind; a socket that cannot be bound is closed, which cheroot forgets."""
+        """Bind; close a socket that cannot be bound, which cheroot does not."""
         try:
             socket_.bind(bind_addr)
         except OSError:
@@ -77,7 +77,7 @@ class _Server(wsgi.Server):
         return socket_
 
     def process_conn(self, conn: Any) -> None:
-        """Give a worker what has something to read; who is silent only waits."""
+        """Give a connection to a worker once there is something to read."""
         if getattr(conn, "has_spoken", False):
             super().process_conn(conn)
         else:
@@ -87,12 +87,12 @@ class _Server(wsgi.Server):
     def error_log(
         self, msg: str = "", level: int = 20, traceback: bool = False
     ) -> None:
-        """Log what went wrong on a connection; clients that vanish are everyday."""
+        """Log a connection's error, unless the client just vanished."""
         _LOG.debug("%s", msg, exc_info=traceback)
 
 
 class _LazyTls(BuiltinSSLAdapter):
-    """Shake hands when a worker first reads, so that no client holds up the others."""
+    """Do the handshake when a worker first reads, so that no client delays others."""
 
     def __init__(self, files: Certificates, faults: Faults) -> None:
         super().__init__(str(files.server), str(files.server))
@@ -101,7 +101,7 @@ class _LazyTls(BuiltinSSLAdapter):
         self._faults = faults
 
     def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, dict[str, Any]]:
-        """Wrap the socket and do nothing on it yet."""
+        """Wrap the socket without using it yet."""
         is_expired = self._faults.has_expired_certificate()
         context = self._expired if is_expired else self.context
         wrapped = context.wrap_socket(
@@ -113,11 +113,11 @@ class _LazyTls(BuiltinSSLAdapter):
 class OntapLab:
     """One array behind HTTPS; also a context manager.
 
-    Stopping unmounts everything; starting again on the same root goes on with it.
+    Stopping unmounts everything; starting again on the same root continues.
     """
 
     def __init__(self, config: OntapConfig) -> None:
-        """Take the configuration; nothing is touched before `start`."""
+        """Store the configuration; nothing happens before `start`."""
         self.config = config
         self.port = config.port
         self.peer: OntapLab | None = None
@@ -128,8 +128,8 @@ class OntapLab:
     def start(self) -> OntapLab:
         """Open the root and serve until `stop`; return itself.
 
-        Raises: OSError when the port is taken; BlockingIOError when another lab uses
-        the root.
+        Raises: OSError if the port is taken; BlockingIOError if another lab uses the
+        root.
         """
         try:
             self._open()
@@ -160,7 +160,7 @@ class OntapLab:
         self._array = Array(self.config)
 
     def _prepare(self) -> None:
-        """Take the port, and bring files and state to agree."""
+        """Bind the port, and reconcile files and state."""
         assert self._array is not None
         application = Application(
             self._array,
@@ -177,9 +177,9 @@ class OntapLab:
         self._array.start()
 
     def _listening(self, application: Application) -> _Server:
-        """Listen at the port, or at the next free one above where that will do.
+        """Listen at the port, or at the next free one above if that is allowed.
 
-        Raises: OSError when it is taken.
+        Raises: OSError if it is taken.
         """
         wanted = self.config.port
         last = wanted + (_PORTS_TRIED if self.config.or_above and wanted else 0)
@@ -239,7 +239,7 @@ class OntapLab:
             detach_image(self.config.root)
 
     def __enter__(self) -> OntapLab:
-        """Start, unless it runs already."""
+        """Start, unless it is running."""
         return self if self._array is not None else self.start()
 
     def __exit__(
@@ -277,7 +277,7 @@ class OntapLab:
         return self.array.namespace.method
 
     def describe(self) -> dict[str, Any]:
-        """Return what a client needs to know, as the ready line has it."""
+        """Return what a client needs to know, as in the ready line."""
         description: dict[str, Any] = {
             "host": self.config.host,
             "port": self.port,
@@ -301,7 +301,7 @@ class OntapLab:
 
 
 def _kept_password(path: Path) -> str:
-    """Return the password in the private file, making one up when there is none."""
+    """Return the password in the private file, creating one if necessary."""
     try:
         return path.read_text().strip()
     except FileNotFoundError:

@@ -15,7 +15,7 @@ from provisioner.lab.ontap import records
 
 
 class Row(Protocol):
-    """What a dataclass needs to be stored."""
+    """What a dataclass needs in order to be stored."""
 
     TABLE: ClassVar[str]
     KEY: ClassVar[str]
@@ -44,14 +44,14 @@ class Store:
     """One connection, used by one thread at a time.
 
     The write-ahead log survives the end of the process at any moment: a transaction
-    that returned is there at the next start.
+    that returned is still there at the next start.
     """
 
     # Of the SVM whose rows alone are found; None: all are.
     svm_uuid: str | None = None
 
     def __init__(self, path: Path) -> None:
-        """Open the database, making it when it is not there."""
+        """Open the database, creating it if necessary."""
         self._lock = threading.RLock()
         self._depth = 0
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -84,7 +84,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make the block one transaction; inside another it becomes part of it."""
+        """Run the block as a transaction, or as part of a surrounding one."""
         with self._lock:
             if self._depth == 0:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -118,7 +118,7 @@ class Store:
             )
 
     def remove(self, row: Row) -> None:
-        """Forget `row`; nothing happens when it is gone already."""
+        """Delete `row`, if it is there."""
         with self._lock:
             self._db.execute(
                 f"DELETE FROM {row.TABLE} WHERE key = ?",  # noqa: S608 - as above
@@ -149,7 +149,7 @@ class Store:
         return self._rows(kind, where, tuple(given.values()))
 
     def count(self, kind: type[Row], **equals: str | int) -> int:
-        """Return how many rows `select` would give."""
+        """Return how many rows `select` would return."""
         where = " AND ".join(f"{name} = ?" for name in equals) or "1"
         query = f"SELECT count(*) FROM {kind.TABLE} WHERE {where}"  # noqa: S608 - as above
         with self._lock:
@@ -171,7 +171,7 @@ class Store:
         ]
 
     def setting(self, name: str) -> Any:
-        """Return a remembered JSON value, or None."""
+        """Return a stored JSON value, or None."""
         with self._lock:
             row = self._db.execute(
                 "SELECT value FROM setting WHERE name = ?", (name,)
@@ -179,7 +179,7 @@ class Store:
         return json.loads(row[0]) if row else None
 
     def remember(self, name: str, value: object) -> None:
-        """Keep a JSON value under `name`."""
+        """Store a JSON value under `name`."""
         with self._lock:
             self._db.execute(
                 "INSERT OR REPLACE INTO setting VALUES (?, ?)",

@@ -1,4 +1,4 @@
-"""The lab's certificates: an authority of its own, made once per root."""
+"""The lab's certificates, from an authority of its own that each root has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Certificates:
 
 
 def ensure_certificates(root: Path, *, host: str) -> Certificates:
-    """Return the files, made once; one of the certificates is out of date."""
+    """Return the files, created once; one of the certificates has expired."""
     files = Certificates(root / "ca.pem", root / "server.pem", root / "expired.pem")
     names = tuple(dict.fromkeys((*NAMES, host)))
     wanted = (files.authority, files.server, files.expired)
@@ -51,7 +51,7 @@ def write_server(
 
 
 def server_context(server_file: Path) -> ssl.SSLContext:
-    """Return what the server speaks TLS with."""
+    """Return the server's TLS context."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server_file)
     return context

@@ -1,7 +1,9 @@
 """Content of restored revisions, from the archive files below the depot directories.
 
 A file is unpacked when one of its revisions is read for the first time; from then on
-the content store has it. Source: p4 help filetypes; db.rev in the server schema.
+the content store has it.
+
+Source: p4 help filetypes; db.rev in the server schema.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ class Archives:
         self._content = content
 
     def fetch(self, digest: str) -> None:
-        """Bring the content of a digest into the store, if an archive has it."""
+        """Copy the content of a digest into the store, if an archive has it."""
         row = self._database.execute(
             "SELECT file, revision, storage, path, number FROM archives WHERE digest=?",
             digest,
@@ -47,17 +49,17 @@ class Archives:
             log.warning("the archive of %s %s is missing or different", file, revision)
 
     def has(self, file: str, revision: str, storage: str) -> bool:
-        """Return whether the file that a revision is kept in is there."""
+        """Return whether the archive file of a revision exists."""
         return self._find(file, revision, storage) is not None
 
     def read(self, file: str, revision: str, storage: str) -> bytes | None:
-        """Return one archived revision; None when it is not there."""
+        """Return one archived revision; None if it is missing."""
         return dict(self._contents(file, revision, storage)).get(revision)
 
     def _contents(
         self, file: str, revision: str, storage: str
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield a revision; of an RCS file all, as one costs what all cost."""
+        """Yield a revision; of an RCS file all, as that costs no more than one."""
         path = self._find(file, revision, storage)
         if path is None:
             return

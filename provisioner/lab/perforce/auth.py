@@ -12,7 +12,7 @@ from provisioner.lab.perforce.database import Database
 
 
 def md5(text: str) -> str:
-    """Return the digest the protocol uses everywhere: upper-case hex."""
+    """Return the digest that the protocol uses everywhere: upper-case hex."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest().upper()
 
 
@@ -22,17 +22,17 @@ def new_token() -> str:
 
 
 def prompt_answer(password_hash: str, *, token: str, address: str) -> str:
-    """Return what a client that knows the password answers to a login prompt."""
+    """Return the answer to a login prompt of a client that knows the password."""
     return md5(md5(password_hash + token) + address)
 
 
 def challenge_answer(secret: str, *, token: str, address: str) -> str:
-    """Return what a client that holds a ticket or password hash answers."""
+    """Return the answer of a client that has a ticket or password hash."""
     return md5(md5(token + secret) + address)
 
 
 def same(one: str, other: str) -> bool:
-    """Compare two answers without telling by time where they differ."""
+    """Compare two answers in constant time."""
     return hmac.compare_digest(one.encode(), other.encode())
 
 
@@ -49,13 +49,13 @@ class Ticket:
 
 
 def find_password_hash(database: Database, *, user: str) -> str | None:
-    """Return the digest of a user's password; None when none is set."""
+    """Return the digest of a user's password; None without one."""
     row = database.execute("SELECT hash FROM passwords WHERE user=?", user).fetchone()
     return str(row[0]) if row else None
 
 
 def set_password_hash(database: Database, *, user: str, password_hash: str) -> None:
-    """Set a password by its digest ("" removes it); tickets of the old one end."""
+    """Set a password by its digest ("" removes it); its tickets end."""
     with database.writing():
         database.execute("DELETE FROM passwords WHERE user=?", user)
         database.execute("DELETE FROM tickets WHERE user=?", user)
@@ -64,13 +64,13 @@ def set_password_hash(database: Database, *, user: str, password_hash: str) -> N
 
 
 def tickets_of(database: Database, *, user: str) -> list[Ticket]:
-    """Return a user's tickets, expired ones too."""
+    """Return a user's tickets, including expired ones."""
     rows = database.execute("SELECT ticket, expires FROM tickets WHERE user=?", user)
     return [Ticket(ticket=str(row[0]), expires_at=float(row[1])) for row in rows]
 
 
 def issue_ticket(database: Database, *, user: str, lifetime_seconds: float) -> Ticket:
-    """Return the user's ticket: the live one prolonged, or a new one."""
+    """Return the user's ticket: the valid one extended, or a new one."""
     expires_at = time.time() + lifetime_seconds
     with database.writing():
         live = [t for t in tickets_of(database, user=user) if t.seconds_left]
@@ -85,7 +85,7 @@ def issue_ticket(database: Database, *, user: str, lifetime_seconds: float) -> T
 
 
 def expire_tickets(database: Database, *, user: str) -> None:
-    """Let every login of a user be over, as if its time had passed."""
+    """Let every login of a user expire now."""
     with database.writing():
         database.execute(
             "UPDATE tickets SET expires=? WHERE user=?", time.time() - 1, user

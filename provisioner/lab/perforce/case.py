@@ -1,8 +1,8 @@
-"""Whether names that differ in case are one: for all of a server, and for good.
+"""Whether names that differ in case are the same, for all of a server, permanently.
 
-A server that ignores case (-C1) takes ASCII letters of both cases for the same, in
-names of files, clients, users and everything else, and in their order. What it keeps
-and shows is as it was first written. Like p4d, a process has one answer for all of it.
+A server that ignores case (-C1) treats upper- and lower-case ASCII letters as equal, in
+names of files, clients, users and everything else, and in their order. It stores and
+shows names as they were first written. Like in p4d, all of a process has one setting.
 
 Source: p4d -C1; StrPtr::SetCaseFolding in the published client source.
 """
@@ -19,34 +19,34 @@ class _Mode:
 
 
 def ignore_case(ignores_case: bool) -> None:
-    """Say how this process compares names, before it has compared any."""
+    """Set how this process compares names, before it has compared any."""
     _Mode.ignores_case = ignores_case
 
 
 def is_ignored() -> bool:
-    """Tell if names that differ in case are one."""
+    """Return whether names that differ in case are the same."""
     return _Mode.ignores_case
 
 
 def folded(name: str) -> str:
-    """Return what is equal for names that are one, and in the server's order."""
+    """Return a key that is equal for equal names, and sorts in the server's order."""
     if not _Mode.ignores_case:
         return name
     return name.lower() if name.isascii() else name.translate(_LOWER)
 
 
 def same(one: str, other: str) -> bool:
-    """Tell if two names are one."""
+    """Return whether two names are one."""
     return folded(one) == folded(other)
 
 
 def begins(name: str, prefix: str) -> bool:
-    """Tell if a name begins with a prefix."""
+    """Return whether a name begins with a prefix."""
     return folded(name).startswith(folded(prefix))
 
 
 def flags() -> re.RegexFlag:
-    """Return how an expression over names is compiled."""
+    """Return the flags to compile an expression over names with."""
     ignoring = re.IGNORECASE | re.ASCII if _Mode.ignores_case else re.NOFLAG
     return re.DOTALL | ignoring
 

@@ -48,7 +48,7 @@ class Client:
 
     @cached_property
     def local_root(self) -> str:
-        """Return what stands for `//client/` on the client's machine."""
+        """Return what replaces `//client/` on the client's machine."""
         return "" if self.root == "null" else self.root.rstrip("/") + "/"
 
     @cached_property
@@ -57,7 +57,7 @@ class Client:
         return len(self.name) + 3
 
     def local_path(self, client_path: str) -> str:
-        """Return where a file lies on the client's machine."""
+        """Return the path of a file on the client's machine."""
         relative = client_path[self.cut :]
         return self.local_root + (
             paths.unescape(relative) if "%" in relative else relative
@@ -70,7 +70,7 @@ class Client:
     def from_local(self, local: str) -> str:
         """Return an absolute local name (escaped) in client syntax.
 
-        Raises: CommandError when it is not under a root.
+        Raises: CommandError if it is not under a root.
         """
         if self.root == "null":
             return f"//{self.name}{local}"
@@ -84,25 +84,27 @@ class Client:
 
     @property
     def have_table(self) -> str:
-        """Return the table its have list is in: that of all, or one of its own."""
+        """Return the table of its have list: the common one, or its own."""
         if self.type in ("writeable", "graph"):
             return "db.have"
         return f"db.have.pt/{self.name}"
 
     def keeps_writable(self, file_type: str) -> bool:
-        """Tell if the client refuses to overwrite a file that is writable.
+        """Return whether the client refuses to overwrite a writable file.
 
-        Files that are meant to be writable are overwritten. Source: p4 help client.
+        Files that are meant to be writable are overwritten.
+
+        Source: p4 help client.
         """
         return "clobber" not in self.options and self.perms(file_type) == "ro"
 
     @property
     def syncs_safely(self) -> bool:
-        """Tell if a sync looks for changed content before it overwrites."""
+        """Return whether a sync checks for changed content before it overwrites."""
         return "allwrite" in self.options and "clobber" not in self.options
 
     def perms(self, file_type: str) -> str:
-        """Return how a synced file is left on disk."""
+        """Return the permissions of a synced file."""
         writable = "allwrite" in self.options or "w" in file_type.partition("+")[2]
         return "rw" if writable else "ro"
 
@@ -115,14 +117,14 @@ def find_client(database: Database, *, name: str) -> Client | None:
 
 
 def view_lines(database: Database, spec: StoredSpec) -> list[str]:
-    """Return a client's view: its own, or the one its stream gives it now."""
+    """Return a client's view: its own, or the current one of its stream."""
     if not spec.text("Stream"):
         return spec.lines("View")
     return stream_view(database, stream=spec.text("Stream"), client=spec.name)
 
 
 def client_of(spec: StoredSpec, *, view: list[str]) -> Client:
-    """Return the client a spec describes."""
+    """Return the client that a spec describes."""
     return Client(
         name=spec.name,
         owner=spec.text("Owner"),
@@ -145,13 +147,13 @@ def _normal_root(root: str) -> str:
 
 @lru_cache(maxsize=256)
 def compiled_view(lines: tuple[str, ...]) -> View:
-    """Return the view of a form's lines; lines that are none are left out."""
+    """Return the view of a form's lines, ignoring invalid ones."""
     parsed = (parse_view_line(line) for line in lines)
     return View([line for line in parsed if line is not None])
 
 
 def default_view(database: Database, *, client: str) -> list[str]:
-    """Return the view a new client gets: all local depots."""
+    """Return the view of a new client: all local depots."""
     depots = [
         spec.name
         for spec in all_specs(database, kind="depot")
@@ -196,7 +198,7 @@ def default_fields(
 
 
 def check_usable(client: Client, *, user: str, host: str, server_id: str) -> None:
-    """Refuse a client of another host or server, or one that another user locked.
+    """Refuse a client of another host or server, or one locked by another user.
 
     Raises: CommandError.
     """

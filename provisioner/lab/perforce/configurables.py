@@ -1,6 +1,8 @@
 """Configurables: settings of the server that `p4 configure` changes while it runs.
 
-Only those that change something in the lab are known. Source: p4 help configurables.
+Only those that affect the lab are known.
+
+Source: p4 help configurables.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 class Configurables:
-    """What is set: by `p4 configure`, else by `-v` at the start, else the default."""
+    """Values: from `p4 configure`, else from `-v` at the start, else the default."""
 
     def __init__(self, database: Database, *, given: Mapping[str, str]) -> None:
         self._database = database
@@ -53,7 +55,7 @@ class Configurables:
         return self.stored().get(name, self._given.get(name, DEFAULTS[name]))
 
     def number(self, name: str) -> int:
-        """Return a value as a number; 0 when it is none."""
+        """Return a value as a number; 0 if it is none."""
         value = self.text(name)
         unit = _UNITS.get(value[-1:].upper(), 1)
         digits = value if unit == 1 else value[:-1]
@@ -65,7 +67,7 @@ class Configurables:
         return {str(name): str(value) for name, value in rows}
 
     def set(self, name: str, value: str | None) -> None:
-        """Set a value, or with None go back to the one before."""
+        """Set a value, or with None return to the previous one."""
         with self._database.writing():
             self._database.execute("DELETE FROM settings WHERE name=?", name)
             if value is not None:

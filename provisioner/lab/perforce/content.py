@@ -1,7 +1,7 @@
 """File content by digest, below the root. Nothing here knows depot paths.
 
-Content is kept in the form it travels in (line ends normalised), named by its MD5, so
-equal files are stored once and a digest is checked by construction.
+Content is stored in the form in which it is sent (line ends normalised), named by its
+MD5, so equal files are stored once and the name proves the digest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHUNK = 128 * 1024
 
 
 class Content:
-    """The content files of one server; safe to share by threads and processes."""
+    """The content files of one server; threads and processes may share it."""
 
     def __init__(self, root: Path) -> None:
         self._root = root / "content"
@@ -35,8 +35,8 @@ class Content:
     def chunks(self, digest: str, *, likely_size: int = CHUNK) -> Iterator[bytes]:
         """Yield the content in pieces; nothing for an empty file.
 
-        Who knows the size spares memory: to get and give back a whole piece for each
-        of many small files costs more than to read them.
+        A caller that knows the size spares memory: allocating a whole piece for each of
+        many small files costs more than reading them.
         """
         wanted = min(max(likely_size, 0) + 1, CHUNK)
         descriptor = self._open(digest)
@@ -50,7 +50,7 @@ class Content:
             os.close(descriptor)
 
     def piece(self, digest: str, *, size: int) -> bytes | None:
-        """Return content that is one piece; None where it is not of that size."""
+        """Return content of this size as one piece; None if the size differs."""
         if not 0 < size < CHUNK:
             return None
         descriptor = self._open(digest)
@@ -86,7 +86,7 @@ class Content:
 
 
 class NewContent:
-    """Content on its way in. Small content stays in memory until it is kept."""
+    """Incoming content. Small content stays in memory until it is kept."""
 
     def __init__(self, directory: Path, *, store: Content) -> None:
         self._store = store
@@ -126,7 +126,7 @@ class NewContent:
         return self.digest, self._size
 
     def discard(self) -> None:
-        """Forget the content. Safe to repeat."""
+        """Drop the content. Safe to repeat."""
         self._memory.clear()
         if self._file is not None:
             self._file.close()

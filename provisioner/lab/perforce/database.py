@@ -123,7 +123,7 @@ _BUSY_SECONDS = 60
 
 
 class CaseMismatch(Exception):
-    """A root stays with or without regard to case, whatever -C says later."""
+    """A root keeps its handling of case, whatever -C says later."""
 
 
 class Database:
@@ -141,9 +141,9 @@ class Database:
         self._connection.execute("PRAGMA temp_store=MEMORY")
 
     def create_tables(self) -> None:
-        """Create what is missing. Safe to repeat and to race.
+        """Create missing tables. Safe to repeat, also concurrently.
 
-        Raises: CaseMismatch where the tables compare names in another way.
+        Raises: CaseMismatch if the tables compare names in another way.
         """
         wanted = case.columns(_SCHEMA)
         self._connection.executescript(wanted)
@@ -193,7 +193,7 @@ class Database:
         return number
 
     def counter(self, name: str) -> str:
-        """Return a counter; "0" when it was never set."""
+        """Return a counter; "0" if it was never set."""
         row = self.execute("SELECT value FROM counters WHERE name=?", name).fetchone()
         return str(row[0]) if row else "0"
 

@@ -34,12 +34,12 @@ log = logging.getLogger("provisioner.lab.perforce")
 
 
 class DropConnection(Exception):
-    """A fault setting ends the connection here."""
+    """A fault drops the connection here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What goes wrong with a command; the empty rule is "nothing"."""
+    """A fault of a command; the empty rule is "no fault"."""
 
     command: str = "*"
     latency_seconds: float = 0.0
@@ -52,7 +52,7 @@ class Rule:
     times: int | None = None
 
     def before(self) -> None:
-        """Apply what comes before the command has any effect.
+        """Apply the faults that come before the command has any effect.
 
         Raises: DropConnection.
         """
@@ -72,7 +72,7 @@ class Rule:
             raise CommandError(7805, maxCommands=self.max_commands)
 
     def after(self) -> None:
-        """Apply what comes after the effect: the lost reply.
+        """Apply the faults that come after the effect: a lost reply.
 
         Raises: DropConnection.
         """
@@ -108,7 +108,7 @@ def matching_rule(state: ServerState, *, command: str) -> Rule:
 
 
 def is_lock_held(root: Path, *, table: str) -> bool:
-    """Tell if the settings have somebody hold a lock now."""
+    """Return whether the settings hold a lock now."""
     path = faults_path(root)
     try:
         written = path.stat().st_mtime
@@ -119,7 +119,7 @@ def is_lock_held(root: Path, *, table: str) -> bool:
 
 
 def has_changed_fingerprint(root: Path) -> bool:
-    """Tell if the settings have new connections see another key."""
+    """Return whether new connections are to see another key."""
     try:
         return bool(json.loads(faults_path(root).read_text())["changed_fingerprint"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -131,7 +131,7 @@ def _rule(entry: dict[str, Any]) -> Rule:
 
 
 def _take(state: ServerState, rule: Rule, *, key: str) -> bool:
-    """Count one use of a rule; return False when it is used up."""
+    """Count one use of a rule; return False if none is left."""
     if rule.times is None:
         return True
     database = state.database

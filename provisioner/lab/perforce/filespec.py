@@ -50,7 +50,7 @@ _NOTHING_AT = {
 
 @dataclass(frozen=True, kw_only=True)
 class FileSet:
-    """The files one argument names, as a pattern over depot or client paths."""
+    """The files that one argument names, as a pattern over depot or client paths."""
 
     typed: str
     pattern: str
@@ -66,7 +66,7 @@ class FileSet:
     nothing_beyond: int | None = None
 
     def shows(self, path: str) -> bool:
-        """Tell if the asking user gets to see a depot file."""
+        """Return whether the user may see a depot file."""
         return self.access is None or self.access.allows(self.level, path)
 
     @property
@@ -89,7 +89,7 @@ class FileSet:
         )
 
     def has_depot_path(self, path: str) -> bool:
-        """Tell if a depot file belongs to the set."""
+        """Return whether a depot file belongs to the set."""
         if not self.in_client_syntax:
             return paths.pattern_matches(self.pattern, path)
         assert self.client is not None
@@ -99,7 +99,7 @@ class FileSet:
         )
 
     def has_file(self, *, path: str, client_path: str) -> bool:
-        """Tell if a file that is known to the client belongs to the set."""
+        """Return whether a file that the client knows belongs to the set."""
         wanted = client_path if self.in_client_syntax else path
         return paths.pattern_matches(self.pattern, wanted)
 
@@ -107,8 +107,8 @@ class FileSet:
 def file_sets(request: Request, *, default: str | None = None) -> list[FileSet]:
     """Return the sets of a request's file arguments.
 
-    Without arguments `default` is used, `""` meaning the whole client; None means
-    that arguments are required.
+    Without arguments `default` is used, `""` meaning the whole client; None means that
+    arguments are required.
 
     Raises: CommandError.
     """
@@ -212,7 +212,7 @@ def _points(request: Request, spec: RevisionSpec) -> tuple[Point | None, Point]:
 
 
 def _related(request: Request, end: RevisionEnd, relation: str) -> Point:
-    """Return the point where `@>n` or `@<n` ends, or that of any other specifier.
+    """Return the point of `@>n` or `@<n`, or that of any other specifier.
 
     Raises: CommandError 6247 beyond the head, NotInLab for points without numbers.
     """
@@ -258,7 +258,7 @@ _DATE = re.compile(r"(\d{4})/(\d\d?)/(\d\d?)(?:[: ](\d\d?):(\d\d)(?::(\d\d))?)?"
 def _point(request: Request, end: RevisionEnd) -> Point:
     """Look up one end of a revision specifier.
 
-    Raises: CommandError 6245 when it names nothing.
+    Raises: CommandError 6245 if it names nothing.
     """
     value = end.value
     if end.sign == "#":

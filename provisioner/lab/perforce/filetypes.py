@@ -1,4 +1,4 @@
-"""File types: the words people write and the codes the client is sent.
+"""File types: the words that people write and the codes that the client gets.
 
 Source: p4 help filetypes.
 """
@@ -48,7 +48,7 @@ def normalise(word: str) -> str | None:
 
 
 def normalise_partial(word: str) -> str | None:
-    """Return a type as `normalise` does, of which `+modifiers` alone is one, too."""
+    """Return a type as `normalise` does, also accepting only `+modifiers`."""
     return normalise(f"text{word}" if word.startswith("+") else word)
 
 
@@ -78,12 +78,12 @@ def modifiers_of(file_type: str) -> str:
 
 
 def is_text(file_type: str) -> bool:
-    """Tell if content travels as text with normalised line ends."""
+    """Return whether content is sent as text with normalised line ends."""
     return base_of(file_type) in ("text", "unicode", "utf8", "utf16", "symlink")
 
 
 def wire_code(file_type: str, *, line_end: str) -> str:
-    """Return the type as `client-OpenFile` and its like want it."""
+    """Return the type as `client-OpenFile` and similar messages want it."""
     base, _, modifiers = file_type.partition("+")
     code = _CODES[base]["x" in modifiers]
     ends = "0" if base in ("binary", "symlink") else _LINE_ENDS.get(line_end, "0")

@@ -1,18 +1,17 @@
 """Filters of records, as `p4 fstat -F` takes them: `fileSize > 1000 & headType=text`.
 
-Tests (= < > <= >=; `*` in a value of `=` stands for anything; a backslash takes the
-meaning from the next character) are joined by & and, binding less, by |; a space is the
-"and" that binds least. ^ negates what stands beside an "and", and parentheses group. A
-test passes if the whole field or any word of it does; case counts, and numbers are
+Tests (= < > <= >=; `*` in a value of `=` matches anything; a backslash escapes the next
+character) are joined by & and, with lower precedence, by |; a space is an "and" of the
+lowest precedence. ^ negates an operand of "and", and parentheses group. A test passes
+if the whole field or any word of it does; it is case-sensitive, and numbers are
 compared as numbers.
 
 Source: p4 help fstat ("similar to the one used for 'jobs -e jobview'"; "Filtering is
 case-sensitive"; an example like the one above) and p4 help jobview; "Using comparison
 operators" in the P4 Command-Line (User) Guide; `p4 fstat` in the command reference.
-Inferred: that numbers are compared as such (the example asks for it), that a field
-that is not there passes no test, and that ^ may stand alone, as known scripts have it.
-Words without a field are for jobs, in which case does not count; regular expressions
-(~=) are refused.
+Inferred: that numbers are compared as such (the example requires it), that a missing
+field passes no test, and that ^ may stand alone, as in known scripts. Words without a
+field are for jobs, which ignore case; regular expressions (~=) are refused.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ _TOKEN = re.compile(
 
 
 def parse_filter(text: str, *, command: str = "fstat") -> Filter:
-    """Return what tells if a record passes; the command is that of the `-F`.
+    """Return the test of a record for a filter; the command is that of the `-F`.
 
-    Raises: CommandError where the text is no filter; NotInLab.
+    Raises: CommandError if the text is no filter; NotInLab.
     """
     return _Parser(text, option=f"{command} -F").parse()
 
 
 def parse_jobview(text: str) -> Filter:
-    """Return what tells if a job, as a record, is one that a jobview looks for.
+    """Return the test of a job, as a record, for a jobview.
 
     Source: p4 help jobview.
 
-    Raises: CommandError where the text is no jobview; NotInLab.
+    Raises: CommandError if the text is no jobview; NotInLab.
     """
     passes = _Parser(text.lower(), option="jobs -e", has_words=True).parse()
     return lambda record: passes(
@@ -161,12 +160,12 @@ _STAR = re.compile(r"(?<!\\)\*")
 
 
 def _parts(value: str) -> list[str]:
-    """Return what stands between the stars of a value."""
+    """Return the text between the stars of a value."""
     return [_ESCAPED.sub(r"\1", part) for part in _STAR.split(value)]
 
 
 def _is_like(text: str, parts: list[str]) -> bool:
-    """Tell if a text is made of parts, with anything between them."""
+    """Return whether a text consists of these parts with anything in between."""
     first, *inner = parts
     if not inner:
         return text == first
@@ -183,7 +182,7 @@ def _is_like(text: str, parts: list[str]) -> bool:
 
 
 def _is_ordered(text: str, relation: str, value: str) -> bool:
-    """Compare as numbers where both are."""
+    """Compare as numbers if both are."""
     if text.isdecimal() and value.isdecimal():
         is_less, is_same = int(text) < int(value), int(text) == int(value)
     else:

@@ -1,7 +1,8 @@
 """Jobs and the changes that fix them.
 
-A fix says what becomes of a job's status once its change is submitted. Source: p4 help
-job, fix, fixes, submit.
+A fix says which status a job gets once its change is submitted.
+
+Source: p4 help job, fix, fixes, submit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SAME = "same"
 
 
 class Fix(NamedTuple):
-    """A job and a change that fixes it; `status` is what the job gets."""
+    """A job and a change that fixes it; `status` is the job's new status."""
 
     job: str
     change: int
@@ -43,7 +44,7 @@ def get_job(database: Database, *, name: str) -> StoredSpec:
 
 
 def check_status(status: str) -> None:
-    """Refuse what no fix can make of a job.
+    """Refuse a status that no fix can give a job.
 
     Raises: CommandError.
     """
@@ -54,7 +55,7 @@ def check_status(status: str) -> None:
 def fixes_of(
     database: Database, *, job: str | None = None, change: int | None = None
 ) -> list[Fix]:
-    """Return fixes, of a job and a change where given, ordered by both."""
+    """Return fixes, of a job or a change if given, ordered by both."""
     rows = database.rows(
         "SELECT job, change, time, user, client, status FROM fixes"
         " WHERE job=coalesce(?, job) AND change=coalesce(?, change)"
@@ -65,7 +66,7 @@ def fixes_of(
 
 
 def put_fix(request: Request, *, job: str, change: int, status: str) -> None:
-    """Say that a change fixes a job; only inside `writing`."""
+    """Record that a change fixes a job; only inside `writing`."""
     database = request.state.database
     database.execute(
         "INSERT OR REPLACE INTO fixes VALUES (?,?,?,?,?,?)",
@@ -83,7 +84,7 @@ def change_fixes(request: Request, change: int, names: list[str]) -> tuple[int, 
 
     Only inside `writing`.
 
-    Raises: CommandError for a job that there is not.
+    Raises: CommandError for a missing job.
     """
     database = request.state.database
     known = {fix.job for fix in fixes_of(database, change=change)}
@@ -98,7 +99,7 @@ def change_fixes(request: Request, change: int, names: list[str]) -> tuple[int, 
 
 
 def drop_fix(database: Database, *, job: str, change: int) -> bool:
-    """Forget a fix; return whether there was one."""
+    """Delete a fix; return whether there was one."""
     return bool(
         database.execute(
             "DELETE FROM fixes WHERE job=? AND change=?", job, change
@@ -109,7 +110,7 @@ def drop_fix(database: Database, *, job: str, change: int) -> bool:
 def settle_fixed(
     database: Database, *, change: int, final: int, status: str = ""
 ) -> None:
-    """Give the jobs of a change that is submitted now their status.
+    """Give the jobs of a newly submitted change their status.
 
     Only inside `writing`.
     """

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
-"""What clients have and have opened."""
+"""Have lists and opened files of clients."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def count_have(database: Database, *, client: str) -> int:
 
 
 def have_in(database: Database, files: FileSet, *, client: str) -> Iterator[Have]:
-    """Yield what a client has of a set, by depot path."""
+    """Yield the part of a set that a client has, by depot path."""
     if files.is_whole_client:
         yield from have_list(database, client=client)
         return

@@ -1,8 +1,8 @@
-"""The messages that a command sends once for each file, encoded at a fifth of the cost.
+"""The messages that a command sends once per file, encoded at a fifth of the cost.
 
-A flush of a million files is a million of them, so records are made by the batch.
-Each function gives the same bytes as `wire.encode` with the same variables in the same
-order, and `Numbers` reads what `wire.decode` would; tests hold them together.
+A flush of a million files sends a million of them, so records are made in batches. Each
+function returns the same bytes as `wire.encode` with the same variables in the same
+order, and `Numbers` reads what `wire.decode` would; tests compare them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 def batches(rows: Iterable[T]) -> Iterator[list[T]]:
-    """Yield rows by the batch, none of them empty."""
+    """Yield rows in batches, none of them empty."""
     left = iter(rows)
     while batch := list(islice(left, _BATCH)):
         yield batch
@@ -43,7 +43,7 @@ def batches(rows: Iterable[T]) -> Iterator[list[T]]:
 
 @lru_cache(maxsize=1024)
 def _variables(pairs: tuple[str, ...]) -> str:
-    """Return names and values, in turn, as they stand in a message."""
+    """Return names and values as they alternate in a message."""
     return "".join(
         f"{name}\0{_SIZE[len(value)]}{value}\0"
         for name, value in zip(pairs[::2], pairs[1::2], strict=True)
@@ -82,7 +82,7 @@ def _start_of_line(message_id: int) -> str:
 def _about_synced(
     action: str, revision: int, size: int | None, is_tagged: bool
 ) -> tuple[str, str, str]:
-    """Return what is before the names, what the local one is called, what follows."""
+    """Return the parts of a record: before the names, the local key, the rest."""
     number = str(revision)
     if not is_tagged:
         shown = ("depotRev", f"#{number}", "haveRev", f"#{number}")
@@ -123,7 +123,7 @@ def synced(
 
 
 def _is_hard(names: str) -> bool:
-    """Tell if names are long, escaped, or more than ASCII."""
+    """Return whether names are long, escaped, or not ASCII."""
     return not names.isascii() or "%" in names or len(names) > _LARGEST_NAMES
 
 
@@ -140,7 +140,7 @@ def _hard(start: str, names: tuple[tuple[str, str], ...], end: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _about_had(revision: int, synced_at: int, is_tagged: bool) -> tuple[str, str]:
-    """Return what is before the names, and what follows."""
+    """Return the parts of a record: before the names, and the rest."""
     if not is_tagged:
         end = f"\0{_variables.__wrapped__(('haveRev', f'#{revision}'))}{_LINE}"
         return _start_of_line(_HAD_LINE), end
@@ -199,7 +199,7 @@ _CLOSE = encode("client-CloseFile", {"handle": "sync", "commit": ""})
 
 
 def opening(local: str, digest: str, size: int, *, more: tuple[str, ...]) -> bytes:
-    """Return the message that opens a file; `more` are names and values of its like."""
+    """Return the message that opens a file; `more` are further names and values."""
     if _is_hard(local):
         rest = dict(zip(more[::2], more[1::2], strict=True))
         named: dict[str, Value] = {"path": local, "digest": digest, "fileSize": size}
@@ -232,7 +232,7 @@ def writing(data: bytes) -> bytes:
 def closing(name: str, value: int, *, more: tuple[str, ...]) -> bytes:
     """Return the messages that end a file and ask if it is done.
 
-    The client gives the number, as all the rest, back.
+    The client returns the number and the rest unchanged.
     """
     return _CLOSE + _asking(name, value, more).encode(_BYTES)
 
@@ -263,7 +263,7 @@ def whole_file(
     closed: tuple[str, int],
     asked: tuple[str, ...],
 ) -> bytes:
-    """Return the messages of a file in one piece; b"" where its names are hard.
+    """Return the messages of a file in one piece; b"" if its names are hard.
 
     They are its record, if it `is_told` of, and what `opening` with `more`, `writing`
     and `closing` with `asked` return.
@@ -286,14 +286,14 @@ def whole_file(
 
 
 class Numbers:
-    """Reads a number out of answers that are otherwise like the first one."""
+    """Reads a number from answers that are otherwise like the first one."""
 
     def __init__(self, name: str) -> None:
         self._name = name.encode()
         self._before = self._after = b""
 
     def learn(self, body: bytes) -> None:
-        """Take an answer, which `wire.decode` has read, as the pattern for others."""
+        """Use an answer, decoded by `wire.decode`, as the pattern for others."""
         position = 0
         while position < len(body):
             name_end = body.index(b"\0", position)
@@ -305,7 +305,7 @@ class Numbers:
             position = stop + 1
 
     def read(self, body: bytes) -> int | None:
-        """Return the number of an answer; None where it is not like the pattern."""
+        """Return the number in an answer; None if it does not match the pattern."""
         start, stop = len(self._before) + 4, len(body) - len(self._after)
         digits = body[start:stop]
         if (

@@ -1,9 +1,9 @@
-"""Which names a server takes for clients, labels, branches, depots, users and groups.
+"""Valid names of clients, labels, branches, depots, users and groups.
 
 Source: the messages about identifiers in the published client library; "Limitations on
 characters in filenames and entities" of the command reference. Inferred: that commas
 and percent signs are refused in names of every kind, and slashes in all but labels and
-branches, whose parts must be there and be no `.` or `..`.
+branches, whose parts must not be empty, `.` or `..`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DOMAINS = ("client", "depot", "label", "branch")
 
 
 def check_identifier(database: Database, *, kind: str, name: str) -> None:
-    """Refuse a name that nothing of this kind can have.
+    """Refuse a name that is invalid for its kind.
 
     Raises: CommandError.
     """

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
-"""What files took from each other, and what opened files still have to resolve."""
+"""Integrations between files, and what opened files still have to resolve."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ REVERSE = {
 
 
 class Resolve(NamedTuple):
-    """What an opened file takes from another; `how` is "" until it is resolved.
+    """What an opened file integrates from another; `how` is "" until resolved.
 
-    After a sync a file takes from itself, after an unshelve from `path@=change`.
+    After a sync the source is the file itself, after an unshelve `path@=change`.
     """
 
     client: str
@@ -37,7 +37,7 @@ class Resolve(NamedTuple):
 
     @property
     def revisions(self) -> str:
-        """Return the revisions taken, as people write them; a shelf has none."""
+        """Return the integrated revisions, as people write them; a shelf has none."""
         if "@=" in self.other:
             return ""
         first = f"#{self.start + 1},"
@@ -50,7 +50,7 @@ _COLUMNS = "client, path, other, start, end, base, base_revision, how"
 def resolves_of(
     database: Database, *, client: str, path: str | None = None
 ) -> list[Resolve]:
-    """Return what a client's files take, resolved or not, by path."""
+    """Return what a client's files integrate, resolved or not, by path."""
     condition = "" if path is None else " AND path=?"
     rows = database.rows(
         f"SELECT {_COLUMNS} FROM resolves WHERE client=?{condition} ORDER BY path",
@@ -60,14 +60,14 @@ def resolves_of(
 
 
 def put_resolves(database: Database, resolves: Iterable[Resolve]) -> None:
-    """Record what files take; only inside `writing`."""
+    """Record what files integrate; only inside `writing`."""
     database.execute_many(
         "INSERT OR REPLACE INTO resolves VALUES (?,?,?,?,?,?,?,?)", iter(resolves)
     )
 
 
 def drop_resolves(database: Database, *, client: str, paths: Iterable[str]) -> None:
-    """Forget what files take; only inside `writing`."""
+    """Delete records of what files integrate; only inside `writing`."""
     database.execute_many(
         "DELETE FROM resolves WHERE client=? AND path=?",
         ((client, path) for path in paths),
@@ -77,7 +77,10 @@ def drop_resolves(database: Database, *, client: str, paths: Iterable[str]) -> N
 def record_submitted(
     database: Database, resolve: Resolve, *, revision: int, change: int
 ) -> None:
-    """Record what a submitted revision took, for both files; inside `writing`."""
+    """Record the integrations of a submitted revision, for both files.
+
+    Only inside `writing`.
+    """
     if resolve.other.partition("@=")[0] == resolve.path:
         return
     row = (resolve.start, resolve.end, revision - 1, revision)
@@ -91,7 +94,7 @@ def record_submitted(
 
 
 def last_taken(database: Database, *, path: str, other: str) -> int:
-    """Return the newest revision of `other` that `path` took or gave; 0 for none."""
+    """Return the newest revision of `other` integrated from or to `path`, or 0."""
     row = database.execute(
         "SELECT max(other_end) FROM integrations WHERE path=? AND other=?", path, other
     ).fetchone()
@@ -114,7 +117,7 @@ def integrations_of(
 
 
 class Integration(NamedTuple):
-    """What one file took from another, or gave it; revisions begin after `start`."""
+    """An integration from or to another file; revisions begin after `start`."""
 
     path: str
     other: str
@@ -127,7 +130,7 @@ class Integration(NamedTuple):
 
 
 def all_integrations(database: Database) -> list[Integration]:
-    """Return what all files took and gave, by path, the newest first."""
+    """Return the integrations of all files, by path, newest first."""
     rows = database.rows(
         "SELECT path, other, other_start, other_end, start, end, how, change"
         " FROM integrations ORDER BY path, end DESC, other"

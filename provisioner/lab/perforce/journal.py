@@ -1,7 +1,9 @@
 """Journals and checkpoints as records: the text form of a Perforce database.
 
 A record is a line of words; text stands between `@`, with `@@` for one of its own, and
-may hold line ends. Source: Perforce server schema; p4d -jd.
+may contain line ends.
+
+Source: Perforce server schema; p4d -jd.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ class Record(NamedTuple):
         return int(self.values[index])
 
     def text(self, index: int) -> str:
-        """Return a value; "" when this layout does not have it."""
+        """Return a value; "" if this layout does not have it."""
         return self.values[index] if index < len(self.values) else ""
 
 
@@ -39,7 +41,7 @@ class JournalError(Exception):
 
 
 def records(path: Path) -> Iterator[Record]:
-    """Yield the records that put values; notes and transaction marks are left out.
+    """Yield the records that put values, without notes and transaction marks.
 
     Raises: JournalError, OSError.
     """

@@ -1,8 +1,10 @@
-"""RCS keywords: `$Id$` and its like, filled in as a revision is made or restored.
+"""RCS keywords such as `$Id$`, expanded when a revision is made or restored.
 
-A revision is kept as everybody reads it, and its digest is that of the filled-in text:
-so checkpoints have it. Source: p4 help filetypes, modifiers +k and +ko; "Keyword
-expansion" in the command reference, for the forms.
+A revision is stored as everybody reads it, and its digest is that of the expanded text,
+as in checkpoints.
+
+Source: p4 help filetypes, modifiers +k and +ko; "Keyword expansion" in the command
+reference, for the forms.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _OLD = (b"Id", b"Header")
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What keywords tell of a revision; `submitted` is seconds since the epoch."""
+    """The values of a revision's keywords; `submitted` is seconds since the epoch."""
 
     path: str
     number: int
@@ -34,12 +36,12 @@ class Described:
 
 
 def has_keywords(file_type: str) -> bool:
-    """Return whether a type asks for keywords to be filled in."""
+    """Return whether a type expands keywords."""
     return "k" in modifiers_of(file_type)
 
 
 def collapsed(data: bytes, *, file_type: str) -> bytes:
-    """Return content with empty keywords, as whoever wrote it first."""
+    """Return content with empty keywords, as first written."""
     only_old = "o" in modifiers_of(file_type)
 
     def empty(match: re.Match[bytes]) -> bytes:
@@ -50,7 +52,7 @@ def collapsed(data: bytes, *, file_type: str) -> bytes:
 
 
 def expanded(data: bytes, *, revision: Described) -> bytes:
-    """Return content with the keywords that the revision's type asks for."""
+    """Return content with the keywords that the revision's type expands."""
     modifiers = modifiers_of(revision.type)
     if "k" not in modifiers:
         return data

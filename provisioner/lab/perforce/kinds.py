@@ -1,4 +1,4 @@
-"""What a server takes, by the kind of server that it is.
+"""What a server of each kind accepts.
 
 A replica has the data of the server it replicates from, and may be behind. This one
 replicates from none, so it is never behind, and does itself what others forward.
@@ -46,13 +46,13 @@ _PREVIEWED = _SYNCS | {"reconcile", "clean"}
 
 
 def server_of_new_clients(request: Request) -> str:
-    """Return the ServerID that a new client gets; "" for none."""
+    """Return the ServerID of a new client; "" for none."""
     config = request.state.config
     return config.server_id if config.services in _BINDING else ""
 
 
 def check_kind(request: Request) -> None:
-    """Refuse what a server of this kind does not do.
+    """Refuse a command that a server of this kind does not accept.
 
     Raises: CommandError.
     """
@@ -65,7 +65,7 @@ def check_kind(request: Request) -> None:
 
 
 def check_bound(request: Request, name: str) -> None:
-    """Refuse a client that is there and not a build-server's own.
+    """Refuse a client that exists and is not the build server's own.
 
     Raises: CommandError.
     """

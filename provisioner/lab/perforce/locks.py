@@ -29,7 +29,7 @@ LONGEST_SECONDS = 120.0
 
 @dataclass
 class Use:
-    """What one command did with one table; times in seconds, (read, write)."""
+    """A command's use of one table; times in seconds, (read, write)."""
 
     locks: list[int] = field(default_factory=lambda: [0, 0])
     rows: list[int] = field(default_factory=lambda: [0, 0])
@@ -52,7 +52,7 @@ _READ, _WRITE = 0, 1
 
 
 def _file_name(table: str) -> str:
-    """Return a name for the file that is a lock, also of a client with a long name."""
+    """Return the name of a lock file, which is short even for a long client name."""
     name = quote(table, safe="")
     if len(name) < 200:
         return name
@@ -60,9 +60,9 @@ def _file_name(table: str) -> str:
 
 
 class TableLocks:
-    """The locks of one command. Tables are taken in one order, so none waits in a ring.
+    """The locks of one command. Tables are locked in a fixed order, to avoid deadlocks.
 
-    `limit_seconds` is the user's MaxLockTime: it counts from the first lock on and
+    `limit_seconds` is the user's MaxLockTime: it starts with the first lock and
     includes waiting.
     """
 
@@ -79,7 +79,7 @@ class TableLocks:
     def reading(self, tables: Mapping[str, int]) -> Iterator[None]:
         """Hold shared locks; the numbers are rows.
 
-        Raises: CommandError when it took too long.
+        Raises: CommandError if it took too long.
         """
         yield from self._hold(tables, _READ)
 
@@ -87,7 +87,7 @@ class TableLocks:
     def writing(self, tables: Mapping[str, int]) -> Iterator[None]:
         """Hold exclusive locks; the numbers are rows.
 
-        Raises: CommandError when it took too long.
+        Raises: CommandError if it took too long.
         """
         yield from self._hold(tables, _WRITE)
 
@@ -107,7 +107,7 @@ class TableLocks:
                 use.holds(mode, time.monotonic() - since)
 
     def _take(self, table: str, mode: int, use: Use) -> int:
-        """Return the open file that is the lock; closing it lets go."""
+        """Return the open lock file; closing it releases the lock."""
         self._directory.mkdir(exist_ok=True)
         path = self._directory / _file_name(table)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,8 +1,8 @@
-"""Merging two texts that come from one, in pieces as the client wants them.
+"""Three-way merges of texts, in pieces as the client wants them.
 
 Each piece says to which of base, theirs, yours and result its lines belong. Every
-change is an old piece (what the base has) and then new ones, either possibly empty:
-the client counts changes by where the kind of piece switches.
+change is an old piece (what the base has) and then new ones, either possibly empty: the
+client counts changes by where the kind of piece switches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Split at line feeds alone; the last line may have none."""
+    """Split at line feeds only; the last line may lack one."""
     lines = data.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])
@@ -46,7 +46,7 @@ def merge(base: bytes, theirs: bytes, yours: bytes) -> Iterator[Piece]:
 
 
 def result(pieces: Iterator[Piece]) -> bytes | None:
-    """Return the merged text; None when there is a conflict."""
+    """Return the merged text; None if there is a conflict."""
     parts = []
     for piece in pieces:
         if piece.bits & CONFLICT:
@@ -59,7 +59,7 @@ def result(pieces: Iterator[Piece]) -> bytes | None:
 def _common(
     old: Sequence[bytes], new: Sequence[bytes], mine: Sequence[bytes]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield what all three have: a start in each and a size; the last one is empty."""
+    """Yield what all three share: a start in each and a size; the last one is empty."""
     theirs = difflib.SequenceMatcher(None, old, new, autojunk=False)
     yours = difflib.SequenceMatcher(None, old, mine, autojunk=False)
     left, right = theirs.get_matching_blocks(), yours.get_matching_blocks()

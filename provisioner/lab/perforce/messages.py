@@ -1,8 +1,9 @@
-"""The message table: what the server says, by number.
+"""The message table: the server's messages by number.
 
-`code` packs severity, argument count, generic class and the number itself; `%name%`
-in a format is replaced by the client. Source: the catalogue of messages in Perforce's
-published client library.
+`code` packs severity, argument count, generic class and the number itself; the client
+replaces `%name%` in a format.
+
+Source: the catalogue of messages in Perforce's published client library.
 """
 
 # ruff: noqa: E501 - one message, one line

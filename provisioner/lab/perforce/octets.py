@@ -1,8 +1,8 @@
-"""Names and descriptions as a server that is not in Unicode mode has them: bytes.
+"""Names and descriptions of a server that is not in Unicode mode: bytes.
 
-Here they are text that every database, file and log takes. A byte that is not UTF-8 is
-one of 128 letters which nobody writes (U+10FE80 to U+10FEFF), and whoever did write one
-has its four bytes so. Either way the same bytes come out again.
+Here they are text that every database, file and log accepts. A byte that is not UTF-8
+becomes one of 128 private letters (U+10FE80 to U+10FEFF); the bytes of such a letter
+itself are encoded the same way. Either way the same bytes come out again.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def text_of(data: bytes) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """Return the bytes that a text stands for."""
+    """Return the bytes that a text represents."""
     if text.isascii():
         return text.encode()
     return text.translate(_INTO_BYTES).encode("utf-8", "surrogateescape")
 
 
 def is_utf8(text: str) -> bool:
-    """Tell if a text stands for bytes that are UTF-8."""
+    """Return whether a text represents bytes that are UTF-8."""
     return text.isascii() or not any(ord(letter) in _INTO_BYTES for letter in text)

@@ -1,4 +1,4 @@
-"""How forms are defined that the lab shows and does not keep."""
+"""Definitions of forms that the lab shows but does not store."""
 
 from __future__ import annotations
 

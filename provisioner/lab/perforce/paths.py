@@ -24,7 +24,7 @@ AFTER_ALL = "\U0010ffff"
 
 
 def escape(name: str) -> str:
-    """Return a file name with the characters that have a meaning escaped."""
+    """Return a file name with special characters escaped."""
     return _SPECIAL.sub(lambda match: _ESCAPES[match[0]], name)
 
 
@@ -36,12 +36,12 @@ def unescape(name: str) -> str:
 
 
 def has_wildcard(pattern: str) -> bool:
-    """Tell if a pattern can match more than itself."""
+    """Return whether a pattern has wildcards."""
     return WILDCARD.search(pattern) is not None
 
 
 def literal_prefix(pattern: str) -> str:
-    """Return what every match of a pattern begins with."""
+    """Return the literal start of a pattern."""
     match = WILDCARD.search(pattern)
     return pattern[: match.start()] if match else pattern
 
@@ -63,7 +63,7 @@ def pattern_regex(pattern: str) -> re.Pattern[str]:
 
 
 def pattern_matches(pattern: str, path: str) -> bool:
-    """Tell if a path matches a pattern."""
+    """Return whether a path matches a pattern."""
     if pattern.endswith("...") and not has_wildcard(pattern[:-3]):
         begins = path.startswith(pattern[:-3])
         return begins or (case.is_ignored() and case.begins(path, pattern[:-3]))
@@ -72,10 +72,10 @@ def pattern_matches(pattern: str, path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _matching_regex(pattern: str) -> re.Pattern[str]:
-    """Return an expression that finds out in little time, whatever the pattern.
+    """Return an expression that matches quickly, whatever the pattern.
 
-    What stands between two wildcards may as well be found at the first place, so no
-    other is tried (`(?>…)`). With captures this cannot be done.
+    The text between two wildcards may as well be found at the first place, so no other
+    is tried (`(?>…)`). With captures this is impossible.
     """
     *parts, last = pattern.split("...")
     regex = [f"(?>.*?{_segment(part, is_last=False)})" for part in parts[1:]]
@@ -86,7 +86,7 @@ def _matching_regex(pattern: str) -> re.Pattern[str]:
 
 
 def _segment(text: str, *, is_last: bool) -> str:
-    """Return what matches a part without `...`; the last one ends with the path."""
+    """Return the expression of a part without `...`; the last ends the path."""
     literals = [re.escape(literal) for literal in _IN_DIRECTORY.split(text)]
     regex = [literals[0]]
     for index, literal in enumerate(literals[1:], start=1):
@@ -101,7 +101,7 @@ def _segment(text: str, *, is_last: bool) -> str:
 class RevisionEnd:
     """One revision of a specifier: `@>=12` has a sign, a relation and a value.
 
-    `relation` is "" where none was typed, else "<", "<=", "=", ">=" or ">".
+    `relation` is "" if none was typed, else "<", "<=", "=", ">=" or ">".
     """
 
     sign: str
@@ -114,7 +114,7 @@ class RevisionEnd:
 
 @dataclass(frozen=True)
 class RevisionSpec:
-    """What stands behind a file name: no revision, one, or up to four as a range."""
+    """The revisions after a file name: none, one, or up to four as a range."""
 
     ends: tuple[RevisionEnd, ...] = ()
 
@@ -133,7 +133,7 @@ def split_revision(argument: str) -> tuple[str, RevisionSpec]:
 
     Source: "p4 help revisions"; "Relative revisions" of "p4 help undoc".
 
-    Raises: CommandError for a specifier that makes no sense, NotInLab for actions.
+    Raises: CommandError for an invalid specifier, NotInLab for actions.
     """
     match = re.search(r"[#@]", argument)
     if match is None:

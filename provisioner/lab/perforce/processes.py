@@ -1,7 +1,7 @@
-"""The commands that are running, as `p4 monitor` shows, pauses and ends them.
+"""The running commands, as `p4 monitor` shows, pauses and ends them.
 
 Each is a file below `<root>/monitor`, so that every process that serves the root sees
-all of them. Files of a process that was killed are left out.
+all of them. Files of a killed process are ignored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ProcessTable:
             self.clear(command.number)
 
     def all(self) -> list[Running]:
-        """Return what runs, by number."""
+        """Return the running commands by number."""
         found = []
         for path in self._directory.glob("*.json"):
             # It may end, or not be written whole yet, as we look.
@@ -67,18 +67,18 @@ class ProcessTable:
         return self._mark(number).exists()
 
     def pause(self, number: int) -> None:
-        """Ask a command to stop and wait. Safe to repeat."""
+        """Ask a command to pause. Safe to repeat."""
         self._mark(number, "pause").touch()
 
     def resume(self, number: int) -> None:
-        """Let a command go on. Safe to repeat."""
+        """Let a command continue. Safe to repeat."""
         self._mark(number, "pause").unlink(missing_ok=True)
 
     def is_paused(self, number: int) -> bool:
         return self._mark(number, "pause").exists()
 
     def clear(self, number: int) -> None:
-        """Forget a command; it runs on. Safe to repeat."""
+        """Remove a command from the table; it continues. Safe to repeat."""
         for path in (
             self._path(number),
             self._mark(number),

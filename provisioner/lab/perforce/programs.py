@@ -1,10 +1,10 @@
-"""Programs that a server lets in nowhere, by the configurable rejectList.
+"""Programs rejected by the configurable rejectList.
 
     rejectList=P4EXP,p4,version=2013.1
 
-A version belongs to the name before it, and is held against all that the client says of
-itself: its release, build number and platform. There are no wildcards, and the log says
-nothing of it.
+A version belongs to the name before it, and is compared with everything that the client
+says of itself: its release, build number and platform. There are no wildcards, and the
+log does not mention it.
 
 Source: "Reject client connection requests" of the administrator's guide. Inferred: that
 a name is the first word of what a program calls itself, and a version any part of it.
@@ -29,7 +29,7 @@ def is_rejected(listed: str, *, program: str, version: str) -> bool:
 
 
 def _entries(listed: str) -> Iterator[tuple[str, str]]:
-    """Yield names with the version that each is refused in, "" for all."""
+    """Yield names with the rejected version of each, "" for all."""
     words = [word.strip() for word in listed.split(",") if word.strip()]
     for word, after in pairwise([*words, ""]):
         if not word.startswith(_VERSION):

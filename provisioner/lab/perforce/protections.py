@@ -1,7 +1,7 @@
-"""Who may do what where: the protections table.
+"""The protections table: who may do what, where.
 
-Source: p4 help protect. Of the levels, `review` and the `=mode` forms are not part of
-the lab; neither are network masks.
+Source: p4 help protect. The level `review`, the `=mode` forms and network masks are not
+part of the lab.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEVELS = ("none", "list", "read", "open", "write", "admin", "super")
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """One line of the table; an excluded line takes away what earlier ones gave."""
+    """One line of the table; an exclusion revokes what earlier lines granted."""
 
     level: str
     kind: str
@@ -30,7 +30,7 @@ class Protection:
     number: int
 
     def concerns(self, user: str, *, groups: Collection[str], host: str | None) -> bool:
-        """Tell if a line is about a user; `host` None means from wherever."""
+        """Return whether a line applies to a user; `host` None means from anywhere."""
         if host is not None and not self.is_for_host(host):
             return False
         if self.kind == "group":
@@ -38,15 +38,15 @@ class Protection:
         return paths.pattern_matches(self.name, user)
 
     def is_for_host(self, host: str) -> bool:
-        """Tell if a line is about who comes from an address."""
+        """Return whether a line applies to an address."""
         return paths.pattern_matches(self.host, host)
 
     def covers(self, pattern: str) -> bool:
-        """Tell if every file of a pattern falls under this line."""
+        """Return whether this line applies to every file of a pattern."""
         return paths.pattern_matches(self.path, pattern)
 
     def may_meet(self, pattern: str) -> bool:
-        """Tell if some file of a pattern can fall under this line."""
+        """Return whether this line can apply to some file of a pattern."""
         if not paths.has_wildcard(pattern):
             return paths.pattern_matches(self.path, pattern)
         mine, other = paths.literal_prefix(self.path), paths.literal_prefix(pattern)
@@ -54,7 +54,7 @@ class Protection:
 
 
 def parse_protection(text: str, *, number: int) -> Protection | None:
-    """Return the protection in a line of the form; None when the lab has no such."""
+    """Return the protection in a line of the form; None if the lab lacks it."""
     words = split_words(text)
     if (
         len(words) != 5
@@ -112,7 +112,7 @@ def of_group(lines: list[str], *, group: str) -> list[Protection]:
 
 
 def highest(lines: list[Protection]) -> str:
-    """Return the highest level that any line gives, exclusions aside."""
+    """Return the highest level that any line grants, ignoring exclusions."""
     return max(
         (line.level for line in lines if not line.is_excluded),
         key=LEVELS.index,
@@ -121,9 +121,9 @@ def highest(lines: list[Protection]) -> str:
 
 
 def highest_allowed(lines: list[Protection], pattern: str) -> str:
-    """Return the highest level that some file of a pattern may be left with.
+    """Return the highest level that some file of a pattern may have.
 
-    An exclusion counts where it takes the whole pattern away.
+    An exclusion counts if it covers the whole pattern.
     """
     levels = ["none"]
     for line in lines:
@@ -158,16 +158,16 @@ class Access:
         )
 
     def allows(self, level: str, path: str) -> bool:
-        """Tell if a user has at least a level on a file."""
+        """Return whether a user has at least a level on a file."""
         return LEVELS.index(self.level(path)) >= LEVELS.index(level)
 
     def highest_anywhere(self) -> str:
-        """Return the highest level on any file, exclusions aside."""
+        """Return the highest level on any file, ignoring exclusions."""
         return highest(self.protections)
 
     @property
     def reads_everything(self) -> bool:
-        """Tell if no file is hidden, so that nothing needs to be looked at."""
+        """Return whether no file is hidden, so that nothing has to be checked."""
         return all(not p.is_excluded for p in self.protections) and any(
             p.path == "//..." and LEVELS.index(p.level) >= LEVELS.index("read")
             for p in self.protections

@@ -1,6 +1,7 @@
-"""RCS files, as far as an archive of text revisions uses them.
+"""RCS files, as far as archives of text revisions use them.
 
 The newest revision is stored whole, each older one as an edit of the next newer.
+
 Source: rcsfile(5).
 """
 
@@ -37,7 +38,7 @@ def revisions(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _parse(data: bytes) -> tuple[str, dict[str, str], dict[str, bytes]]:
-    """Return the newest revision, which follows which, and the stored texts."""
+    """Return the newest revision, the order of the others, and the stored texts."""
     head, number, log_seen = "", "", False
     following: dict[str, str] = {}
     texts: dict[str, bytes] = {}
@@ -72,7 +73,7 @@ def _word(token: re.Match[bytes] | None) -> str:
 
 
 def _split(text: bytes) -> list[bytes]:
-    """Split at line feeds alone; carriage returns are content."""
+    """Split at line feeds only; carriage returns are content."""
     lines = text.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])

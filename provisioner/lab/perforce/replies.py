@@ -1,8 +1,10 @@
-"""The functions that the client's answers are addressed to.
+"""The functions to which the client's answers are addressed.
 
-The client gives a name back as it got it, but other clients know the names of a real
-server and refuse others. Source: the function table of perforce/p4java
-(RpcFunctionSpec); names that are not in it are ours, where no client looks at them.
+The client returns a name as it got it, but some clients know the names of a real server
+and refuse others. Names outside the table are ours, used only where no client checks
+them.
+
+Source: the function table of perforce/p4java (RpcFunctionSpec).
 """
 
 from __future__ import annotations

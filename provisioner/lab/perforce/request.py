@@ -1,4 +1,4 @@
-"""One command being served: who asks, what for, and how to answer."""
+"""One command being served: who sent it, its arguments, and how to answer."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class Request:
 
     @property
     def is_tagged(self) -> bool:
-        """Tell if the client wants records: for this command or all (`p4 -G`)."""
+        """Return whether the client wants records: for this command, or always."""
         return self.tags_all or "tag" in self.message
 
     def has(self, option: str) -> bool:
-        """Tell if an option was given."""
+        """Return whether an option was given."""
         return option in self.options
 
     def number(self, option: str, *, default: int) -> int:
@@ -89,17 +89,17 @@ class Request:
         return int(value)
 
     def access(self) -> Access:
-        """Return what the asking user may do from where they ask."""
+        """Return what the user may do from their address."""
         return self.state.access(self.user, host=self.peer_address)
 
     @property
     def is_limited(self) -> bool:
-        """Tell if the user's groups limit what a command may look at or find."""
+        """Return whether the user's groups limit what a command may scan or return."""
         limits = ("MaxScanRows", "MaxResults")
         return any(self.state.limit(self.user, tag) is not None for tag in limits)
 
     def check_limits(self, *, scanned: int, results: int) -> None:
-        """Refuse what goes beyond the limits of the user's groups.
+        """Refuse what exceeds the limits of the user's groups.
 
         Raises: CommandError.
         """
@@ -113,11 +113,11 @@ class Request:
     # --- the client of the request
 
     def find_client(self) -> Client | None:
-        """Return the current client; None when it does not exist."""
+        """Return the current client; None if it does not exist."""
         return clients.find_client(self.state.database, name=self.client_name)
 
     def get_client(self) -> Client:
-        """Return the current client, usable by this user on this host.
+        """Return the current client, if this user may use it on this host.
 
         Raises: CommandError.
         """
@@ -138,7 +138,7 @@ class Request:
         return self._client
 
     def check_usable(self, client: Client) -> None:
-        """Refuse a client that is not this user's, on this host and server, to use.
+        """Refuse a client that this user may not use on this host and server.
 
         Raises: CommandError.
         """
@@ -161,7 +161,7 @@ class Request:
         self.send("client-Message", message_variables(message_id, variables))
 
     def fail(self, error: CommandError) -> None:
-        """Send the message a command ends with."""
+        """Send the message that ends a command."""
         variables = message_variables(
             error.message_id, error.variables, because=error.because
         )
@@ -203,22 +203,24 @@ class Request:
     # --- questions
 
     def answers(self) -> Iterator[Message]:
-        """Yield what the client answers to everything sent so far.
+        """Yield the client's answers to everything sent so far.
 
-        The client works strictly in order: when it has echoed the mark, every
-        earlier answer is here, also if it had none to give.
+        The client works strictly in order: once it has echoed the mark, every earlier
+        answer is here, even if it had none to give.
         """
         self.mark()
         while not self._is_mark(message := self.connection.receive()):
             yield message
 
     def mark(self) -> None:
-        """Ask the client to echo a mark after everything before it was answered."""
+        """Ask the client to echo a mark once everything before it is answered."""
         self.send("flush1", {"himark": 0, "fseq": 1})
         self.barrier_pending = True
 
     def _is_mark(self, message: Message) -> bool:
-        """Tell if a message is the echo of the mark: nothing is owed then."""
+        """Return whether a message is the echo of the mark: no answer is outstanding
+        then.
+        """
         if message.func != "flush2":
             return False
         self.barrier_pending = self.is_unsettled = False
@@ -235,7 +237,7 @@ class Request:
     def confirmed_at_mark(self, name: str) -> list[int]:
         """Return the numbers called `name` that are reported up to the next mark.
 
-        Marks may be sent ahead; the client echoes them in their order.
+        Marks may be sent ahead; the client echoes them in order.
         """
         numbers = self._numbers_to_mark(name)
         # Others may be on their way; whoever sent them settles them.
@@ -259,7 +261,7 @@ class Request:
             numbers.append(number)
 
     def settle(self, *, forever: bool = False) -> None:
-        """Wait until the client has done everything sent so far.
+        """Wait until the client has processed everything sent so far.
 
         With `forever`, it may be silent for longer than clients usually are.
         """
@@ -274,7 +276,7 @@ class Request:
         *,
         confirm: str = replies.ANSWER,
     ) -> Message | None:
-        """Send one question and return its answer; None when there was none."""
+        """Send one question and return its answer, or None."""
         self.send(func, {**variables, "confirm": confirm})
         found = None
         for message in self.answers():
@@ -282,7 +284,7 @@ class Request:
         return found
 
     def ask_for_form(self, definition: SpecDefinition) -> str:
-        """Return the text of the form the client hands in."""
+        """Return the text of the form that the client sends."""
         answer = self.ask("client-InputData", {"specdef": definition.text})
         if answer is None:
             raise CommandError(7197)

@@ -1,7 +1,9 @@
-"""Restoring a checkpoint: the rows of a Perforce database become the lab's state.
+"""Restore a checkpoint: the rows of a Perforce database become the lab's state.
 
-What the lab keeps is taken over; other rows are counted by table, so that nobody takes
-a partial restore for a whole one. Source: Perforce server schema (db.* tables).
+Rows that the lab stores are taken over; others are counted by table, so that nobody
+takes a partial restore for a whole one.
+
+Source: Perforce server schema (db.* tables).
 """
 
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
@@ -49,9 +51,9 @@ _REDUNDANT = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What a restore did: rows by table, and revisions whose archive is not there.
+    """The result of a restore: rows by table, and revisions without an archive.
 
-    `warnings` say where the server that serves them is of another kind.
+    `warnings` say where this server differs from the one that wrote the checkpoint.
     """
 
     restored: dict[str, int]
@@ -62,11 +64,11 @@ class Restored:
 
 
 class _NotUnderstood(Exception):
-    """A row holds something the lab has no word for; the argument says what."""
+    """A row has something that the lab lacks; the argument says what."""
 
 
 def restore(config: PerforceConfig, *, checkpoint: Path) -> Restored:
-    """Take a checkpoint over, all or nothing. Rows of before with its keys go.
+    """Restore a checkpoint, all or nothing, replacing rows with the same keys.
 
     The lab's administrator stays super and keeps the password: otherwise nobody might
     know a way in.
@@ -86,7 +88,7 @@ def restore(config: PerforceConfig, *, checkpoint: Path) -> Restored:
 
 
 def unpack(depots: Path, *, root: Path) -> None:
-    """Bring depot directories below the root: those of a tar file, or as they are.
+    """Copy depot directories below the root, from a tar file or as they are.
 
     Raises: OSError, tarfile.TarError.
     """
@@ -149,7 +151,7 @@ class _Restore:
         )
 
     def count_without_archive(self) -> int:
-        """Return how many revisions nobody could read: their archive is not there."""
+        """Return how many revisions cannot be read, as their archive is missing."""
         rows = self._database.rows("SELECT file, revision, storage FROM archives")
         return sum(not self._archives.has(*map(str, row)) for row in rows)
 
@@ -178,7 +180,7 @@ class _Restore:
         )
 
     def _stored_revision(self, record: Record) -> tuple[str, str, str, int]:
-        """Return action, type, digest and size; remember where the content lies."""
+        """Return action, type, digest and size, and record where the content is."""
         action = ACTIONS[record.integer(3)]
         kind = _type(record.integer(2))
         if action in ("delete", "move/delete", "purge", "archive"):

@@ -1,7 +1,7 @@
-"""Which kind of server wrote a checkpoint: does it ignore case, is it in Unicode mode?
+"""The kind of server that wrote a checkpoint: its case handling and Unicode mode.
 
-Nothing that is documented says the first. The order of its rows does: `aa` comes before
-`AX` where case is ignored, and after it elsewhere. Unicode mode is a counter.
+Nothing documented says the former. The order of its rows does: `aa` comes before `AX`
+if case is ignored, otherwise after it. Unicode mode is a counter.
 
 Source: the order of names in the published client source (StrPtr); "p4d -xi" of the
 internationalization notes.
@@ -18,7 +18,7 @@ _ORDERED = frozenset({"db.domain", "db.user", "db.rev", "db.have", "db.label"})
 
 
 class RestoredMode:
-    """What the rows seen so far tell of their server."""
+    """What the rows seen so far say about their server."""
 
     def __init__(self) -> None:
         self._before = ("", b"")
@@ -28,7 +28,7 @@ class RestoredMode:
         self._is_utf8 = True
 
     def see(self, record: Record) -> None:
-        """Take note of one row, in the order of the checkpoint."""
+        """Process one row, in the order of the checkpoint."""
         if record.table == "db.counters" and record.text(0) == "unicode":
             self._is_unicode = record.text(1) not in ("", "0")
         if record.table not in _ORDERED:
@@ -44,7 +44,7 @@ class RestoredMode:
             )
 
     def warnings(self, config: PerforceConfig) -> list[str]:
-        """Return what a server of this kind would do with the rows, as sentences."""
+        """Return how this kind of server would treat the rows, as sentences."""
         found = []
         # A journal is in no order: both kinds of pairs are in it, and prove nothing.
         ordered_without_case = bool(self._in_order_without_case)

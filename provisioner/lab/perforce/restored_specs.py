@@ -25,7 +25,7 @@ _LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime")
 
 
 class RestoredSpecs:
-    """Collects rows and saves the forms they make."""
+    """Collects rows and saves the forms that they make up."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -181,5 +181,5 @@ class RestoredSpecs:
 
 
 def _limit(number: int) -> str:
-    """Return a limit as its form has it."""
+    """Return a limit as its form shows it."""
     return {0: "unset", -1: "unlimited", -2: "unlimited"}.get(number, str(number))

@@ -50,9 +50,10 @@ def revisions_at(
 ) -> list[Revision]:
     """Return, by path, the one revision of each file at the set's upper point.
 
-    Deleted revisions are there too. With a range, files whose latest revision up to
-    the upper end lies before its lower end are left out. Who `maps_itself` puts each
-    path through the view anyway; of a whole client it gets all that may be mapped.
+    That includes deleted revisions. With a range, files whose latest revision up to the
+    upper end is before its lower end are left out. A caller that `maps_itself` puts
+    each path through the view anyway; for a whole client it gets everything that may be
+    mapped.
     """
     found: list[Revision] = []
     for prefix in files.prefixes:
@@ -74,9 +75,9 @@ def revisions_at(
 def rows_at(
     files: FileSet, prefix: str, *, columns: str = REVISION_COLUMNS
 ) -> tuple[str, tuple[object, ...]]:
-    """Return the query, and its values, for the revisions below a prefix at a point.
+    """Return the query, with its values, for the revisions below a prefix at a point.
 
-    It may give more than the set: patterns, ranges and access are for the caller.
+    It may return more than the set: patterns, ranges and access are up to the caller.
     """
     point = files.upper
     span = (prefix, prefix + paths.AFTER_ALL)
@@ -170,7 +171,7 @@ _NO_LIMIT = 2**62
 
 
 def known_path(database: Database, path: str) -> str:
-    """Return how the depot file of this path is spelled: as it was first submitted."""
+    """Return the spelling of this depot path as it was first submitted."""
     if not case.is_ignored():
         return path
     row = database.execute(

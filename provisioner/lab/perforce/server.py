@@ -41,7 +41,7 @@ class PerforceLab:
 
     @property
     def port(self) -> int:
-        """Return the port it listens on; only while it runs."""
+        """Return the port it listens on, while it runs."""
         assert self._listener is not None
         return int(self._listener.getsockname()[1])
 
@@ -53,7 +53,7 @@ class PerforceLab:
     def start(self) -> PerforceLab:
         """Start serving; return at once.
 
-        Raises: OSError when the port is taken.
+        Raises: OSError if the port is taken.
         """
         initialise(self.config)
         if self.config.is_encrypted:
@@ -66,7 +66,7 @@ class PerforceLab:
         return self
 
     def _listening(self) -> socket.socket:
-        """Listen at the port, or at the next free one above where that will do."""
+        """Listen at the port, or at the next free one above if that is allowed."""
         host, wanted = self.config.host, self.config.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         last = wanted + (_PORTS_TRIED if self.config.or_above and wanted else 0)
@@ -146,9 +146,9 @@ class PerforceLab:
                 self._sockets.discard(sock)
 
     def _encrypted(self, sock: socket.socket) -> socket.socket:
-        """Return a socket to speak over: the same, or one that encrypts.
+        """Return the socket to use: the same, or an encrypting one.
 
-        Raises: OSError when the peer does not speak TLS or does not trust us.
+        Raises: OSError if the peer does not speak TLS or does not trust us.
         """
         if self._credentials is None:
             return sock

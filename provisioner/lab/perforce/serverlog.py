@@ -1,4 +1,4 @@
-"""The server's log, in the form of a p4d: blocks that other people's tools read.
+"""The server's log, in p4d's format: blocks that other tools parse.
 
 Source: P4LOG, `server` and `track` in p4 help configurables; go-libp4dlog reads it.
 """
@@ -19,9 +19,9 @@ _HEADER = "Perforce server info:\n"
 
 
 class BlockFormatter(logging.Formatter):
-    """Writes blocks as they are, and everything else as an error block.
+    """Writes blocks unchanged, and everything else as an error block.
 
-    Bytes of names that are not UTF-8 are for a handler that escapes surrogates.
+    Bytes of names that are not UTF-8 need a handler that escapes surrogates.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -34,7 +34,7 @@ class BlockFormatter(logging.Formatter):
 
 
 class CommandLog:
-    """What the log says about one command."""
+    """The log of one command."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CommandLog:
         return time.monotonic() - self._began
 
     def completed(self) -> None:
-        """Write that the command is over."""
+        """Write that the command has completed."""
         stamp = time.strftime("%Y/%m/%d %H:%M:%S")
         self._write(
             f"\t{stamp} pid {self._number} completed {_seconds(self.lapse())}"

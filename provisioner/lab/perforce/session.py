@@ -1,4 +1,4 @@
-"""One connection: the handshake, the dispatch of commands, and how they end."""
+"""One connection: the handshake, the dispatch of commands, and their end."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class Session:
             raise CommandError(8111, app=program)
 
     def _check_user_type(self, request: Request) -> None:
-        """Refuse a service user most commands.
+        """Refuse most commands to a service user.
 
         Source: p4 help user; Perforce's manual on service users.
 
@@ -280,7 +280,7 @@ class Session:
             raise CommandError(6715)
 
     def _authenticate(self, request: Request) -> str | None:
-        """Return the secret the user knows; None when they need none.
+        """Return the secret that the user knows; None if they need none.
 
         Raises: CommandError.
         """
@@ -310,7 +310,7 @@ class Session:
         )
 
     def _challenge(self, request: Request, password_hash: str) -> str:
-        """Ask the client to prove itself; return the secret it knows.
+        """Ask the client to prove itself; return the secret that it knows.
 
         Raises: CommandError.
         """

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
-"""Shelves: opened files kept with a pending change, and what they took from others."""
+"""Shelves: opened files stored with a pending change, and their integrations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Shelved(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return how resolves name the shelved file."""
+        """Return the name of the shelved file in resolves."""
         return f"{self.path}{SHELF_MARK}{self.change}"
 
     @property
@@ -63,7 +63,7 @@ def shelf_of(database: Database, *, change: int) -> list[Shelved]:
 
 
 def find_shelved(database: Database, *, name: str) -> Shelved | None:
-    """Return the file that a resolve names, None when its shelf is gone."""
+    """Return the file that a resolve names; None if its shelf is gone."""
     path, mark, change = name.rpartition(SHELF_MARK)
     if not mark or not change.isdecimal():
         return None
@@ -76,7 +76,7 @@ def find_shelved(database: Database, *, name: str) -> Shelved | None:
 def put_shelved(
     database: Database, files: Iterable[Shelved], *, origins: Iterable[Resolve]
 ) -> None:
-    """Keep files and what they took from others; only inside `writing`."""
+    """Store files and their integrations; only inside `writing`."""
     files = list(files)
     drop_shelved(database, files)
     database.execute_many("INSERT INTO shelved VALUES (?,?,?,?,?,?,?,?)", iter(files))
@@ -88,7 +88,7 @@ def put_shelved(
 
 
 def drop_shelved(database: Database, files: Iterable[Shelved]) -> None:
-    """Forget files of a shelf; only inside `writing`."""
+    """Delete files of a shelf; only inside `writing`."""
     for file in files:
         for table in ("shelved", "shelved_origins"):
             database.execute(
@@ -97,7 +97,7 @@ def drop_shelved(database: Database, files: Iterable[Shelved]) -> None:
 
 
 def origins_of(database: Database, *, change: int, client: str) -> list[Resolve]:
-    """Return what the files of a shelf took, as if a client had opened them."""
+    """Return the integrations of a shelf's files, as if a client had opened them."""
     rows = database.rows(
         "SELECT path, other, start, end, base, base_revision, how"
         " FROM shelved_origins WHERE change=?",

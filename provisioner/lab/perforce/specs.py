@@ -1,6 +1,7 @@
 """Forms: their definitions, and reading and writing them as text.
 
 A form's fields are a dict of tag -> text, or list of lines for list types.
+
 Source: p4 help client, user, change, depot; p4 spec -o.
 """
 
@@ -29,7 +30,7 @@ class Field:
 
     @property
     def is_block(self) -> bool:
-        """Tell if the value stands below the tag, each line behind a tab."""
+        """Return whether the value is below the tag, each line behind a tab."""
         return self.is_list or self.type in ("text", "bulk")
 
     @property
@@ -37,7 +38,7 @@ class Field:
         return "rq" in self.options.split()
 
     def option(self, name: str) -> str:
-        """Return the value of an option; "" when it is not given."""
+        """Return the value of an option; "" if it is missing."""
         for option in self.options.split():
             key, _, value = option.partition(":")
             if key == name:
@@ -46,7 +47,7 @@ class Field:
 
     @property
     def persistence(self) -> str:
-        """Return what `p4 spec` calls the last word of a field's line."""
+        """Return the last word of a field's line in `p4 spec`."""
         flags = self.options.split()
         if "rq" in flags:
             return "key" if "ro" in flags else "required"
@@ -280,7 +281,7 @@ class FormError(Exception):
 
 
 def parse_form(text: str, *, definition: SpecDefinition) -> Fields:
-    """Return the fields of a form's text. Empty texts are left out.
+    """Return the fields of a form's text, without empty ones.
 
     Raises: FormError.
     """
@@ -329,7 +330,7 @@ def _append(fields: Fields, field: Field, line: str) -> None:
 
 
 def _tidied(fields: Fields) -> Fields:
-    """Return fields with text blocks joined to one text."""
+    """Return fields with the lines of each text block joined."""
     tidy: Fields = {}
     for tag, value in fields.items():
         if isinstance(value, list) and tag in _TEXT_TAGS:

@@ -23,13 +23,13 @@ class StoredSpec:
     accessed: int
 
     def text(self, tag: str) -> str:
-        """Return a field that is one text; "" when absent."""
+        """Return a text field; "" if absent."""
         value = self.fields.get(tag, "")
         assert isinstance(value, str)
         return value
 
     def lines(self, tag: str) -> list[str]:
-        """Return a field that is a list; empty when absent."""
+        """Return a list field; empty if absent."""
         value = self.fields.get(tag, [])
         assert isinstance(value, list)
         return value
@@ -55,7 +55,7 @@ def find_spec(database: Database, *, kind: str, name: str) -> StoredSpec | None:
 
 
 def known_name(database: Database, kind: str, name: str) -> str:
-    """Return how the spec of this name is spelled; the name itself if there is none."""
+    """Return the spelling of the spec's name; the name itself if there is none."""
     if not case.is_ignored():
         return name
     row = database.execute(
@@ -73,7 +73,7 @@ def all_specs(database: Database, *, kind: str) -> list[StoredSpec]:
 def save_spec(
     database: Database, *, kind: str, name: str, fields: Mapping[str, FieldValue]
 ) -> bool:
-    """Save a spec; return False when it already said exactly this."""
+    """Save a spec; return False if it was already the same."""
     now = int(time.time())
     with database.writing():
         old = find_spec(database, kind=kind, name=name)
@@ -100,7 +100,7 @@ def delete_spec(database: Database, *, kind: str, name: str) -> None:
 def touch_spec(
     database: Database, *, kind: str, name: str, granularity_seconds: int
 ) -> None:
-    """Move a spec's access date to now, unless it is recent enough."""
+    """Update a spec's access date, unless it is recent enough."""
     now = int(time.time())
     row = database.execute(
         "SELECT 1 FROM specs WHERE kind=? AND name=? AND accessed<?",

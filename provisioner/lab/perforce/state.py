@@ -1,4 +1,4 @@
-"""What every session of one server shares."""
+"""What all sessions of one server share."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SERVER_LEVEL = 59
 class PerforceConfig:
     """How a lab server behaves.
 
-    `root` holds everything it keeps. With port 0 a free one is taken;
-    with `or_above` the next free one where a port is taken. Without an
-    `admin_password` the administrator starts without one, as on a fresh p4d.
-    `security_level` is that of p4d: from 1 on a password is needed, at 3 a ticket.
+    `root` holds all its data. With port 0 a free one is used; with `or_above` the next
+    free one if a port is taken. Without an `admin_password` the administrator starts
+    without one, as on a fresh p4d. `security_level` is that of p4d: from 1 on a
+    password is needed, at 3 a ticket.
     """
 
     root: Path
@@ -73,7 +73,7 @@ class ServerState:
         return Configurables(self.database, given=self.config.configurables)
 
     def limit(self, user: str, tag: str) -> int | None:
-        """Return a limit of the user's groups, the most generous; None for none."""
+        """Return the most generous limit of the user's groups; None for none."""
         given = [group.text(tag) for group in self.groups_of(user)]
         numbers = [int(text) for text in given if text.isdecimal()]
         return None if "unlimited" in given else max(numbers, default=None)
@@ -83,14 +83,14 @@ class ServerState:
         return table_lines(self.database, admin_user=self.config.admin_user)
 
     def _lines_in_force(self) -> list[str]:
-        """Return who may do what. A server with a password begins protected."""
+        """Return the effective lines. A server with a password starts protected."""
         is_protected = find_spec(self.database, kind="protect", name="protect")
         if is_protected or self.config.admin_password:
             return self.protection_lines()
         return UNPROTECTED
 
     def groups_of(self, user: str) -> list[StoredSpec]:
-        """Return the groups a user is in, by themselves or by a subgroup."""
+        """Return the groups that contain a user, directly or by a subgroup."""
         groups = list(all_specs(self.database, kind="group"))
         found = [g for g in groups if _has(g.lines("Users"), user)]
         names = {group.name for group in found}
@@ -105,7 +105,7 @@ class ServerState:
         return found
 
     def access(self, user: str, *, host: str | None = None) -> Access:
-        """Return what a user may do; `host` None means from wherever."""
+        """Return what a user may do; `host` None means from anywhere."""
         groups = [group.name for group in self.groups_of(user)]
         return Access(self._lines_in_force(), user=user, groups=groups, host=host)
 
@@ -159,9 +159,9 @@ def initialise(config: PerforceConfig) -> None:
 
 
 def make_administrator(state: ServerState) -> None:
-    """Ensure that the administrator is there, is super and has the given password.
+    """Ensure that the administrator exists, is super and has the given password.
 
-    A restored server knows neither; its own people and protections stay as they are.
+    A restored server has neither; its own people and protections stay as they are.
     """
     admin = state.config.admin_user
     ensure_user(state.database, name=admin)
@@ -200,8 +200,7 @@ def new_depot_fields(name: str, *, owner: str = "") -> dict[str, str | list[str]
 def ensure_user(database: Database, *, name: str, client: str = "localhost") -> None:
     """Create a user who does not exist. Safe to repeat.
 
-    Source: p4 user in the command reference ("Email: by default, this is
-    user@client").
+    Source: p4 user in the command reference ("Email: by default, this is user@client").
     """
     if find_spec(database, kind="user", name=name) is None:
         save_spec(
@@ -219,7 +218,7 @@ def ensure_user(database: Database, *, name: str, client: str = "localhost") -> 
 
 
 def touch_client(state: ServerState, *, name: str) -> None:
-    """Move a client's access date, as whatever names the client does."""
+    """Update a client's access date, like every command that names the client."""
     touch_spec(
         state.database,
         kind="client",

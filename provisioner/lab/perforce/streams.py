@@ -1,7 +1,9 @@
-"""Streams, as far as clients need them: the view a stream gives its clients.
+"""Streams, as far as clients need them: the view that a stream gives its clients.
 
 Mainline, development, release and task streams; a child inherits what its parent
-imports and excludes. Source: p4 help stream, p4 help streamintro.
+imports and excludes.
+
+Source: p4 help stream, p4 help streamintro.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _DEEPEST = 20
 def get_stream(database: Database, *, name: str) -> StoredSpec:
     """Return a stream.
 
-    Raises: CommandError when there is none.
+    Raises: CommandError if there is none.
     """
     spec = find_spec(database, kind="stream", name=name)
     if spec is None:
@@ -30,7 +32,7 @@ def get_stream(database: Database, *, name: str) -> StoredSpec:
 def stream_view(database: Database, *, stream: str, client: str) -> list[str]:
     """Return the view lines of a client of a stream.
 
-    Raises: CommandError when the stream or one it descends from is gone.
+    Raises: CommandError if the stream or one of its ancestors is missing.
     """
     spec = get_stream(database, name=stream)
     own = [

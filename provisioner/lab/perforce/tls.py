@@ -1,7 +1,7 @@
-"""Certificates of `ssl:` ports: made once for a root, like those of `p4d -Gc`.
+"""Certificates of `ssl:` ports: made once per root, like those of `p4d -Gc`.
 
-A second one is there to be shown when a fault setting says that the key has changed.
-Only servers that encrypt import this module: it needs packages that the others do not.
+A second one is shown when a fault says that the key has changed. Only servers that
+encrypt import this module: it needs packages that the others do not.
 
 Source: p4 trust; the fingerprint is that of NetSslCredentials in the published client.
 """
@@ -54,5 +54,5 @@ class Credentials:
 
     @property
     def expires(self) -> str:
-        """Return until when the certificate holds, as OpenSSL prints it."""
+        """Return the expiry of the certificate, as OpenSSL prints it."""
         return self._certificate.not_valid_after_utc.strftime("%b %e %H:%M:%S %Y GMT")

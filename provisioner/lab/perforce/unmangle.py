@@ -1,8 +1,10 @@
-"""New passwords, as clients encrypt them on their way to the server.
+"""Decrypt new passwords, which clients encrypt on their way to the server.
 
 The cipher is Lucifer (A. Sorkin, Cryptologia 8/1, 1984) with blocks and keys of 16
-bytes. Source for the key, and for blocks of a longer password: clientPrompt and Mangle
-in the published client source.
+bytes.
+
+Source for the key, and for blocks of a longer password: clientPrompt and Mangle in the
+published client source.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ _PERMUTED_FROM = (2, 5, 4, 0, 3, 1, 7, 6)
 def new_password(
     answer: str, *, token: str, user: str, secrets: Iterable[str]
 ) -> str | None:
-    """Return the password in an answer to a prompt with a token; None for nonsense.
+    """Return the password in an answer to a prompt with a token; None if invalid.
 
-    The client mixes the digest of the last password that was typed into the key, if
-    there was one: `secrets` are those that it may be, in the order they are tried.
+    The client mixes the digest of the last typed password into the key, if there was
+    one: `secrets` are the candidates, in order.
     """
     try:
         data = bytes.fromhex(answer)
@@ -58,7 +60,7 @@ def _readable(data: bytes, key: bytes) -> str | None:
 
 
 def _bits(data: bytes) -> list[list[int]]:
-    """Return the bits of each byte, the lowest first."""
+    """Return the bits of each byte, lowest first."""
     return [[byte >> bit & 1 for bit in range(8)] for byte in data]
 
 
@@ -84,7 +86,7 @@ def _deciphered(block: bytes, key: bytes) -> bytes:
 
 
 def _substituted(byte: Sequence[int], *, is_swapped: bool) -> int:
-    """Return a byte with each half replaced; which table takes which, the key says."""
+    """Return a byte with each half replaced; the key decides by which table."""
     low, high = (
         sum(bit << place for place, bit in enumerate(half))
         for half in (byte[4:], byte[:4])

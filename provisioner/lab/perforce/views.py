@@ -1,7 +1,9 @@
 """Views: how depot paths and client paths map to each other.
 
-A later line wins over an earlier one; `-` takes out, `+` overlays, `&` adds a second
-place. Source: p4 help views.
+A later line overrides an earlier one; `-` excludes, `+` overlays, `&` adds a second
+client path.
+
+Source: p4 help views.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ class ViewLine:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a form's line, quotes and `##` comments removed."""
+    """Return the words of a form's line, without quotes and `##` comments."""
     words = re.findall(r'"[^"]*"|[-+&]"[^"]*"|\S+', text)
     comment = next((i for i, word in enumerate(words) if word.startswith("##")), None)
     return [word.replace('"', "") for word in words[:comment]]
 
 
 def parse_view_line(text: str) -> ViewLine | None:
-    """Return the mapping in a line of a form; None when it is not one."""
+    """Return the mapping in a line of a form; None if it is invalid."""
     words = split_words(text)
     if len(words) == 1:
         words.append(words[0].lstrip(_FLAGS))
@@ -45,7 +47,7 @@ def parse_view_line(text: str) -> ViewLine | None:
 
 
 def format_view_line(line: ViewLine) -> str:
-    """Return a mapping as a form has it, quoted where a side has a blank."""
+    """Return a mapping as a form shows it, quoted if a side has a blank."""
     left = line.flag + line.left
     return " ".join(f'"{x}"' if re.search(r"\s", x) else x for x in (left, line.right))
 
@@ -114,7 +116,7 @@ def _expansion(source: str, target: str) -> list[str | int]:
 
 
 def is_well_formed(line: ViewLine) -> bool:
-    """Tell if both sides of a mapping have the same wildcards, and not too many."""
+    """Return whether both sides have the same wildcards, and not too many."""
     left, right = (paths.split_pattern(side)[1] for side in (line.left, line.right))
     return (
         len(left) <= paths.MOST_WILDCARDS
@@ -126,7 +128,7 @@ def is_well_formed(line: ViewLine) -> bool:
 
 
 class _Places:
-    """Finds the prefixes that may meet another without looking at each pair."""
+    """Finds the prefixes that may overlap another, without comparing each pair."""
 
     def __init__(self, prefixes: Sequence[tuple[int, str]]) -> None:
         self._at: dict[str, list[int]] = {}
@@ -135,7 +137,7 @@ class _Places:
         self._sorted = sorted(self._at)
 
     def meeting(self, prefix: str) -> list[int]:
-        """Return, in order, what begins with a prefix or is the beginning of it."""
+        """Return, in order, what begins with a prefix or is the start of it."""
         prefix = case.folded(prefix)
         found = [
             index
@@ -150,7 +152,7 @@ class _Places:
 
 
 class _Direction:
-    """All lines of a view read from one side to the other."""
+    """All lines of a view, read from one side to the other."""
 
     def __init__(self, lines: Sequence[ViewLine], *, reverse: bool) -> None:
         self._rules: list[tuple[str, _Side, list[_Side]]] = []
@@ -188,14 +190,14 @@ class _Direction:
         return next(self.translate_all(path), None)
 
     def _principal(self, path: str) -> str | None:
-        """Return the place of a path; of several, the one without `&`."""
+        """Return the client path of a path; of several, the one without `&`."""
         place = None
         for place in self.translate_all(path):  # noqa: B007 - the last one counts
             pass
         return place
 
     def translate_all(self, path: str) -> Iterator[str]:
-        """Yield the place of a path, and before it those of `&` lines."""
+        """Yield the client path of a path, and before it those of `&` lines."""
         for flag, side, later in self._rules:
             target = side.translate(path)
             if target is None:
@@ -227,11 +229,13 @@ class View:
         self.to_depot: Translate = self._to_depot.translate
 
     def all_to_client(self, depot_path: str) -> list[str]:
-        """Return every place of a depot file in the client."""
+        """Return every client path of a depot file."""
         return list(self._to_client.translate_all(depot_path))
 
     def precedence(self, depot_path: str) -> int:
-        """Return which line maps a file: where two meet, the higher one wins."""
+        """Return which line maps a file: of two for one client path, the higher one
+        wins.
+        """
         for index in range(len(self.lines) - 1, -1, -1):
             if paths.pattern_matches(self.lines[index].left, depot_path):
                 return index
@@ -244,11 +248,11 @@ class View:
 
     @property
     def has_overlays(self) -> bool:
-        """Tell if two depot files may claim one place."""
+        """Return whether two depot files may have the same client path."""
         return any(line.flag == "+" for line in self.lines)
 
     def depot_prefixes(self, client_pattern: str) -> list[str]:
-        """Return depot prefixes that hold every file a client pattern can mean."""
+        """Return depot prefixes that cover every file of a client pattern."""
         wanted = paths.literal_prefix(client_pattern)
         prefixes = set()
         for line in self.lines:
@@ -265,7 +269,7 @@ class View:
 
 
 def _without_covered(prefixes: set[str]) -> list[str]:
-    """Return the prefixes that no other one of them covers, sorted."""
+    """Return the prefixes that no other one covers, sorted."""
     kept: list[str] = []
     for prefix in sorted(prefixes, key=case.folded):
         if not kept or not case.begins(prefix, kept[-1]):

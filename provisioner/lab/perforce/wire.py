@@ -55,15 +55,15 @@ class Message:
         return name in self.variables
 
     def data(self, name: str) -> bytes:
-        """Return a variable's bytes; b"" when it is absent."""
+        """Return a variable's bytes; b"" if it is absent."""
         return self.variables.get(name, b"")
 
     def text(self, name: str) -> str:
-        """Return a variable as text; "" when it is absent."""
+        """Return a variable as text; "" if it is absent."""
         return octets.text_of(self.variables.get(name, b""))
 
     def integer(self, name: str) -> int:
-        """Return a variable as a number; 0 when it is absent or malformed."""
+        """Return a variable as a number; 0 if it is absent or malformed."""
         value = self.variables.get(name, b"")
         return int(value) if value.isdigit() else 0
 
@@ -79,13 +79,13 @@ def _size_bytes(size: int) -> bytes:
 
 @lru_cache(maxsize=256)
 def _end_bytes(func: str) -> bytes:
-    """Return what closes the last value and names the function."""
+    """Return the bytes that end the last value and name the function."""
     name = func.encode()
     return b"\0func\0" + _size_bytes(len(name)) + name + b"\0"
 
 
 class _Names(dict[str, bytes]):
-    """Variable names as they stand between two values."""
+    """Variable names, encoded as between two values."""
 
     def __missing__(self, name: str) -> bytes:
         encoded = b"\0" + name.encode() + b"\0"
@@ -127,10 +127,10 @@ def _decoded(name: bytes) -> str:
 def decode(body: bytes) -> Message:
     """Return the message in a body.
 
-    The first of two variables with one name wins, because a reply carries the
-    client's own values before the echo of ours.
+    The first of two variables with one name wins, because a reply carries the client's
+    own values before the echo of ours.
 
-    Raises: WireError when the body is malformed or names no function.
+    Raises: WireError if the body is malformed or names no function.
     """
     args: list[str] = []
     variables: dict[str, bytes] = {}
@@ -161,7 +161,7 @@ def decode(body: bytes) -> Message:
 
 
 class Connection:
-    """A duplex link: whatever can be read is taken in while we write.
+    """A duplex link that reads whatever it can while it writes.
 
     Both ends send without waiting for each other. If we blocked in a write without
     reading, the two would fill each other's buffers and stop for good.
@@ -189,11 +189,11 @@ class Connection:
 
     @property
     def is_logged(self) -> bool:
-        """Tell if every message goes to the log; then none may be sent raw."""
+        """Return whether every message is logged; then none may be sent raw."""
         return log.isEnabledFor(logging.DEBUG)
 
     def send_raw(self, data: bytes) -> None:
-        """Queue messages that are encoded already."""
+        """Queue messages that are already encoded."""
         self._queue(data)
 
     def _queue(self, data: bytes) -> None:
@@ -207,7 +207,7 @@ class Connection:
     def flush(self) -> None:
         """Write everything queued.
 
-        Raises: ConnectionClosed when the peer is gone or takes nothing in time.
+        Raises: ConnectionClosed if the peer is gone or accepts nothing in time.
         """
         if not self._outgoing:
             return
@@ -226,7 +226,7 @@ class Connection:
     def receive(self, *, forever: bool = False) -> Message:
         """Return the next message, after flushing our own.
 
-        With `forever`, an idle peer is waited for without end (between commands).
+        With `forever`, it waits for an idle peer without end (between commands).
 
         Raises: ConnectionClosed, WireError.
         """

@@ -219,7 +219,7 @@ _LATE_CODES |= {"918252", "917775", "9437885", "525062", "524479"}
 
 
 def refuse(call: Call, error: OntapError, *, description: str) -> Reply:
-    """Refuse in the answer, or in a job where the settings say so."""
+    """Refuse in the answer, or in a job if the settings say so."""
     array = call.array
     if array.settings.refusals != "job" or error.code not in _LATE_CODES:
         raise error
@@ -260,7 +260,7 @@ def delete_volume(call: Call, uuid: str) -> Reply:
 
 
 def change_volumes(call: Call) -> Reply:
-    """Change every volume that the query selects."""
+    """Change every volume that matches the query."""
     fields = _change_fields(call)
     rows = _selected(call)
     jobs = [volume_changes.request(call.array, row, fields) for row in rows]
@@ -268,7 +268,7 @@ def change_volumes(call: Call) -> Reply:
 
 
 def delete_volumes(call: Call) -> Reply:
-    """Delete every volume that the query selects."""
+    """Delete every volume that matches the query."""
     force = call.flag("force", default=False)
     rows = _selected(call)
     return answer_jobs(

@@ -1,4 +1,4 @@
-"""p4 annotate: which revision each line of a file came in with.
+"""p4 annotate: which revision added each line of a file.
 
 Source: p4 help annotate; the keys of records are those that P4Java reads
 (FileAnnotation).
@@ -24,7 +24,7 @@ _MOST_LINES = 20_000
 
 
 class _Line(NamedTuple):
-    """A line, and the revisions that brought it and had it last."""
+    """A line, with the revisions that added it and last had it."""
 
     text: bytes
     first: Revision
@@ -44,7 +44,7 @@ def annotate(request: Request) -> None:
 
 
 def _histories(request: Request, wanted: FileSet) -> list[list[Revision]]:
-    """Return the revisions of each file, the oldest first; deleted files with -a."""
+    """Return the revisions of each file, oldest first; deleted files with -a."""
     by_path: dict[str, list[Revision]] = {}
     for revision in revisions_in(request.state.database, wanted):
         by_path.setdefault(revision.path, []).insert(0, revision)
@@ -83,7 +83,7 @@ def _annotate_one(request: Request, history: list[Revision]) -> None:
 
 
 def _with_origins(request: Request, history: list[Revision]) -> list[Revision]:
-    """Return a history that goes on, backwards, in the file it was branched from."""
+    """Return a history extended by that of the file it was branched from."""
     database, seen = request.state.database, {history[0].path}
     while True:
         first = history[0]
@@ -122,7 +122,7 @@ def _lines(request: Request, history: list[Revision]) -> list[_Line]:
 
 
 def _merged_from(request: Request, revision: Revision) -> Revision:
-    """Return the revision that a merge brought, at the end of the chain."""
+    """Return the revision from which a merge took a line, at the end of the chain."""
     seen = set[tuple[str, int]]()
     while (revision.path, revision.revision) not in seen:
         seen.add((revision.path, revision.revision))

@@ -2,7 +2,7 @@
 """What a sync has to do, as tables: a flush of a million files.
 
 The database compares revisions and have list in one pass, and writes the have list from
-what it found; only what is told and sent to the client passes through here.
+the result; only what is reported and sent to the client passes through here.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ Noted = tuple[str, str, str, int, int | None]
 def bulk_plan(
     request: Request, client: Client, wanted: FileSet, *, sends_files: bool = False
 ) -> BulkPlan | None:
-    """Return the plan of a file argument; None where each file has to be looked at.
+    """Return the plan of a file argument; None if each file has to be examined.
 
-    That is where files are opened, hidden or overlaid, or a pattern has wildcards
+    That is so if files are opened, hidden or overlaid, or a pattern has wildcards
     before its end.
     """
     if (
@@ -80,7 +80,7 @@ def bulk_plan(
 class BulkPlan:
     """What a sync of one file argument has to do; nothing is done yet.
 
-    Has to be made within one transaction. The next one on the connection ends it.
+    Create it within a transaction. The next one on the connection invalidates it.
     """
 
     opened: tuple[()] = ()
@@ -177,7 +177,7 @@ class BulkPlan:
             )
 
     def _place(self, prefix: str) -> tuple[str, tuple[object, ...]]:
-        """Return an expression, and its values, for the place of an `r.path`.
+        """Return an expression, with its values, for the client path of an `r.path`.
 
         The path begins with the prefix.
         """
@@ -197,7 +197,7 @@ class BulkPlan:
         )
 
     def _had_in_set(self) -> tuple[str, tuple[object, ...]]:
-        """Return a condition, and its values, for what is had of the set."""
+        """Return a condition, with its values, for the part of the set that is had."""
         wanted = self._wanted
         if wanted.is_whole_client:
             return "client=?", (self._client.name,)
@@ -209,7 +209,7 @@ class BulkPlan:
         )
 
     def totals(self) -> tuple[int, int]:
-        """Return the bytes of what is brought, and its newest change."""
+        """Return the bytes to send, and their newest change."""
         if self._totals is not None:
             return self._totals[0], self._totals[1]
         size, change = self._numbers(
@@ -235,7 +235,7 @@ class BulkPlan:
         yield from others
 
     def files(self) -> Iterator[Step]:
-        """Yield what happens to each file, with what is to be sent of it."""
+        """Yield what happens to each file, with what has to be sent of it."""
         deletions = self._database.execute(
             "SELECT rowid, path, place, revision FROM gone ORDER BY rowid LIMIT ?",
             self._deletions,
@@ -256,7 +256,7 @@ class BulkPlan:
             yield MAKE_STEP((action, new[0], place, new[1], new))
 
     def forget(self, undone: Collection[int]) -> None:
-        """Leave out what did not happen, by its place among the `files`."""
+        """Leave out what did not happen, by position among the `files`."""
         for index in undone:
             table = "gone" if index < self._deletions else "planned"
             self._database.execute(

@@ -208,9 +208,9 @@ def _delete(request: Request) -> None:
 
 
 def may_force(request: Request) -> bool:
-    """Tell if `-f` was given, by who may.
+    """Return whether `-f` was given by somebody who may use it.
 
-    Raises: CommandError when it was given by somebody else.
+    Raises: CommandError if anybody else gave it.
     """
     if request.has("f") and not request.state.is_admin(request.user):
         raise CommandError(6185)
@@ -229,7 +229,7 @@ def check_owner(request: Request, change: str, *, user: str, client: str) -> Non
 
 
 def common_path(files: list[str]) -> str:
-    """Return what the files of a change have in common, as `changes` shows it."""
+    """Return the common path of a change's files, as `changes` shows it."""
     directories = {os.path.dirname(path) for path in files}
     if len(directories) == 1:
         return f"{directories.pop()}/*"

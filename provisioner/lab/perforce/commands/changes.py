@@ -1,4 +1,4 @@
-"""p4 changes, and finding a change."""
+"""p4 changes, and how a change is found."""
 
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
 from __future__ import annotations
@@ -52,7 +52,7 @@ def changes(request: Request) -> None:
 
 
 def _pending_in(request: Request, wanted: FileSet) -> set[int]:
-    """Return the pending changes with files of a set: opened, or shelved.
+    """Return the pending changes with opened or shelved files of a set.
 
     Inferred from git's tests of git-p4, which look for shelves by path.
     """
@@ -70,10 +70,10 @@ def _pending_in(request: Request, wanted: FileSet) -> set[int]:
 
 
 def _count_scanned(request: Request, *, last: int | None) -> int:
-    """Return how many rows a list reads that ends with the change `last`.
+    """Return how many rows are read for a list that ends with the change `last`.
 
     Pending changes have a table of their own, db.changex; all others are read in the
-    order of their numbers. A path has its revisions read, whatever `-m` says.
+    order of their numbers. For a path its revisions are read, whatever `-m` says.
 
     Source: https://www.perforce.com/perforce/doc.current/schema/, and for paths git's
     t9818, which asks a server for `changes -m 1 //depot/...`.

@@ -1,4 +1,4 @@
-"""p4 clean, or reconcile -w: make the workspace what the have list says.
+"""p4 clean, or reconcile -w: make the workspace match the have list.
 
 Source: p4 help reconcile.
 """
@@ -20,7 +20,7 @@ _OUTCOMES = {
 
 
 def clean(request: Request, client: Client, found: list[Opened]) -> None:
-    """Undo what reconcile found; with -n only say it."""
+    """Undo what reconcile found; with -n only report it."""
     for item in found:
         local = client.local_path(item.client_path)
         outcome, line = _OUTCOMES[item.action]

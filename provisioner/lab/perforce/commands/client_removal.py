@@ -1,4 +1,4 @@
-"""p4 client -d: what stands against it, and doing it.
+"""p4 client -d: its conditions, and the deletion.
 
 Source: p4 help client; the texts of the server's message table.
 """
@@ -15,8 +15,8 @@ from provisioner.lab.perforce.specstore import StoredSpec, delete_spec, find_spe
 def delete_client(request: Request, *, usage: str) -> None:
     """Delete a client with its have list; files and submitted changes stay.
 
-    With `-f` its opened files and pending changes go too; `-Fs` keeps the changes that
-    have a shelf, `-Fd` deletes the shelves.
+    With `-f` its opened files and pending changes are deleted as well; `-Fs` keeps
+    changes that have a shelf, `-Fd` deletes the shelves.
 
     Raises: CommandError.
     """
@@ -36,7 +36,7 @@ def delete_client(request: Request, *, usage: str) -> None:
 
 
 def _check_may_delete(request: Request, spec: StoredSpec) -> None:
-    """Refuse a locked client, its owner too, and force without the right to it."""
+    """Refuse a locked client even to its owner, and force without the right to it."""
     if request.has("f"):
         if not request.state.is_admin(request.user):
             raise CommandError(6185)
@@ -45,7 +45,7 @@ def _check_may_delete(request: Request, spec: StoredSpec) -> None:
 
 
 def _check_server(request: Request, spec: StoredSpec, *, usage: str) -> None:
-    """Refuse the client of another server unless the server is named (-f)."""
+    """Refuse the client of another server unless that server is named (-f)."""
     here, bound = request.state.config.server_id, spec.text("ServerID")
     named = request.options.get("serverid")
     if named is not None:

@@ -56,7 +56,7 @@ def _named(request: Request) -> str:
 
 
 def _find(request: Request, name: str) -> StoredSpec | None:
-    """Return a client's spec, or None. To be named moves its access date."""
+    """Return a client's spec, or None. Naming it updates its access date."""
     touch_client(request.state, name=name)
     return find_spec(request.state.database, kind="client", name=name)
 
@@ -91,7 +91,7 @@ def _show(request: Request) -> None:
 
 
 def _typed(request: Request, spec: StoredSpec | None) -> Fields:
-    """Return what `-T` gives a new client; an old one keeps its type.
+    """Return the type that `-T` gives a new client; an existing one keeps its type.
 
     Source: p4 help client.
     """
@@ -141,7 +141,7 @@ def _switch(request: Request) -> None:
 
 
 def _from_template(request: Request, *, name: str) -> Fields:
-    """Return what `-t` takes from another client: its view and options, no more."""
+    """Return what `-t` copies from another client: its view and options only."""
     template = request.options["t"]
     spec = _find(request, template)
     if spec is None:
@@ -157,7 +157,7 @@ def _from_template(request: Request, *, name: str) -> Fields:
 
 
 def _from_stream(request: Request, *, name: str) -> Fields:
-    """Return what `-S` gives a client: the stream and the view that comes of it."""
+    """Return what `-S` gives a client: the stream and its view."""
     stream = request.options["S"]
     view = stream_view(request.state.database, stream=stream, client=name)
     return {"Stream": stream, "View": view}
@@ -201,7 +201,7 @@ def _save(request: Request) -> None:
 
 
 def _complete_options(fields: Fields) -> str:
-    """Return all options, in their order, unnamed ones at their default."""
+    """Return all options in order, with defaults for those not named."""
     text = fields.get("Options", "")
     assert isinstance(text, str)
     given = set(text.split())
@@ -254,10 +254,10 @@ def _check_may_change(request: Request, old: StoredSpec, fields: Fields) -> None
 def _check_type_may_change(
     request: Request, old: StoredSpec, *, was: str, wanted: str
 ) -> None:
-    """Refuse a type that a client cannot get any more.
+    """Refuse a type that an existing client cannot get.
 
-    Source: p4 help client: readonly becomes partitioned; writeable and graph change
-    places while nothing is opened.
+    Source: p4 help client: readonly becomes partitioned; writeable and graph may be
+    swapped while nothing is opened.
 
     Raises: CommandError.
     """
@@ -270,7 +270,7 @@ def _check_type_may_change(
 
 
 def clients(request: Request) -> None:
-    """Answer `p4 clients`. To be listed moves no access date."""
+    """Answer `p4 clients`, which updates no access date."""
     limit = request.number("m", default=0)
     found = 0
     kind = "unloaded" if request.has("U") else "client"
@@ -285,7 +285,7 @@ def clients(request: Request) -> None:
 
 
 def _filter(request: Request) -> Callable[[StoredSpec], bool]:
-    """Return which clients the options ask for. Source: p4 help clients."""
+    """Return a filter of clients from the options. Source: p4 help clients."""
     options = request.options
     any_case = request.has("user-case-insensitive")
 

@@ -1,4 +1,4 @@
-"""The commit of a submit: new revisions, and what the client has of them."""
+"""The commit of a submit: new revisions, and the client's have list."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from provisioner.lab.perforce.wire import Value
 
 
 class OutOfDate(Exception):
-    """Somebody else was faster; the messages are in the argument."""
+    """Somebody else was faster; the argument has the messages."""
 
 
 def outdated(request: Request, files: list[Opened]) -> list[dict[str, Value]]:
-    """Return a message for each file that somebody changed meanwhile, or locked."""
+    """Return a message for each file that somebody has changed or locked since."""
     problems: list[dict[str, Value]] = []
     holders = lock_holders(request.state.database)
     for item in files:
@@ -60,7 +60,7 @@ def _conflict(item: Opened, head: Revision | None) -> dict[str, Value] | None:
 
 
 def reopens(request: Request, client: Client) -> bool:
-    """Tell if what was submitted is opened again. Source: p4 help submit: -f wins."""
+    """Return whether submitted files are reopened. Source: p4 help submit: -f wins."""
     if request.has("f"):
         return request.options["f"].endswith("+reopen")
     return request.has("r") or client.submit_options.endswith("+reopen")
@@ -73,10 +73,10 @@ def commit(
     files: list[Opened],
     sent: dict[str, Sent],
 ) -> tuple[int, list[Revision]]:
-    """Make the new revisions; return the final change number and them.
+    """Create the new revisions; return them with the final change number.
 
-    Raises: OutOfDate when somebody else submitted one of the files first; then
-    nothing is changed.
+    Raises: OutOfDate if somebody else submitted one of the files first; then nothing is
+    changed.
     """
     database = request.state.database
     now = int(time.time())
@@ -134,7 +134,7 @@ def new_revision(
 
 
 def with_keywords(request: Request, made: Revision) -> Revision:
-    """Return a new revision with the content that its keywords give it."""
+    """Return a new revision with its keywords expanded in the content."""
     if not keywords.has_keywords(made.type):
         return made
     content = request.state.content
@@ -243,9 +243,11 @@ def report(
 def _refresh_keywords(
     request: Request, client: Client, files: list[Opened], revisions: list[Revision]
 ) -> None:
-    """Give the client's own files the keywords that they have from now on.
+    """Expand the keywords in the client's own files.
 
-    That there is no record of it is inferred. Source: -K in p4 help submit.
+    That no record is sent for this is inferred.
+
+    Source: -K in p4 help submit.
     """
     for item, revision in zip(files, revisions, strict=True):
         if item.is_delete or not keywords.has_keywords(revision.type):

@@ -35,7 +35,7 @@ from provisioner.lab.perforce.revisions import Revision, find_head, known_path
 
 
 class _Copy(NamedTuple):
-    """One file to copy: where from, and what the client has open then."""
+    """One file to copy: its source, and what the client has opened at the target."""
 
     source: Revision
     opened: Opened
@@ -121,7 +121,7 @@ def _opening(
 
 
 def _do(request: Request, client: Client, item: _Copy) -> None:
-    """Bring the content, and the target's head, to the client; files are read-only."""
+    """Send the content and the target's head to the client; files are read-only."""
     opened, database = item.opened, request.state.database
     local = client.local_path(opened.client_path)
     if opened.action != "delete":
@@ -161,7 +161,7 @@ def _report(request: Request, client: Client, item: _Copy) -> None:
 
 
 def populate(request: Request) -> None:
-    """Answer `p4 populate`: branch files to where none ever were, in one step."""
+    """Answer `p4 populate`: branch files to where there were none, in one step."""
     database, access = request.state.database, request.access()
     limit = request.number("m", default=0)
     found = [
@@ -190,7 +190,7 @@ def populate(request: Request) -> None:
 
 
 def _branch(request: Request, found: list[tuple[Revision, str]]) -> int:
-    """Make the revisions; return the number of the change that has them."""
+    """Create the revisions; return the number of their change."""
     database, now = request.state.database, int(time.time())
     where = " ".join(request.args) if request.args else request.options.get("b", "")
     text = request.options.get("d", f"Populate {where}.")

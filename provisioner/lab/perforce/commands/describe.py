@@ -26,7 +26,7 @@ from provisioner.lab.perforce.wire import Value
 
 
 def describe(request: Request) -> None:
-    """Answer `p4 describe`: of pending changes without differences."""
+    """Answer `p4 describe`, without differences for pending changes."""
     if not request.args:
         raise CommandError(7198, usage="describe [-d<flags> -s -S] change...")
     style = diff_style(request)
@@ -58,7 +58,7 @@ def _file_record(revision: Revision) -> dict[str, Value]:
 
 
 def _shelved_revisions(request: Request, change: object) -> list[Revision]:
-    """Return the files of a shelf as revisions; their numbers are those they had."""
+    """Return the files of a shelf as revisions, numbered as they were opened."""
     rows = request.state.database.rows(
         "SELECT path, revision, change, action, type, modified, modified, digest, size"
         " FROM shelved WHERE change=? ORDER BY path",
@@ -68,7 +68,7 @@ def _shelved_revisions(request: Request, change: object) -> list[Revision]:
 
 
 def _show_differences(request: Request, made: list[Revision], style: str) -> None:
-    """Show what each revision changed; what is gone, or new without -a, is left out.
+    """Show each revision's differences, without deleted and (unless -a) new files.
 
     That a tagged client gets the same lines and texts is inferred.
     """

@@ -1,4 +1,4 @@
-"""p4 diff2: two sets of depot files held against each other, by the server.
+"""p4 diff2: compare two sets of depot files on the server.
 
 Source: p4 help diff2. The keys of a tagged record are those that P4Java reads; that a
 text follows it is inferred.
@@ -29,14 +29,14 @@ _MESSAGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A revision of either set; None where a set has no such file."""
+    """A revision of each set; None if the set has no such file."""
 
     left: Revision | None
     right: Revision | None
 
     @property
     def status(self) -> str:
-        """Return how the two compare, in the words of the tagged record."""
+        """Return how the two compare, as in the tagged record."""
         if self.left is None:
             return "right only"
         if self.right is None:
@@ -84,7 +84,7 @@ def _pairs(request: Request, source: FileSet, target: FileSet) -> Iterator[Pair]
 
 
 def _placed(request: Request, files: FileSet) -> Iterator[tuple[str, Revision]]:
-    """Yield the files of a set, each with its path as the argument spells paths."""
+    """Yield the files of a set, each with its path as the argument spells it."""
     for revision in revisions_at(request.state.database, files):
         if revision.is_deleted:
             continue
@@ -118,7 +118,7 @@ def _tell(request: Request, pair: Pair) -> None:
 
 
 def _shown(pair: Pair) -> list[tuple[str, Revision]]:
-    """Return the revisions that a line names; a single one is always the first."""
+    """Return the revisions that a line names; a single one always comes first."""
     there = [revision for revision in (pair.left, pair.right) if revision is not None]
     return list(zip(("", "2"), there, strict=False))
 

@@ -1,7 +1,7 @@
-"""p4 diff: the files of a workspace and what the depot has of them.
+"""p4 diff: compare the files of a workspace with the depot.
 
-Source: p4 help diff. Texts are compared by the client itself; which keys a tagged
-record has is inferred.
+Source: p4 help diff. The client itself compares texts; which keys a tagged record has
+is inferred.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from provisioner.lab.perforce.wire import Value
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A file of the workspace and the revision it is held against."""
+    """A file of the workspace and the revision it is compared with."""
 
     revision: Revision
     local: str
@@ -62,12 +62,12 @@ def diff(request: Request) -> None:
 
 
 def _is_about_all(request: Request, wanted: FileSet) -> bool:
-    """Tell if files that nobody opened are compared, too."""
+    """Return whether unopened files are compared as well."""
     return request.has("f") or wanted.upper.kind != "head"
 
 
 def _pairs(request: Request, client: Client, wanted: FileSet) -> list[Pair]:
-    """Return the files of a set with the revision each is compared to, by path.
+    """Return the files of a set with the revision each is compared with, by path.
 
     That is the one the client has, unless the argument names another.
     """
@@ -151,7 +151,7 @@ def _record(pair: Pair) -> dict[str, Value]:
 
 
 def _compare(request: Request, client: Client, pair: Pair, state: str) -> None:
-    """Ask the client to diff a text file; for other files, only whether they differ."""
+    """Ask the client to diff a text file; other files only for whether they differ."""
     if request.has("O") and state == "same":
         return
     revision = pair.revision

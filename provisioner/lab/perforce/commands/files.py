@@ -59,7 +59,7 @@ def files(request: Request) -> None:
 def revisions_of(request: Request, wanted: FileSet) -> list[Revision]:
     """Return the revisions of a set.
 
-    Raises: CommandError where they are more than the user may ask for.
+    Raises: CommandError if they exceed the user's limits.
     """
     found = revisions_at(request.state.database, wanted)
     request.check_limits(scanned=len(found), results=len(found))
@@ -144,10 +144,10 @@ def _mappings(client: Client, wanted: FileSet) -> Iterable[tuple[str, str, str]]
 
 
 def _joined_lines(client: Client, wanted: FileSet) -> Iterable[tuple[str, str, str]]:
-    """Yield each view line cut down to a pattern.
+    """Yield each view line restricted to a pattern.
 
-    Exact where pattern and line end in `...`; for other wildcards the narrower of
-    the two literal parts decides.
+    Exact if pattern and line end in `...`; for other wildcards the narrower of the two
+    literal parts decides.
     """
     prefix = paths.literal_prefix(wanted.pattern)
     rest = wanted.pattern[len(prefix) :]
@@ -166,7 +166,7 @@ def _joined_lines(client: Client, wanted: FileSet) -> Iterable[tuple[str, str, s
 
 
 def dirs(request: Request) -> None:
-    """Answer `p4 dirs`: the directories that match, if they hold a file."""
+    """Answer `p4 dirs`: the matching directories that contain a file."""
     for wanted in file_sets(request):
         depth = wanted.pattern.count("/")
         shown: dict[str, str] = {}
@@ -183,7 +183,7 @@ def dirs(request: Request) -> None:
 
 
 def _files_below(request: Request, directories: FileSet) -> Iterator[str]:
-    """Yield the files below directories: those that the client has, or that are."""
+    """Yield the files below directories: the client's, or those in the depot."""
     below = replace(directories, pattern=f"{directories.pattern}/...")
     if request.has("H"):
         client = request.get_client()

@@ -1,4 +1,4 @@
-"""What the commands that read forms share."""
+"""Parts that the commands which read forms share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def day(seconds: float) -> str:
 
 
 def read_form(request: Request, definition: SpecDefinition) -> Fields:
-    """Return the form the client hands in, read-only dates left out.
+    """Return the form that the client sends, without read-only dates.
 
     Raises: CommandError.
     """
@@ -52,7 +52,7 @@ def read_form(request: Request, definition: SpecDefinition) -> Fields:
 
 
 def _check_words(definition: SpecDefinition, field: Field, value: FieldValue) -> None:
-    """Refuse a line, or a word, that has more or fewer words than it may have."""
+    """Refuse a line with too many or too few words."""
     if field.type == "word" and isinstance(value, str):
         lines, least, most = [value] if value else [], 1, 1
     elif field.type == "wlist" and isinstance(value, list) and field.option("words"):

@@ -114,7 +114,7 @@ def _has_letter(request: Request, option: str, letter: str) -> bool:
 
 
 def _resolves(request: Request) -> dict[str, list[Resolve]]:
-    """Return by depot path what the client's opened files take from others."""
+    """Return what the client's opened files integrate from others, by depot path."""
     found: dict[str, list[Resolve]] = {}
     for item in resolves_of(request.state.database, client=request.client_name):
         found.setdefault(item.path, []).append(item)
@@ -127,7 +127,7 @@ def _passes_opened(
     item: Opened | None,
     takes: list[Resolve],
 ) -> bool:
-    """Tell if a file is one that -Rn, -Rr or -Ru ask for."""
+    """Return whether -Rn, -Rr or -Ru select a file."""
     restrict = request.options.get("R", "")
     if "n" in restrict and (
         item is None or revision is None or item.revision == revision.revision
@@ -139,7 +139,7 @@ def _passes_opened(
 
 
 def _pending(takes: list[Resolve]) -> dict[str, Value]:
-    """Return what -Or says of the integrations of an opened file."""
+    """Return the fields that -Or adds for integrations of an opened file."""
     done = sum(bool(take.how) for take in takes)
     record: dict[str, Value] = {}
     if done:
@@ -258,7 +258,7 @@ def _fstat_record(
 
 
 def _opened_elsewhere(request: Request) -> dict[str, list[tuple[object, ...]]]:
-    """Return by depot path who else has files open, as user, client, action, change."""
+    """Return who else has files open (user, client, action, change) by depot path."""
     found: dict[str, list[tuple[object, ...]]] = {}
     for path, *row in request.state.database.rows(
         "SELECT path, user, client, action, change FROM opened WHERE client<>?",

@@ -1,6 +1,6 @@
-"""p4 help: which commands the lab has, and how each is called.
+"""p4 help: the lab's commands, and how each is called.
 
-The words are the lab's; what a command means is said by Perforce's own reference.
+The words are the lab's; Perforce's own reference explains the commands.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _REFERENCE = "https://help.perforce.com/helix-core/server-apps/cmdref/current/"
 
 
 def show_help(request: Request) -> None:
-    """Answer `p4 help`: of a command, or which there are.
+    """Answer `p4 help`: about a command, or with the list of them.
 
-    Raises: CommandError for what is no command of the lab.
+    Raises: CommandError for an unknown command.
     """
     for name in request.args:
         if name not in ALL and name not in ("commands", "simple", "usage"):

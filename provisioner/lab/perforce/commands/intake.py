@@ -1,4 +1,4 @@
-"""Taking file content in from the client, for submit and shelve."""
+"""Receive file content from the client, for submit and shelve."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def take_content(
 ) -> dict[str, Sent]:
     """Return what the client sent for each added or edited file.
 
-    Raises: CommandError when it could not send them all.
+    Raises: CommandError if it could not send them all.
     """
     expected = [item for item in files if not item.is_delete]
     for index, item in enumerate(expected):
@@ -63,7 +63,7 @@ class Intake:
         self.sent: dict[str, Sent] = {}
 
     def take(self, answer: Message, expected: list[Opened]) -> None:
-        """Take one message in."""
+        """Process one message."""
         if answer.func == replies.OPEN:
             self._drop()
             self._current = self._content.new()

@@ -1,7 +1,7 @@
 """p4 integrate and merge; branch, branches.
 
-A target that does not exist is branched, a source that is gone deletes it, and
-everything else is left to `p4 resolve`.
+A target that does not exist is branched, a deleted source deletes it, and everything
+else is left to `p4 resolve`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def integrate(request: Request) -> None:
 
 
 def pairs(request: Request) -> Iterator[tuple[Revision, str]]:
-    """Yield each source revision with the depot path it goes to.
+    """Yield each source revision with its target's depot path.
 
     Raises: CommandError.
     """
@@ -76,7 +76,7 @@ def pairs(request: Request) -> Iterator[tuple[Revision, str]]:
 def one_line_view(source: FileSet, target: FileSet) -> View:
     """Return the mapping from one file argument to another.
 
-    Raises: CommandError when their wildcards are not the same.
+    Raises: CommandError if their wildcards differ.
     """
     line = ViewLine(flag="", left=source.pattern, right=target.pattern)
     if not is_well_formed(line):
@@ -110,7 +110,7 @@ def _branch_pairs(request: Request) -> Iterator[tuple[Revision, str]]:
 def _integrate_one(
     request: Request, client: Client, source: Revision, target: str, change: int
 ) -> bool:
-    """Open one target; return False when there is nothing to take."""
+    """Open one target; return False if there is nothing to integrate."""
     database = request.state.database
     target = known_path(database, target)
     place = client.view.to_client(target)
@@ -159,7 +159,7 @@ def _integrate_one(
 def _base(
     request: Request, source: Revision, target: str, taken: int
 ) -> tuple[str, int]:
-    """Return the revision that source and target have in common."""
+    """Return the common revision of source and target."""
     if taken:
         return source.path, taken
     given = last_taken(request.state.database, path=source.path, other=target)

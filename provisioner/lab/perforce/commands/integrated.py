@@ -1,4 +1,4 @@
-"""p4 integrated: what submitted files took from each other.
+"""p4 integrated: integrations between submitted files.
 
 Source: p4 help integrated.
 """
@@ -12,7 +12,7 @@ from provisioner.lab.perforce.request import Request
 
 
 def integrated(request: Request) -> None:
-    """Answer `p4 integrated`: one record for each time a file took or gave."""
+    """Answer `p4 integrated`: one record for each integration to or from a file."""
     for wanted in file_sets(request, default="//..."):
         found = False
         for taken in all_integrations(request.state.database):

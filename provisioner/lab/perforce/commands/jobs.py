@@ -1,4 +1,4 @@
-"""p4 job, jobs, fix and fixes, with the job specification that a server begins with."""
+"""p4 job, jobs, fix and fixes, with a new server's job specification."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def jobs(request: Request) -> None:
 
 
 def job_line(spec: StoredSpec, *, is_long: bool) -> dict[str, Value]:
-    """Return what a line about a job says."""
+    """Return the line that describes a job."""
     text = spec.text("Description").rstrip("\n")
     indented = text.replace("\n", "\n\t")
     short = text[:_SHORT].replace("\n", " ").strip()

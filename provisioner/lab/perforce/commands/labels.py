@@ -29,7 +29,7 @@ from provisioner.lab.perforce.wire import Value
 def spec_command(
     request: Request, definition: SpecDefinition, *, defaults: Fields
 ) -> None:
-    """Answer `-o`, `-i` and `-d` of a kind of spec without rules of its own."""
+    """Answer `-o`, `-i` and `-d` for specs without rules of their own."""
     key = definition.fields[0].tag
     if request.has("i"):
         fields = read_form(request, definition)
@@ -134,7 +134,7 @@ def labels(request: Request) -> None:
 def listed_specs(
     request: Request, *, kind: str, names: set[str] | None = None
 ) -> Iterator[StoredSpec]:
-    """Yield what -u, -e, -E and -m choose of a kind, or of the `names` of it."""
+    """Yield the specs of a kind that -u, -e, -E and -m choose, all or from `names`."""
     options, limit = request.options, request.number("m", default=0)
 
     def is_listed(spec: StoredSpec) -> bool:
@@ -180,9 +180,11 @@ def _labels_with(request: Request) -> set[str]:
 
 
 def tag(request: Request) -> None:
-    """Answer `p4 tag -l label`: put revisions into a label, or take them out.
+    """Answer `p4 tag -l label`: add revisions to a label, or remove them.
 
-    A label that does not exist is made. Source: p4 help tag.
+    A label that does not exist is created.
+
+    Source: p4 help tag.
     """
     name = request.options.get("l", "")
     database = request.state.database
@@ -195,7 +197,7 @@ def tag(request: Request) -> None:
 
 
 def labelsync(request: Request) -> None:
-    """Answer `p4 labelsync -l label`: make a label what the client has."""
+    """Answer `p4 labelsync -l label`: make a label match the client."""
     _tag(request, only_had=True)
 
 
@@ -226,7 +228,7 @@ def _tag(request: Request, *, only_had: bool) -> None:
 
 
 def _labelled(request: Request, name: str, wanted: FileSet) -> list[tuple[str, int]]:
-    """Return what a label has of a set, whatever its revisions. Source: p4 help tag."""
+    """Return a label's revisions of the files in a set. Source: p4 help tag."""
     rows = request.state.database.rows(
         "SELECT path, revision FROM label_files WHERE label=? ORDER BY path", name
     )
@@ -304,7 +306,7 @@ def groups(request: Request) -> None:
 
 
 def _groups_above(specs: list[StoredSpec], below: set[str]) -> set[str]:
-    """Return the groups that have one of these as a subgroup, at any depth."""
+    """Return the groups that contain one of these as a subgroup, at any depth."""
     above = {spec.name for spec in specs if below & set(spec.lines("Subgroups"))}
     return above if above <= below else above | _groups_above(specs, above | below)
 

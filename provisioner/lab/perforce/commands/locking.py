@@ -1,4 +1,4 @@
-"""p4 lock and unlock: keeping others from submitting a file.
+"""p4 lock and unlock: prevent others from submitting a file.
 
 Source: p4 help lock, unlock.
 """
@@ -16,7 +16,7 @@ from provisioner.lab.perforce.request import Request
 
 
 def lock(request: Request) -> None:
-    """Answer `p4 lock`: a file that is locked already stays with its owner."""
+    """Answer `p4 lock`; a file that is already locked stays with its owner."""
     client, database = request.get_client(), request.state.database
     items = _chosen(request, opened_by(database, client=client.name).values())
     with request.locks.writing({"db.locks": len(items)}), database.writing():
@@ -40,7 +40,7 @@ def lock(request: Request) -> None:
 
 
 def unlock(request: Request) -> None:
-    """Answer `p4 unlock`; with -f an administrator lets go of what others hold."""
+    """Answer `p4 unlock`; with -f an administrator releases others' locks."""
     client, database = request.get_client(), request.state.database
     is_forced = request.has("f")
     if is_forced and not request.state.is_admin(request.user):
@@ -74,13 +74,13 @@ def unlock(request: Request) -> None:
 
 
 def lock_holders(database: Database) -> dict[str, tuple[str, str]]:
-    """Return who holds each locked file, as user and client, by depot path."""
+    """Return the user and client that hold each locked file, by depot path."""
     rows = database.execute("SELECT path, user, client FROM file_locks")
     return {path: (user, client) for path, user, client in rows}
 
 
 def _chosen(request: Request, items: Iterable[Opened]) -> list[Opened]:
-    """Return the opened files that the arguments and -c name; say if there are none."""
+    """Return the selected opened files; warn if there are none."""
     sets = file_sets(request) if request.args else []
     change = request.options.get("c")
     chosen = [

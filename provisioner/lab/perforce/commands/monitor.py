@@ -13,7 +13,7 @@ from provisioner.lab.perforce.wire import Value
 
 
 def monitor(request: Request) -> None:
-    """Answer `p4 monitor`; options may stand after the verb."""
+    """Answer `p4 monitor`; options may follow the verb."""
     verb, *rest = request.args or [""]
     table = ProcessTable(request.state.config.root)
     if not request.state.configurables.number("monitor"):
@@ -88,7 +88,7 @@ _ACTS: dict[str, tuple[Callable[[ProcessTable, int], None], int]] = {
 
 
 def _act(request: Request, table: ProcessTable, verb: str, text: str) -> None:
-    """Do one thing to one command, or clear all. Source: p4 help monitor."""
+    """Act on one command, or clear all. Source: p4 help monitor."""
     do, said = _ACTS[verb]
     if verb == "clear" and text == "all":
         commands = table.all()

@@ -44,7 +44,7 @@ def move(request: Request) -> None:
 def _places(
     client: Client, target: FileSet, place: str | None
 ) -> tuple[str | None, str | None]:
-    """Return a target's depot path and its place in the client."""
+    """Return a target's depot path and client path."""
     if place is None:
         return None, None
     if target.in_client_syntax:

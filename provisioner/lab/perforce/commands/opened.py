@@ -17,7 +17,8 @@ from provisioner.lab.perforce.wire import Value
 def opened(request: Request) -> None:
     """Answer `p4 opened`.
 
-    Who asks for records gets none where nothing is open, and no warning either.
+    A tagged client gets no record if nothing is open, and no warning either.
+
     Source: git-p4, which takes any answer to `p4 -G opened ...` for an opened file.
     """
     if request.has("g"):
@@ -48,7 +49,7 @@ def opened(request: Request) -> None:
 
 
 def _is_anywhere(request: Request) -> bool:
-    """Tell if files of every client are asked for."""
+    """Return whether files of every client are requested."""
     if request.has("C"):
         return False
     return request.has("a") or request.has("u") or request.has("x")
@@ -86,7 +87,7 @@ def _all_opened(request: Request) -> list[Opened]:
 
 
 def _check_limits(request: Request) -> None:
-    """Refuse to read more rows than the user may: of a client's, or of all files.
+    """Refuse to read more rows than the user may: of a client, or of all files.
 
     db.working is in the order of client paths.
     """
@@ -102,7 +103,7 @@ def _check_limits(request: Request) -> None:
 
 
 def _is_exclusive(item: Opened) -> bool:
-    """Tell if nobody else may open a file."""
+    """Return whether only one client may open the file."""
     return "l" in filetypes.modifiers_of(item.type)
 
 

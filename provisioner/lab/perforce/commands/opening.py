@@ -24,9 +24,9 @@ from provisioner.lab.perforce.wire import Value
 
 
 def insert_opened(request: Request, items: Iterable[Opened]) -> list[Opened]:
-    """Record opened files and return them; who was opened already keeps its record.
+    """Record opened files and return them; already opened ones keep their record.
 
-    Files of type +l that are open elsewhere are told of and left out.
+    Files of type +l that are open elsewhere are reported and left out.
     """
     rows, refused = list(items), list[Opened]()
     database = request.state.database
@@ -48,7 +48,7 @@ def insert_opened(request: Request, items: Iterable[Opened]) -> list[Opened]:
 
 
 def is_taken(database: Database, item: Opened) -> bool:
-    """Tell if a file only one client may open is open in another one."""
+    """Return whether another client has opened a file of type +l."""
     if "l" not in filetypes.modifiers_of(item.type):
         return False
     query = "SELECT 1 FROM opened WHERE path=? AND client<>?"
@@ -58,7 +58,7 @@ def is_taken(database: Database, item: Opened) -> bool:
 def target_change(request: Request) -> int:
     """Return the change that `-c` names; 0 for the default change.
 
-    Raises: CommandError when it is not a pending change of this client.
+    Raises: CommandError if it is not a pending change of this client.
     """
     text = request.options.get("c", "default")
     if text == "default":
@@ -77,7 +77,7 @@ def target_change(request: Request) -> int:
 
 
 def check_writeable(client: Client) -> None:
-    """Refuse to open files on a client that may only read.
+    """Refuse to open files on a read-only client.
 
     Raises: CommandError.
     """
@@ -119,7 +119,7 @@ def report_opened(request: Request, client: Client, item: Opened) -> None:
 def wanted_type(request: Request, old: str) -> str:
     """Return the type after `-t`.
 
-    Raises: CommandError for a type nobody knows.
+    Raises: CommandError for an unknown type.
     """
     if not request.has("t") or request.options["t"] == "auto":
         return old
@@ -130,7 +130,7 @@ def wanted_type(request: Request, old: str) -> str:
 
 
 def new_type(request: Request, path: str, found: str) -> str:
-    """Return the type a file gets that is added now, before `-t` changes it."""
+    """Return the type of a newly added file, before `-t` changes it."""
     return mapped_type(request.state.database, path=path, found=found)
 
 
@@ -226,7 +226,7 @@ def _say_already(request: Request, path: str, item: Opened, action: str) -> None
 def detected_types(
     request: Request, client: Client, places: list[str], *, honours_ignore: bool
 ) -> dict[str, str]:
-    """Return the type the client finds for each file; ignored ones are left out."""
+    """Return the type the client detects for each file, without ignored ones."""
     for index, place in enumerate(places):
         variables: dict[str, Value] = {
             "path": client.local_path(place),

@@ -1,7 +1,9 @@
-"""p4 ldap, remote, repo and server: forms that are shown and cannot be saved.
+"""p4 ldap, remote, repo and server: forms that can be shown but not saved.
 
-Tools that know every kind of form ask for them. Source: the definitions in the
-published client; the values of new ones in `p4 help ldap`, `remote`, `server`.
+Tools that know every kind of form request them.
+
+Source: the definitions in the published client; the values of new ones in `p4 help
+ldap`, `remote`, `server`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 # ruff: noqa: S608 - statements are composed of our own constants; values are bound
 """A sync whose files come through several connections of the client.
 
-The list of files lies in the database under a token. The client is told the token and
-opens connections, in threads of its own or as processes; each gives the command
-`transmit` and gets batches until none is left. Who runs the sync waits for them, and
-records what was confirmed.
+The list of files is stored in the database under a token. The client gets the token and
+opens connections, in threads of its own or as processes; each sends the command
+`transmit` and gets batches until none is left. The connection of the sync waits for
+them, and records what was confirmed.
 
 Source: clientReceiveFiles in the published client source; --parallel in p4 help sync;
-net.parallel in p4 help configurables. Inferred: that a sync has to have the least
-number of files and of bytes for it, and that deletions stay with the first connection.
+net.parallel in p4 help configurables. Inferred: that a sync needs both the minimum
+number of files and of bytes, and that deletions stay with the first connection.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KEPT_OPTIONS = ("f", "K")
 
 
 class Threads(NamedTuple):
-    """How many connections, and how much each is given at a time."""
+    """The number of connections, and how much each gets at a time."""
 
     connections: int
     batch: int
@@ -54,7 +54,7 @@ class Threads(NamedTuple):
 def wanted_threads(request: Request, *, count: int, size: int) -> Threads | None:
     """Return how the files of a sync are sent; None for one after another.
 
-    Raises: CommandError where the request is not understood or not admitted.
+    Raises: CommandError if the request is invalid or not allowed.
     """
     settings = request.state.configurables
     names = ("threads", "batch", "batchsize", "min", "minsize")
@@ -73,7 +73,7 @@ def wanted_threads(request: Request, *, count: int, size: int) -> Threads | None
 
 
 def _parsed(text: str) -> dict[str, int]:
-    """Return what `--parallel` says; `0` switches it off.
+    """Return the settings in `--parallel`; `0` turns it off.
 
     Raises: CommandError.
     """
@@ -95,7 +95,7 @@ def send_parallel(
     reports: Reports,
     threads: Threads,
 ) -> list[int]:
-    """Do steps through several connections; return the numbers of those confirmed."""
+    """Send steps through several connections; return the numbers of those confirmed."""
     token = secrets.token_hex(8)
     queued = []
     for index, step in enumerate(steps):
@@ -143,7 +143,7 @@ def send_parallel(
 def transmit(request: Request) -> None:
     """Answer `p4 transmit`: send batches of another command's files until none is left.
 
-    Raises: CommandError where the token is unknown, or another's.
+    Raises: CommandError if the token is unknown, or another user's.
     """
     client = request.get_client()
     token = request.options.get("t", "")
@@ -170,7 +170,7 @@ def transmit(request: Request) -> None:
 
 
 def _batches(request: Request, token: str) -> Iterator[list[tuple[int, str, Revision]]]:
-    """Take what nobody has taken yet, piece by piece."""
+    """Yield pieces that no other connection has taken."""
     most = request.number("b", default=8)
     most_bytes = request.number("s", default=_BATCH_BYTES)
     columns = ", ".join(f"r.{name}" for name in REVISION_COLUMNS.split(", "))
@@ -205,7 +205,7 @@ def _set_state(request: Request, token: str, numbers: list[int], state: int) -> 
 
 
 def _note_done(request: Request, token: str) -> None:
-    """Wait for the answers to the oldest batch, and note what they confirm."""
+    """Wait for the answers to the oldest batch, and record what they confirm."""
     done = request.confirmed_at_mark("step")
     with request.state.database.writing():
         _set_state(request, token, done, _DONE)

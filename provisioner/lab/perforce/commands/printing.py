@@ -38,9 +38,11 @@ def print_files(request: Request) -> None:
 
 
 def _chosen(request: Request, wanted: FileSet) -> Iterator[Revision]:
-    """Yield what to print: of each file one revision, with -a all of the range.
+    """Yield what to print: one revision of each file, with -a all of the range.
 
-    -K, which was -k, leaves the keywords empty. Source: p4 help print.
+    -K, formerly -k, leaves the keywords empty.
+
+    Source: p4 help print.
     """
     found: Iterable[Revision] = revisions_of(request, wanted)
     if request.has("a"):
@@ -70,7 +72,9 @@ def _print_one(request: Request, revision: Revision) -> None:
 def _chunks(request: Request, revision: Revision) -> Iterator[bytes]:
     """Yield a file's content, or the part that --offset and --size choose.
 
-    P4Java asks for all with a size of 0. Source: p4 help print.
+    P4Java requests all with a size of 0.
+
+    Source: p4 help print.
     """
     skipped, left = _long_number(request, "offset"), _long_number(request, "size")
     is_limited = left > 0

@@ -49,7 +49,9 @@ def _save(request: Request) -> None:
 def protects(request: Request) -> None:
     """Answer `p4 protects`: the lines about a user, or their highest level.
 
-    `-m` looks at no path and no exclusion, `-M` does. Source: p4 help protects.
+    `-m` ignores paths and exclusions, `-M` does not.
+
+    Source: p4 help protects.
     """
     lines = _lines(request)
     patterns = [_pattern(request, argument) for argument in request.args]
@@ -62,7 +64,7 @@ def protects(request: Request) -> None:
 
 
 def _lines(request: Request) -> list[Protection]:
-    """Return the lines about whom the options name; oneself without.
+    """Return the lines about whoever the options name, by default the caller.
 
     Raises: CommandError.
     """

@@ -1,7 +1,7 @@
-"""p4 reconcile -k: have what lies in the workspace with the content of the depot.
+"""p4 reconcile -k: add files of the workspace that equal the depot to the have list.
 
 Source: p4 help reconcile. Which revisions are tried is inferred: those of files that
-exist in the depot, the newest one first.
+exist in the depot, newest first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from provisioner.lab.perforce.revisions import Revision, find_revision, revision
 
 
 def rebuild_have_list(request: Request, client: Client, wanted: FileSet) -> None:
-    """Add to the have list what the files on disk are; with -n only say it."""
+    """Add files on disk to the have list; with -n only report them."""
     found: list[tuple[Revision, str]] = []
     candidates = _missing(request, client, wanted)
     while candidates:
@@ -64,7 +64,7 @@ def _missing(
 def _compared(
     request: Request, client: Client, candidates: list[tuple[Revision, str]]
 ) -> tuple[list[tuple[Revision, str]], list[tuple[Revision, str]]]:
-    """Return which files on disk are the revision, and which are something else."""
+    """Return which files on disk equal the revision, and which differ."""
     for index, (revision, place) in enumerate(candidates):
         request.send(
             "client-CheckFile",
@@ -91,7 +91,7 @@ def _compared(
 def _one_older(
     request: Request, candidates: list[tuple[Revision, str]]
 ) -> list[tuple[Revision, str]]:
-    """Return each file with the revision before, those that have one with content."""
+    """Return each file with the previous revision, if that has content."""
     older = list[tuple[Revision, str]]()
     for revision, place in candidates:
         before = find_revision(

@@ -1,6 +1,6 @@
 """p4 reconcile and status: compare the files on disk with the have list.
 
-Source: p4 help reconcile. To be added is what is "not in depot": a file that exists
+Source: p4 help reconcile. Only what is "not in depot" is added: a file that exists
 there and is not had is not reported; `-k` takes it into the have list.
 """
 
@@ -40,12 +40,12 @@ from provisioner.lab.perforce.wire import Value
 
 
 def reconcile(request: Request) -> None:
-    """Answer `p4 reconcile`. Without a file it is about the current directory."""
+    """Answer `p4 reconcile`, by default for the current directory."""
     _reconcile(request, is_preview=request.has("n"))
 
 
 def status(request: Request) -> None:
-    """Answer `p4 status`: a preview, unless `-A` says to open the files."""
+    """Answer `p4 status`: a preview, unless `-A` opens the files."""
     _reconcile(request, is_preview=not request.has("A"))
 
 
@@ -98,7 +98,7 @@ def _reconcile(
 
 
 def _permitted(request: Request, wanted: FileSet, found: list[Opened]) -> list[Opened]:
-    """Return the files the user may open; tell if there are others."""
+    """Return the files that the user may open, and whether there are others."""
     access = request.access()
     permitted = [item for item in found if access.allows("open", item.path)]
     if len(permitted) < len(found):
@@ -121,7 +121,7 @@ def _open(
 
 
 def _changed_minds(request: Request, client: Client, wanted: FileSet) -> list[Opened]:
-    """Return files open for edit that are gone, and for delete that are there."""
+    """Return missing files opened for edit, and existing ones opened for delete."""
     candidates = [
         item
         for item in opened_by(request.state.database, client=client.name).values()
@@ -187,7 +187,7 @@ def _relative(local: str, cwd: str) -> str:
 def _edits_and_deletes(
     request: Request, client: Client, wanted: FileSet, change: int
 ) -> list[Opened]:
-    """Return the files whose content differs or that are gone."""
+    """Return the files whose content differs or that are missing."""
     database = request.state.database
     busy = opened_by(database, client=client.name)
     candidates: list[tuple[Have, str]] = []
@@ -236,7 +236,7 @@ def _edits_and_deletes(
 
 
 def _comparable_time(client: Client, have: Have, modified: int) -> int:
-    """Return the time an untouched file has on disk."""
+    """Return the time of an untouched file on disk."""
     return modified if "modtime" in client.options else have.synced
 
 
@@ -247,7 +247,7 @@ def _adds(
     change: int,
     local_paths: Iterable[str],
 ) -> list[Opened]:
-    """Return which of the files on disk neither the client nor the depot knows."""
+    """Return the files on disk that neither the client nor the depot has."""
     database = request.state.database
     busy = opened_by(database, client=client.name)
     haves = have_in(database, wanted, client=client.name)

@@ -1,4 +1,4 @@
-"""What a command is, and how its options are read."""
+"""The definition of a command, and the parsing of its options."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Command:
     """A command of the server.
 
     `flags` are option letters without a value, `valued` those with one, `absent` those
-    that exist in Perforce and not here. `most_arguments` is None where any number may
-    follow the options. `is_open` commands need no login; `uses_client` ones move the
+    that exist in Perforce and not here. `most_arguments` is None if any number may
+    follow the options. `is_open` commands need no login; `uses_client` ones update the
     client's access date.
     """
 
@@ -37,7 +37,7 @@ def parse_options(
     """Split arguments into options and the rest.
 
     Raises: CommandError for an unknown option or too many arguments, NotInLab for a
-    known option we lack.
+    known option that the lab lacks.
     """
     options: dict[str, str] = {}
     rest = list(arguments)

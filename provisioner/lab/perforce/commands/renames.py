@@ -1,7 +1,7 @@
-"""Which files that are gone came back under another name, for p4 reconcile.
+"""Find renames among missing and new files, for p4 reconcile.
 
 Source: p4 help reconcile; the exchange is that of the client's published library. A
-server pairs files that are similar, too; here their content has to be the same.
+server pairs similar files as well; here their content has to be equal.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def pair_moves(
     found: Sequence[Opened],
     sizes: Mapping[str, str],
 ) -> tuple[list[Opened], list[Resolve]]:
-    """Make moves of deletes and adds with the same content.
+    """Turn deletes and adds with equal content into moves.
 
-    `sizes` are those of the new files by local path, as the client told them. Return
-    the files as they are to be opened, and where the moved ones come from.
+    `sizes` are those of the new files by local path, as reported by the client. Return
+    the files to open, and the sources of the moved ones.
     """
     new: dict[str, list[int]] = {}
     for index, item in enumerate(found):
@@ -68,7 +68,7 @@ def _ask(
     revision: Revision,
     candidates: Sequence[int],
 ) -> None:
-    """Ask the client which new file is the missing one, if any."""
+    """Ask the client which new file equals the missing one, if any."""
     name = posixpath.basename(revision.path)
     ordered = sorted(candidates, key=lambda c: not found[c].path.endswith(f"/{name}"))
     request.send(

@@ -1,4 +1,4 @@
-"""p4 resolve and resolved: bring together what people changed at the same time.
+"""p4 resolve and resolved: merge concurrent changes.
 
 Source: p4 help resolve; the exchange is that of the client's published library.
 """
@@ -53,7 +53,7 @@ def resolve(request: Request) -> None:
 
 
 def resolved(request: Request) -> None:
-    """Answer `p4 resolved`: what was resolved and not submitted yet."""
+    """Answer `p4 resolved`: what is resolved and not yet submitted."""
     client = request.get_client()
     found = _matching(request, client, is_resolved=True)
     for item in found:
@@ -122,7 +122,7 @@ def _merges_as_text(opened: Opened) -> bool:
 
 
 class _Merge:
-    """One file to bring together."""
+    """One file to resolve."""
 
     def __init__(
         self, request: Request, client: Client, item: Resolve, opened: Opened
@@ -142,7 +142,7 @@ class _Merge:
         self._base = find_revision(database, path=item.base, number=item.base_revision)
 
     def announce(self) -> None:
-        """Tell what there is to resolve: the content, and the type if it changed."""
+        """Report what there is to resolve: the content, and the type if it changed."""
         _announce(self._request, self._client, self._item, self._opened)
         if self._theirs and takes_type(
             self._opened, theirs=self._theirs, base=self._base
@@ -152,7 +152,7 @@ class _Merge:
             )
 
     def run(self, letter: str) -> str:
-        """Bring one file together; return how, "" when it was skipped."""
+        """Resolve one file; return how, "" if it was skipped."""
         opened, theirs, base = self._opened, self._theirs, self._base
         if not theirs or not base or not takes_type(opened, theirs=theirs, base=base):
             return self._bring_content(letter)
@@ -240,9 +240,9 @@ class _Merge:
             )
 
     def _plain(self, data: bytes) -> bytes:
-        """Return content without what its keywords say: that is no change of anybody.
+        """Return content with its keywords collapsed, as they are nobody's change.
 
-        Inferred: every revision would conflict with the next one.
+        Inferred: otherwise every revision would conflict with the next one.
         """
         return keywords.collapsed(data, file_type=self._opened.type)
 
@@ -254,9 +254,9 @@ class _Merge:
             self._request.send("client-WriteMerge", {"handle": "merge", "data": data})
 
     def _fetch(self) -> bytes:
-        """Return the person's own version of the file.
+        """Return the user's own version of the file.
 
-        Raises: CommandError when the client cannot send it.
+        Raises: CommandError if the client cannot send it.
         """
         self._request.send(
             "client-SendFile",

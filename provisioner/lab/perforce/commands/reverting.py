@@ -41,7 +41,7 @@ def revert(request: Request) -> None:
 
 
 def _revert_foreign(request: Request) -> None:
-    """Revert what another client has open: server side only, for administrators."""
+    """Revert files of another client on the server only, for administrators."""
     if not request.state.is_admin(request.user):
         raise CommandError(6185)
     name = request.options["C"]
@@ -61,7 +61,7 @@ def _revert_foreign(request: Request) -> None:
 
 
 def _unchanged(request: Request, client: Client, chosen: list[Opened]) -> list[Opened]:
-    """Return the files opened for edit whose content is that of their revision."""
+    """Return the files opened for edit whose content equals their revision."""
     for index, item in enumerate(chosen):
         revision = find_revision(
             request.state.database, path=item.path, number=item.revision
@@ -133,7 +133,7 @@ def _revert_files(
 def _with_other_halves(
     request: Request, client: Client, chosen: list[Opened]
 ) -> list[Opened]:
-    """Return the files with the other half of each move among them."""
+    """Return the files, including the other half of each move."""
     opened = opened_by(request.state.database, client=client.name)
     paths_of = {item.path for item in chosen}
     for origin in resolves_of(request.state.database, client=client.name):
@@ -167,7 +167,7 @@ def _restore(request: Request, client: Client, item: Opened) -> None:
 
 
 def reopen(request: Request) -> None:
-    """Answer `p4 reopen`: another change or another type."""
+    """Answer `p4 reopen`: move files to another change or type."""
     client = request.get_client()
     change = target_change(request) if request.has("c") else None
     for wanted in file_sets(request):

@@ -1,8 +1,8 @@
-"""p4 grep and verify: what the content of revisions is.
+r"""p4 grep and verify: search and check the content of revisions.
 
-Source: p4 help grep, p4 help verify; the keys of a line that matches are those that
-P4Java reads (FileLineMatch). Patterns are Python's, which know all that a server's do
-but `\\<` and `\\>`; these are translated.
+Source: p4 help grep, p4 help verify; the keys of a matching line are those that P4Java
+reads (FileLineMatch). Patterns are Python's, which have all of a server's except `\<`
+and `\>`; these are translated.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _say_too_long(request: Request, revision: Revision, number: int) -> None:
 def _with_context(
     request: Request, hits: set[int], count: int
 ) -> Iterator[tuple[int, str]]:
-    """Yield which lines to show, in their order, and why: -A, -B and -C."""
+    """Yield the lines to show, in order, with the reason: -A, -B and -C."""
     around = request.number("C", default=0)
     after = request.number("A", default=around)
     before = request.number("B", default=around)
@@ -141,7 +141,7 @@ def _show_line(
 
 
 def verify(request: Request) -> None:
-    """Answer `p4 verify`: hold each revision's content against its digest."""
+    """Answer `p4 verify`: compare each revision's content with its digest."""
     if not request.state.is_admin(request.user):
         raise CommandError(6185)
     limit, count = request.number("m", default=0), 0
@@ -197,7 +197,7 @@ def _verify_one(request: Request, revision: Revision) -> None:
 
 
 def _computed(request: Request, revision: Revision) -> tuple[str | None, int]:
-    """Return the digest and size of what is there; None where nothing is."""
+    """Return the digest and size of the stored content; None if there is none."""
     digest, size = hashlib.md5(usedforsecurity=False), 0
     try:
         for data in request.state.content.chunks(revision.digest):

@@ -1,4 +1,4 @@
-"""Bringing one file to the client, or removing it there."""
+"""Send one file to the client, or remove it there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioner.lab.perforce.wire import Value
 
 
 def without_keywords(content: Content, revision: Revision) -> Revision:
-    """Return a revision with the keywords of its content empty (-K)."""
+    """Return a revision with the keywords in its content collapsed (-K)."""
     if revision.is_deleted or not keywords.has_keywords(revision.type):
         return revision
     data = keywords.collapsed(content.read(revision.digest), file_type=revision.type)
@@ -70,8 +70,8 @@ def send_piece(
 ) -> bool:
     """Send a small file, and its record if it `is_told` of, as one piece.
 
-    The client answers as to `send_file`. False where it is not so simple; then nothing
-    was sent.
+    The client answers as to `send_file`. Return False if it is not that simple; then
+    nothing was sent.
     """
     if request.connection.is_logged or revision.type == "symlink":
         return False
@@ -128,7 +128,7 @@ def _send_slowly(
     chunks: Iterable[bytes],
     confirm: dict[str, int],
 ) -> None:
-    """Send one file message by message, as the log shows it."""
+    """Send one file message by message, each of which is logged."""
     variables: dict[str, Value] = {"path": local}
     if filetypes.base_of(revision.type) != "symlink":
         variables |= {"digest": revision.digest, "fileSize": revision.size}
@@ -153,7 +153,7 @@ def _ask_if_done(request: Request, confirm: dict[str, int]) -> None:
 
 
 def remove_step(request: Request, client: Client, step: Step, index: int) -> None:
-    """Remove what a sync takes away; the client answers with the step's number."""
+    """Remove a file for a sync; the client answers with the step's number."""
     previous = find_revision(request.state.database, path=step.path, number=step.number)
     remove_file(
         request,
@@ -176,8 +176,10 @@ def remove_file(
 ) -> None:
     """Remove one file on the client; it answers as to `send_file`.
 
-    The answer is asked for in a message of its own: not every client answers to the
-    removal itself. Source: ClientSystemFileCommands in perforce/p4java.
+    The answer is requested by a message of its own: not every client answers the
+    removal itself.
+
+    Source: ClientSystemFileCommands in perforce/p4java.
     """
     variables: dict[str, Value] = {
         "path": local,

@@ -1,4 +1,4 @@
-"""p4 submit -e: a shelf becomes revisions without a client. Source: p4 help submit."""
+"""p4 submit -e: submit a shelf without a client. Source: p4 help submit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from provisioner.lab.perforce.shelves import (
 
 
 def submit_shelf(request: Request) -> None:
-    """Submit the shelf of the change that -e names; its owner may, from any client."""
+    """Submit the shelf of the change that -e names, for its owner on any client."""
     number = request.number("e", default=0)
     shelf = shelf_of(request.state.database, change=number)
     _check_may_submit(request, number, shelf)
@@ -59,7 +59,7 @@ def submit_shelf(request: Request) -> None:
 
 
 def _check_may_submit(request: Request, number: int, shelf: list[Shelved]) -> None:
-    """Refuse what is no shelf, another user's, or still open somewhere.
+    """Refuse a missing shelf, another user's, or one with files still open.
 
     Raises: CommandError.
     """
@@ -86,7 +86,7 @@ def _check_may_submit(request: Request, number: int, shelf: list[Shelved]) -> No
 def _commit(
     request: Request, number: int, files: list[Opened], shelf: list[Shelved]
 ) -> tuple[int, list[Revision]]:
-    """Make the revisions; return the final number of the change and them."""
+    """Create the revisions; return them with the final number of the change."""
     database, now = request.state.database, int(time.time())
     tables = {"db.change": 1, "db.desc": 1, "db.rev": len(files)}
     with request.locks.writing(tables), database.writing():

@@ -66,7 +66,7 @@ def shelve(request: Request) -> None:
 def _check_may_shelve(
     request: Request, client: Client, change: int, opened: list[Opened]
 ) -> None:
-    """Refuse to overwrite a shelf without force, and what is not resolved yet.
+    """Refuse to overwrite a shelf without -f, and unresolved files.
 
     Raises: CommandError.
     """
@@ -84,7 +84,7 @@ def _check_may_shelve(
 
 
 def _change_to_shelve(request: Request, client: Client) -> int:
-    """Return the pending change of this user and client that gets the shelf.
+    """Return the pending change of this user and client for the shelf.
 
     Raises: CommandError.
     """
@@ -112,7 +112,7 @@ def _own_change(request: Request, text: str) -> int:
 def find_pending(request: Request, text: str) -> tuple[int, str, str]:
     """Return a pending change's number, user and client.
 
-    Raises: CommandError when there is none of this number.
+    Raises: CommandError if there is none of this number.
     """
     row = None
     if text.isdecimal():
@@ -177,7 +177,7 @@ def _delete_shelf(request: Request) -> None:
 
 
 def chosen_of(request: Request, shelf: Iterable[Shelved]) -> list[Shelved]:
-    """Return the files of a shelf that the arguments name; all without any."""
+    """Return the files of a shelf that the arguments name; without any, all."""
     if not request.args:
         return list(shelf)
     sets = [parse_file_argument(request, argument) for argument in request.args]

@@ -1,4 +1,4 @@
-"""p4 sizes: how large files are, one by one or added up by the server.
+"""p4 sizes: sizes of files, one by one or summed up by the server.
 
 Source: p4 help sizes. The words of the lines without tags are inferred.
 """
@@ -12,7 +12,7 @@ from provisioner.lab.perforce.revisions import Revision, revisions_at
 
 
 def sizes(request: Request) -> None:
-    """Answer `p4 sizes`: a record for each file, with -s one for each argument."""
+    """Answer `p4 sizes`: a record per file, with -s one per argument."""
     limit = request.number("m", default=0)
     for wanted in file_sets(request):
         there = [

@@ -1,4 +1,4 @@
-"""p4 spec -o: how the forms of the lab are defined. Source: p4 help spec."""
+"""p4 spec -o: the definitions of the lab's forms. Source: p4 help spec."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def spec(request: Request) -> None:
 
 
 def _described(definition: SpecDefinition) -> Fields:
-    """Return a definition as the form has it; lists that are empty are left out."""
+    """Return a definition as its form has it, without empty lists."""
     lists: dict[str, list[str]] = {
         "Fields": [_field_line(field) for field in definition.fields],
         "Words": _lines(definition, "words"),

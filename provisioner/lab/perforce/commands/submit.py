@@ -1,4 +1,4 @@
-"""p4 submit: what goes in, and what is left out."""
+"""p4 submit: which files are submitted, and which are left out."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _numbered(
 def _refuse_unresolved(
     request: Request, client: Client, number: int, files: list[Opened]
 ) -> None:
-    """Raise if files wait to be resolved, or half of a move is missing."""
+    """Raise if files are unresolved, or half of a move is missing."""
     database = request.state.database
     chosen = {item.path for item in files}
     takes = [r for r in resolves_of(database, client=client.name) if r.path in chosen]
@@ -228,7 +228,7 @@ def _split_unchanged(
 
 
 def _policy(request: Request, client: Client) -> str:
-    """Return what is done with unchanged files.
+    """Return what to do with unchanged files.
 
     Raises: CommandError.
     """

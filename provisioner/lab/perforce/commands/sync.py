@@ -45,7 +45,7 @@ def sync(request: Request) -> None:
 
 
 def flush(request: Request) -> None:
-    """Answer `p4 flush`: a sync that moves no files."""
+    """Answer `p4 flush`: a sync that transfers no files."""
     _sync(request, keeps_files=True)
 
 
@@ -82,7 +82,7 @@ def _sync_set(
     keeps_files: bool,
     peeks: bool,
 ) -> None:
-    """Bring one file argument about; who `peeks` plans without locks."""
+    """Sync one file argument; with `peeks` it is planned without locks."""
     if wanted.upper.kind == "shelf":
         raise NotInLab("sync @=change")
     read = {} if peeks else {"db.rev": 0, client.have_table: 0}
@@ -126,7 +126,7 @@ def _sync_set(
 
 
 def _estimate(request: Request, plan: Plan | BulkPlan) -> None:
-    """Tell how much a sync would do, and no more (-N). Source: p4 help sync."""
+    """Only report how much a sync would do (-N). Source: p4 help sync."""
     steps = plan.steps() if isinstance(plan, BulkPlan) else map(noted, plan.steps)
     files, sizes = Counter[str](), Counter[str]()
     for action, _, _, _, size in steps:
@@ -141,7 +141,7 @@ def _estimate(request: Request, plan: Plan | BulkPlan) -> None:
 
 
 def _check_nothing_moves(request: Request, client: Client) -> None:
-    """Refuse -r where it would matter: for opened files that have another place now.
+    """Refuse -r if it would matter: for opened files that were moved in the view.
 
     Raises: NotInLab.
     """
@@ -160,9 +160,11 @@ def _planned(
 
 
 def _looks_first(request: Request, client: Client) -> bool:
-    """Tell if files are compared before they are overwritten.
+    """Return whether files are compared before they are overwritten.
 
-    `update` is `sync -s`. Source: p4 help sync.
+    `update` is `sync -s`.
+
+    Source: p4 help sync.
     """
     is_safe = request.has("s") or request.command == "update"
     return is_safe or (client.syncs_safely and not request.has("f"))
@@ -171,7 +173,7 @@ def _looks_first(request: Request, client: Client) -> bool:
 def _follow(
     request: Request, client: Client, plan: BulkPlan, *, moves_nothing: bool
 ) -> None:
-    """Report a plan, do it on the client and, unless it is a preview, record it."""
+    """Report a plan, carry it out on the client and, unless previewing, record it."""
     size, change = plan.totals()
     reports = Reports(request, client, size=size, count=plan.count, change=change)
     if moves_nothing:
@@ -204,7 +206,7 @@ def _check_submitted(request: Request, sets: list[FileSet]) -> None:
 
 
 def _schedule(request: Request, client: Client, merges: list[Resolve]) -> None:
-    """Let the client have the newer revisions; its files stay until the resolve."""
+    """Record the newer revisions as had; the client's files stay until the resolve."""
     database = request.state.database
     with database.writing():
         for item in merges:
@@ -263,7 +265,7 @@ def _transfer(
     count: int,
     size: int,
 ) -> list[int]:
-    """Do steps on the client; return the numbers of the ones it confirms."""
+    """Carry out steps on the client; return the numbers of those it confirms."""
     threads = wanted_threads(request, count=count, size=size)
     if threads is not None:
         return send_parallel(request, client, steps, reports, threads)
@@ -312,7 +314,7 @@ def _do(request: Request, client: Client, step: Step, index: int) -> None:
 
 
 def _unmodified(request: Request, client: Client, steps: list[Step]) -> list[Step]:
-    """Return the steps that overwrite nothing a person changed (sync -s)."""
+    """Return the steps that overwrite no local change (sync -s)."""
     database = request.state.database
     for index, step in enumerate(steps):
         if step.action == "added":

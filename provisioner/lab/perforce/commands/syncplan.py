@@ -89,7 +89,7 @@ class Plan:
         targets: Iterable[tuple[Revision, str]],
         haves: dict[str, Have],
     ) -> None:
-        """Plan what brings each target to the client; take it from what is had.
+        """Plan what brings each target to the client, removing it from what is had.
 
         This and what it calls runs once for each file of the client.
         """
@@ -127,7 +127,7 @@ class Plan:
             append(MAKE_STEP((action, path, place, number, revision)))
 
     def _take_over(self, opened: Opened, revision: Revision) -> None:
-        """Plan to bring a newer revision together with what is being edited."""
+        """Plan to resolve a newer revision with an opened file."""
         if opened.action in ("edit", "integrate") and (
             revision.revision > opened.revision
         ):
@@ -145,7 +145,7 @@ class Plan:
             )
 
     def _targets(self, revisions: list[Revision]) -> Iterable[tuple[Revision, str]]:
-        """Return the files the client shall have, each with its place."""
+        """Return the files that the client is to have, each with its client path."""
         mapped = self._mapped(revisions)
         if self._client.view.has_overlays:
             mapped = iter(self._without_overlaid(mapped))
@@ -164,10 +164,12 @@ class Plan:
     def _without_overlaid(
         self, targets: Iterable[tuple[Revision, str]]
     ) -> list[tuple[Revision, str]]:
-        """Return targets with one file for each place: that of the later line.
+        """Return targets with one file per client path: that of the later line.
 
-        A deleted one hides the others, too. Source: git's tests of git-p4 ("overlay
-        collision", t9809), which were written with a server.
+        A deleted one hides the others as well.
+
+        Source: git's tests of git-p4 ("overlay collision", t9809), which were written
+        with a server.
         """
         precedence = self._client.view.precedence
         winners: dict[str, Revision] = {}
@@ -180,7 +182,7 @@ class Plan:
     def _gone(
         self, revisions: list[Revision], haves: dict[str, Have]
     ) -> Iterable[Have]:
-        """Return which of the files had that are no targets the client shall lose."""
+        """Return the files had that are no targets and have to be removed."""
         if self._wanted.lower is None:
             return haves.values()
         # Of a range only the files that changed in it are looked at.

@@ -1,4 +1,4 @@
-"""What a sync tells its client: a record or a line for each file, and how far it is."""
+"""Reports of a sync: a record or a line per file, and its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from provisioner.lab.perforce.wire import Value
 
 
 class Reports:
-    """Tells the client of steps, the first time with what is to be said of all."""
+    """Reports steps to the client, the first with totals of all."""
 
     def __init__(
         self, request: Request, client: Client, *, size: int, count: int, change: int
@@ -36,12 +36,12 @@ class Reports:
 
     @property
     def is_underway(self) -> bool:
-        """Return whether a step is reported by its record alone, or not at all."""
+        """Return whether a step is reported by its record only, or not at all."""
         is_record = self._request.is_tagged and self._is_fast and not self._is_first
         return self.is_quiet or is_record
 
     def tell(self, step: Noted) -> None:
-        """Tell of one step, unless nothing is to be said."""
+        """Report one step, unless the sync is quiet."""
         if self.is_quiet:
             return
         if self._is_fast and not self._is_first:
@@ -71,7 +71,7 @@ class Reports:
         )
 
     def tell_all(self, steps: Iterator[Noted]) -> None:
-        """Tell of many steps in a row."""
+        """Report many steps in a row."""
         if self.is_quiet:
             return
         if self._is_first and (first := next(steps, None)) is not None:
@@ -91,13 +91,13 @@ class Reports:
 
 
 def noted(step: Step) -> Noted:
-    """Return what is told of a step."""
+    """Return what is reported of a step."""
     size = None if step.revision is None else step.revision.size
     return step.action, step.path, step.client_path, step.number, size
 
 
 def reports_of(request: Request, client: Client, steps: list[Step]) -> Reports:
-    """Return what tells of steps."""
+    """Return the reports of steps."""
     revisions = [step.revision for step in steps if step.revision is not None]
     return Reports(
         request,
@@ -109,7 +109,7 @@ def reports_of(request: Request, client: Client, steps: list[Step]) -> Reports:
 
 
 class Progress:
-    """Tells a client that asked for it how far a quiet sync has come."""
+    """Shows the progress of a quiet sync to a client that requested it."""
 
     def __init__(self, request: Request, *, total: int) -> None:
         self._request = request
@@ -120,7 +120,7 @@ class Progress:
             self._tell(type=3, desc="Syncing files", units=2, total=total)
 
     def count(self, done: int) -> None:
-        """Tell how many files are done, a few times a second and for the last."""
+        """Report how many files are done, a few times a second and at the end."""
         now = time.monotonic()
         if self._is_wanted and (done == self._total or now - self._told_at > 0.3):
             self._told_at = now

@@ -1,6 +1,7 @@
 """p4 typemap and triggers: the two tables that only administrators change.
 
-Types are given by the first; triggers are kept, and none is ever run.
+The first gives types; triggers are stored, and none is ever run.
+
 Source: p4 help typemap, p4 help triggers.
 """
 
@@ -100,10 +101,10 @@ def _save(request: Request, definition: SpecDefinition, lines: list[str]) -> boo
 
 
 def mapped_type(database: Database, *, path: str, found: str) -> str:
-    """Return the type of a new file: the one that was found, as the table changes it.
+    """Return the type of a new file: the detected one, changed by the table.
 
-    The last line that matches counts; an excluded path keeps the type it was found to
-    be, and modifiers alone are added to it.
+    The last matching line counts; an excluded path keeps its detected type, and a line
+    with modifiers alone adds them.
     """
     for line in reversed(_table(database, kind="typemap", key="TypeMap")):
         words = split_words(line)

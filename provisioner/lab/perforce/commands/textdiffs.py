@@ -1,7 +1,7 @@
-"""Where two revisions of a file differ, shown by the server: diff2 and describe.
+"""Differences between two revisions, shown by the server: diff2 and describe.
 
-Source: p4 help diff2, p4 help describe; what a summary counts is that of
-`Diff::DiffSummary` in the published client source.
+Source: p4 help diff2, p4 help describe; a summary counts like `Diff::DiffSummary` in
+the published client source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def diff_style(request: Request) -> str:
-    """Return how `-d` has differences shown: "", "s", or "u" with so many lines.
+    """Return the style of differences from `-d`: "", "s", or "u" with a number of
+    lines.
 
     Raises: NotInLab.
     """
@@ -38,13 +39,12 @@ def diff_style(request: Request) -> str:
 def show_difference(
     request: Request, old: Revision | None, new: Revision, *, style: str
 ) -> None:
-    """Send where two contents differ; of what is no text only that they do.
+    """Send the differences of two texts; of other contents only whether they differ.
 
-    Without an old one all of the new one is added.
+    Without an old content all of the new one is added. P4Java takes text only from
+    commands without tags, so tagged ones send it as info.
 
-    P4Java takes text only from commands without tags, so tagged ones send it as info.
-
-    Raises: NotInLab where the texts are too long.
+    Raises: NotInLab if the texts are too long.
     """
     sides = [side for side in (old, new) if side is not None]
     if not (request.has("t") or all(filetypes.is_text(x.type) for x in sides)):
@@ -132,7 +132,7 @@ def _unified(
 
 
 def _marked(mark: str, lines: Sequence[bytes], *, end: str = "") -> Iterator[str]:
-    """Yield lines behind a mark, and `end` behind one that was not ended."""
+    """Yield lines behind a mark, and `end` after one without a line end."""
     for line in lines:
         text = octets.text_of(line)
         yield mark + text.removesuffix("\n")

@@ -1,4 +1,4 @@
-"""The resolve of a file type, where somebody changed it meanwhile.
+"""Resolve the file type, if somebody else changed it.
 
 Source: p4 help resolve (-At and the rules of -a). Two people who gave a file different
 types have to choose; the client's own question for it is not part of the lab.
@@ -19,7 +19,7 @@ from provisioner.lab.perforce.wire import Value
 def takes_type(
     opened: Opened, *, theirs: Revision | None, base: Revision | None
 ) -> bool:
-    """Tell if the other file has a type that somebody gave it meanwhile."""
+    """Return whether somebody else has changed the type since."""
     return (
         theirs is not None
         and base is not None
@@ -31,7 +31,7 @@ def takes_type(
 def announce_type(
     request: Request, client: Client, item: Resolve, opened: Opened, theirs: Revision
 ) -> None:
-    """Tell that there are types to choose from."""
+    """Report that there are types to choose from."""
     local = client.local_path(opened.client_path)
     record: dict[str, Value] = {
         "clientFile": local,
@@ -55,9 +55,9 @@ def announce_type(
 def resolved_type(
     letter: str, opened: Opened, *, theirs: Revision, base: Revision
 ) -> str | None:
-    """Return the type after `-a letter`; None when a person has to choose.
+    """Return the type after `-a letter`; None if a person has to choose.
 
-    Raises: NotInLab for what a server asks the person, or forces together.
+    Raises: NotInLab for what a server would ask the person, or force together.
     """
     if letter in ("t", "y"):
         return theirs.type if letter == "t" else opened.type
@@ -70,7 +70,7 @@ def resolved_type(
 
 
 def give_type(request: Request, client: Client, opened: Opened) -> None:
-    """Record the type of an opened file, and give it to the client's file."""
+    """Record the type of an opened file, and change the client's file to it."""
     with request.state.database.writing():
         request.state.database.execute(
             "UPDATE opened SET type=? WHERE client=? AND path=?",

@@ -1,4 +1,4 @@
-"""p4 undo: open files so that their submit takes back what was submitted.
+"""p4 undo: open files so that their submit undoes earlier changes.
 
 Source: p4 help undo. No record connects the undone revisions with the new ones; a
 server makes one ("undid").
@@ -46,7 +46,7 @@ def undo(request: Request) -> None:
 
 
 def _only(wanted: FileSet) -> FileSet:
-    """Return a set cut down to the one revision, or change, that it ends with.
+    """Return a set restricted to the one revision, or change, that it ends with.
 
     Raises: CommandError for points that name no revision of their own.
     """
@@ -60,7 +60,7 @@ def _only(wanted: FileSet) -> FileSet:
 def _undo_one(
     request: Request, client: Client, revisions: list[Revision], change: int
 ) -> None:
-    """Open one file whose revisions, the newest first, are to be undone."""
+    """Open one file whose revisions, newest first, are to be undone."""
     newest, oldest = revisions[0], revisions[-1]
     place = client.view.to_client(newest.path)
     if place is None:

@@ -1,6 +1,6 @@
-"""p4 unload and reload of clients: put away, with their have lists, and brought back.
+"""p4 unload and reload of clients, with their have lists.
 
-An unloaded client is a spec of a kind of its own; its have list waits under its name.
+An unloaded client is a spec of a kind of its own; its have list is kept under its name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """p4 unshelve: open the files of a shelf with its content.
 
-Source: p4 help unshelve. What the content of the client's own file is, and what of the
-have list moves, is inferred.
+Source: p4 help unshelve. The content of the client's own file, and the changes of the
+have list, are inferred.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Unshelving:
         self._resolves: list[Resolve] = []
 
     def run(self) -> None:
-        """Open what can be opened; files the client declines stay as they were."""
+        """Open what can be opened; files that the client declines stay as they were."""
         access = self._request.access()
         for item in self._shelf:
             place = self._client.view.to_client(item.path)
@@ -118,7 +118,7 @@ class _Unshelving:
         )
 
     def _open(self, item: Shelved, place: str) -> None:
-        """Bring one file to the client; what its depot file has become decides how."""
+        """Send one file to the client; the state of its depot file decides how."""
         head = find_head(self._request.state.database, path=item.path)
         exists = head is not None and not head.is_deleted
         action, number = self._action(item), item.revision
@@ -203,7 +203,7 @@ class _Unshelving:
         )
 
     def _record(self, declined: set[str]) -> None:
-        """Record what is open, and let the client have what it was opened at."""
+        """Record opened files, and the revisions that they were opened at as had."""
         opened = [item for item in self._opened if item.path not in declined]
         opened = insert_opened(self._request, opened)
         kept = {item.path for item in opened} | set(self._busy)

@@ -246,7 +246,9 @@ def logout(request: Request) -> None:
 def passwd(request: Request) -> None:
     """Answer `p4 passwd`: one's own with the old password, another's as super.
 
-    -O and -P give both without a question. Source: p4 help passwd.
+    -O and -P give both without a prompt.
+
+    Source: p4 help passwd.
     """
     if request.has("O") and not request.has("P"):
         raise CommandError(7198, usage="passwd [-O old -P new] [user]")
@@ -298,7 +300,7 @@ def _ask_twice(request: Request, name: str) -> str:
     Clients encrypt it, with a token and with what was typed before; P4Java sends none
     in another way.
 
-    Raises: CommandError when it was not typed twice alike.
+    Raises: CommandError if the two differ.
     """
     database = request.state.database
     known = (

@@ -12,7 +12,7 @@ from provisioner.lab.perforce.wire import Value
 def walk(request: Request, client: Client, wanted: FileSet) -> dict[str, str]:
     """Return what the client finds below the set's directory: local path to size.
 
-    Without files that are gone it tells no sizes; they are "" then.
+    Only if files are missing does it report sizes; otherwise they are "".
     """
     directory, is_deep = _directory(client, wanted)
     variables: dict[str, Value] = {"dir": directory, "confirm": replies.WALKED}
@@ -35,7 +35,7 @@ def walk(request: Request, client: Client, wanted: FileSet) -> dict[str, str]:
 
 
 def _directory(client: Client, wanted: FileSet) -> tuple[str, bool]:
-    """Return where to look, and if below it too."""
+    """Return the directory to walk, and whether to descend."""
     if not wanted.in_client_syntax:
         return client.root, True
     prefix = paths.literal_prefix(wanted.pattern)
