@@ -25,7 +25,7 @@ OWNER_SESSION_SECONDS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One claim: `ok`, or `detail` says what was seen instead."""
+    """One check: `ok`, or `detail` says what was found instead."""
 
     name: str
     ok: bool
@@ -33,7 +33,7 @@ class Check:
 
 
 def expected_owner(workspace: Workspace) -> tuple[int, int]:
-    """Return whose the files can be: without root nobody can give them away."""
+    """Return the owner that files can have: without root they cannot be given away."""
     if os.geteuid() == 0:
         return workspace.uid, workspace.gid
     return os.geteuid(), os.getegid()
@@ -142,7 +142,7 @@ def fingerprint(template: Template) -> str:
 
 
 def left_behind(workspace: Workspace) -> list[str]:
-    """Return what is still there of a retired workspace."""
+    """Return what still exists of a retired workspace."""
     ontap = registry.ontap(workspace.site)
     perforce = registry.perforce(workspace.site.perforce_server)
     left = []

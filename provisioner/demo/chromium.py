@@ -1,4 +1,4 @@
-"""The Chromium of this machine: for pictures of pages, and for tests in a browser."""
+"""Chromium on this machine, for pictures of pages and for browser tests."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class NoChromium(Exception):
 
 
 def find_chromium() -> str | None:
-    """Return the path of the browser; None where there is none."""
+    """Return the path of the browser, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @contextmanager
 def running_chromium() -> Iterator[Browser]:
-    """Run the browser for a while.
+    """Run the browser in the block.
 
     Raises: NoChromium.
     """

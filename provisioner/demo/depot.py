@@ -1,6 +1,6 @@
 """Real input for the lab's depot: a source tree, submitted by a person in changes.
 
-It plays the people who had filled the depot before Cloneyard came.
+It plays the people who filled the depot before Cloneyard came.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEFT_OUT = {"__pycache__", ".git", ".hg", ".svn", ".venv", "node_modules"}
 
 @dataclass(frozen=True, kw_only=True)
 class DepotAccount:
-    """How the demo speaks to the lab's server, as a user who may submit."""
+    """The demo's access to the lab's server, as a user who may submit."""
 
     port: str
     user: str
@@ -30,7 +30,7 @@ class DepotAccount:
 
 
 def connect(account: DepotAccount, *, client: str, scratch: Path) -> Any:
-    """Return a connection that is logged in and touches no settings of this machine."""
+    """Return a connection that is logged in and ignores this machine's settings."""
     permit_files()  # people of the demo work in this process, too
     p4 = text_library()
     p4.port, p4.user, p4.client = account.port, account.user, client
@@ -57,7 +57,7 @@ def create_p4_user(p4: Any, *, user: str, password: str) -> None:
 def fill_depot(p4: Any, *, source: Path, name: str, scratch: Path) -> int:
     """Submit a tree as //depot/<name>/... in several changes; return the last one.
 
-    A depot path that holds changes already is left as it is.
+    A depot path that has changes already is left as it is.
     """
     latest = p4.run("changes", "-m1", "-s", "submitted", f"//depot/{name}/...")
     if latest:

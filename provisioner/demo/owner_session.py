@@ -1,7 +1,7 @@
 """A developer at work, as a program: `python -m provisioner.demo.owner_session`.
 
-Reads one JSON object on standard input, becomes the workspace's owner, and does with
-p4 what a developer does first; writes one JSON object. Run as root or as that uid.
+Reads one JSON object on standard input, becomes the workspace's owner, and does with p4
+what a developer does first; writes one JSON object. Run as root or as that uid.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _records(p4: Any, *command: str) -> list[Record]:
 
 
 def _edit_and_revert(p4: Any) -> dict[str, Any]:
-    """Edit a file, write to it, revert it; say what was seen at each point."""
+    """Edit a file, write to it, revert it; return what each step showed."""
     had = _records(p4, "have")
     texts = (have for have in had if have["depotFile"].endswith(".txt"))
     have = next(texts, had[0])

@@ -1,4 +1,4 @@
-"""Ports that are free, the wanted one first."""
+"""Free ports: the wanted one if possible."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LAST_PORT = 65535
 
 
 def listen(wanted: int, *, host: str = "127.0.0.1") -> socket.socket:
-    """Listen at the wanted port or the next free one above it; nobody else gets it.
+    """Listen at the wanted port or the next free one above it, and keep it.
 
-    Raises: OSError where a hundred in a row are taken.
+    Raises: OSError if a hundred in a row are taken.
     """
     for port in range(wanted, min(wanted + TRIED_IN_A_ROW, LAST_PORT + 1)):
         with contextlib.suppress(OSError):

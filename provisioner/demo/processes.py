@@ -33,14 +33,14 @@ def _die_with_parent() -> None:
 
 
 class Output(Protocol):
-    """The end of a pipe that a process writes into."""
+    """The end of a pipe that a process writes to."""
 
     def fileno(self) -> int: ...
     def close(self) -> None: ...
 
 
 class Process(Protocol):
-    """The part of `Popen` that is used of a started process."""
+    """The part of `Popen` that we use."""
 
     @property
     def pid(self) -> int: ...
@@ -74,7 +74,7 @@ def started_anew(
     reads_output: bool,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a command as a program of its own, which ends with its parent."""
+    """Start a command as a new program, which ends with its parent."""
     with log_path.open("ab") as log:
         stdout: IO[bytes] | int = subprocess.PIPE if reads_output else log
         return subprocess.Popen(  # noqa: S603 - our own commands
@@ -128,7 +128,7 @@ class Child:
     def read_json_line(self, *, timeout_seconds: float) -> dict[str, Any]:
         """Wait for the line in which the child says that it is ready.
 
-        Raises: ProcessFailed where it ends, or says nothing in time.
+        Raises: ProcessFailed if it ends, or prints nothing in time.
         """
         said = _json_object(self._first_line(timeout_seconds=timeout_seconds))
         if said is None:
@@ -140,7 +140,7 @@ class Child:
         return said
 
     def _first_line(self, *, timeout_seconds: float) -> bytes:
-        """Return its first line, or what there is of it when time or output ends."""
+        """Return its first line, or the part printed when time or output ends."""
         assert self.process.stdout is not None
         output = self.process.stdout.fileno()
         ends = time.monotonic() + timeout_seconds
@@ -166,7 +166,7 @@ class Child:
 
     @property
     def ending(self) -> str:
-        """Say how it ended."""
+        """Return how it ended, in words."""
         code = self.process.returncode
         if code is not None and code < 0:
             return signal.Signals(-code).name
@@ -177,7 +177,7 @@ class Child:
         return self._again(starts=self.starts + 1)
 
     def stop(self, *, within_seconds: float = STOP_WITHIN_SECONDS) -> None:
-        """Ask it to stop, and kill it where it does not."""
+        """Ask it to stop, and kill it if it does not."""
         if self.is_running:
             self.process.terminate()
             try:

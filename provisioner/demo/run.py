@@ -43,14 +43,14 @@ BYTECODE = "*.pyc\n__pycache__\n"
 
 
 class DemoFailed(Exception):
-    """The demo cannot go on; the sentence says why and where to look."""
+    """The demo cannot continue; the sentence says why and where to look."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions:
     """`source` None means the installed Django; `build` "" means byte-compilation.
 
-    `has_company`: half a year of a studio is there, too.
+    `has_company`: include half a year of a studio.
     """
 
     source: Path | None = None
@@ -145,7 +145,7 @@ class Demo:
         )
 
     def _web_server(self, command: list[str], listener: int) -> Child:
-        """Start the web server with a socket that listens already."""
+        """Start the web server on a socket that is already listening."""
         return Child(
             "web",
             command,
@@ -158,7 +158,7 @@ class Demo:
         )
 
     def fill_depot(self) -> str:
-        """Submit the source tree where that is new; return the template's name."""
+        """Submit the source tree if it is new; return the template's name."""
         scratch = settings.VAR_DIR / "demo"
         source = self.options.source or Path(django.__file__).parent
         name = seed.template_name_for(source)
@@ -181,7 +181,7 @@ class Demo:
     def build_template(
         self, site: Site, *, name: str
     ) -> tuple[Template, dict[str, Any]]:
-        """Build a template; return it with the time that it took."""
+        """Build a template; return it with the time that took."""
         build = self.options.build or _byte_compilation()
         template = seed.ensure_template(
             site=site,
@@ -214,7 +214,7 @@ class Demo:
         self._follow(template_build(by=admin, template=template))
 
     def provision(self, template: Template) -> tuple[Workspace, dict[str, Any]]:
-        """Make a workspace for alice; return it with what it took."""
+        """Make a workspace for alice; return it with durations."""
         alice = User.objects.get(username="alice")
         workspace = workspace_create(WorkspaceRequest(by=alice, template=template))
         operation = latest_operation(workspace)
@@ -237,7 +237,7 @@ class Demo:
         }
 
     def retire(self, workspace: Workspace) -> dict[str, Any]:
-        """Retire the workspace past the trash; return what it took."""
+        """Retire the workspace past the trash; return durations."""
         began = time.monotonic()
         retirement = workspace_retire(
             by=workspace.owner, workspace=workspace, purge=True
@@ -251,9 +251,9 @@ class Demo:
         }
 
     def _follow(self, operation: Operation) -> None:
-        """Wait for an operation, saying each step as it ends.
+        """Wait for an operation, printing each step as it ends.
 
-        Raises: DemoFailed where it does not succeed.
+        Raises: DemoFailed if it does not succeed.
         """
         said: set[str] = set()
         began = time.monotonic()
@@ -289,7 +289,7 @@ class Demo:
             time.sleep(POLL_EVERY_SECONDS)
 
     def _check_children(self) -> None:
-        """Fail where something ended that nobody told to.
+        """Fail if a child ended unasked.
 
         Raises: ProcessFailed.
         """
@@ -301,7 +301,7 @@ class Demo:
                 )
 
     def serve(self) -> None:
-        """Stay until Ctrl-C, or until a child ends."""
+        """Run until Ctrl-C, or until a child ends."""
         while True:
             self._check_children()
             time.sleep(1.0)
@@ -348,7 +348,7 @@ def _step_times(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _longest_branch(steps: list[dict[str, Any]]) -> float:
-    """Return the seconds of work on the longer way to READY: access, then a branch."""
+    """Return the seconds of work on the longest path to READY."""
     seconds: dict[str, float] = {step["name"]: step["seconds"] for step in steps}
     files = sum(seconds.get(n, 0.0) for n in ("clone", "export", "mount", "owner"))
     client = sum(seconds.get(n, 0.0) for n in ("client", "flush"))
@@ -367,7 +367,7 @@ def _answers(url: str) -> bool:
 def _byte_compilation() -> str:
     """Return the command that byte-compiles, with a Python the builder can run.
 
-    Raises: DemoFailed where the template's uid can run none.
+    Raises: DemoFailed if the template's uid can run none.
     """
     for python in dict.fromkeys(
         (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3")

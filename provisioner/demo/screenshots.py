@@ -1,4 +1,4 @@
-"""Pictures of the pages, taken in Chromium from a demo that runs."""
+"""Pictures of the pages, taken in Chromium from a running demo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.demo.seed import PASSWORD
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """`name` is the file's, `path` the page's address, `width` in CSS pixels."""
+    """`name` is the file's, `path` the page's URL, `width` in CSS pixels."""
 
     name: str
     who: str
@@ -32,7 +32,7 @@ def take(
     directory: Path,
     say: Callable[[str], None],
 ) -> None:
-    """Write a PNG file of each page; those that are there are replaced.
+    """Write a PNG file of each page, replacing existing ones.
 
     Raises: NoChromium.
     """

@@ -74,7 +74,7 @@ def ensure_people() -> None:
 
 
 def ensure_site(*, lab: dict[str, Any]) -> Site:
-    """Ensure the lab's site, at the ports of today."""
+    """Ensure the lab's site, at its current ports."""
     rescue_root = Path(settings.VAR_DIR) / "rescue"
     rescue_root.mkdir(mode=0o755, exist_ok=True)
     ontap, perforce = lab["ontap"], lab["perforce"]
@@ -122,7 +122,7 @@ def ensure_template(*, site: Site, name: str, build: str, ignore: str) -> Templa
 
 
 def lab_root(*, is_peer: bool = False) -> Path:
-    """Return where the lab's ONTAP keeps everything, or that of its second cluster."""
+    """Return the data directory of the lab's ONTAP, or of its second cluster."""
     root = Path(settings.VAR_DIR).resolve() / "lab" / "ontap"
     return root / "peer" if is_peer else root
 

@@ -1,7 +1,7 @@
 """Failures of remote systems, by what to do next.
 
-The class answers the only question of a caller: can a retry help? Sentences tell people
-what happened, without secrets and stack traces.
+The class answers a caller's only question: can a retry help? Sentences tell people what
+happened, without secrets and stack traces.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from provisioner.lib.storable import shown
 class GatewayError(Exception):
     """A remote system failed; raise one of the subclasses.
 
-    `system` is "ontap", "perforce" or "host"; `operation` is what was tried ("volume
-    create"); `remote_code` is the remote system's own code as text, "" if it gave none.
+    `system` is "ontap", "perforce" or "host"; `operation` is what was attempted
+    ("volume create"); `remote_code` is the remote system's own code as text, "" if it
+    gave none.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Unreachable(TransientGatewayError):
 
 
 class Busy(TransientGatewayError):
-    """The remote system answers, but asks to come back later."""
+    """The remote system answers, but asks to retry later."""
 
 
 class PermanentGatewayError(GatewayError):
@@ -77,7 +78,7 @@ class InUse(PermanentGatewayError):
 
 
 class Refused(PermanentGatewayError):
-    """The remote system said no: a rule, a limit, a missing right."""
+    """The remote system refused: a rule, a limit, a missing right."""
 
 
 class LimitReached(Refused):

@@ -1,7 +1,7 @@
 """Functions that work on somebody's files, and so run as the uid that owns them.
 
-`hosts/run_as.py` calls one in a process of its own. Only functions that are declared
-here can be called like that.
+`hosts/run_as.py` calls them in a process of its own, and calls only functions declared
+here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 class Owner(Protocol):
-    """Whose files they are: a workspace, or whatever else has these ids."""
+    """The owner of files: a workspace, or whatever else has these ids."""
 
     @property
     def uid(self) -> int: ...
@@ -27,18 +27,18 @@ class Owner(Protocol):
 
 @dataclass(frozen=True)
 class Ids:
-    """An owner that is nothing else."""
+    """An owner that is just ids."""
 
     uid: int
     gid: int
 
 
 def works_on_files(*, within_seconds: float) -> Callable[[AnyFunction], AnyFunction]:
-    """Declare a function that works on files of an owner, and how long it may take.
+    """Declare a function that works on an owner's files, with its time limit.
 
-    That is a limit, not an estimate: the first sync of a large product takes an hour.
-    Its arguments and its result are what `typed_json` knows. A callable among the
-    arguments returns nothing.
+    The time is a limit rather than an estimate: the first sync of a large product takes
+    an hour. Its arguments and its result are types of `typed_json`. A callable among
+    the arguments returns nothing.
     """
 
     def declare(function: AnyFunction) -> AnyFunction:
@@ -49,7 +49,7 @@ def works_on_files(*, within_seconds: float) -> Callable[[AnyFunction], AnyFunct
 
 
 def limit_of(function: Callable[..., Any]) -> float:
-    """Return how long a function that was declared may take, in seconds.
+    """Return the time limit of a declared function, in seconds.
 
     Raises: TypeError (it was not declared).
     """

@@ -1,4 +1,4 @@
-"""Can a server be reached, and is it the right one? Checked before a library is used.
+"""Check that a server is reachable, and is the right one, before a library is used.
 
 Libraries only say that "it failed". These checks say why: name, port, certificate.
 """

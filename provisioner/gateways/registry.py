@@ -1,6 +1,6 @@
-"""The gateways of a site: the one place that makes accounts of rows and secrets.
+"""The gateways of a site: the one place that combines rows and secrets.
 
-Each process creates a gateway once per account, so that connections stay open.
+Each process creates one gateway per account, so that connections stay open.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from provisioner.lib.databases import require_no_transaction
 
 
 class PerforceAddress(Protocol):
-    """What is needed of a Perforce server's row."""
+    """The fields of a Perforce server's row that a gateway needs."""
 
     name: str
     p4port: str
@@ -34,7 +34,7 @@ class PerforceAddress(Protocol):
 
 
 class SiteAddress(Protocol):
-    """What is needed of a site's row."""
+    """The fields of a site's row that a gateway needs."""
 
     name: str
     ontap_host: str
@@ -47,8 +47,8 @@ class SiteAddress(Protocol):
 def ontap_account(site: SiteAddress) -> OntapAccount:
     """Return where to manage the site's SVM, and with which account.
 
-    Raises: Refused where our password is not for that host; RuntimeError within a
-    transaction.
+    Raises: Refused (our password must not be sent to that host); RuntimeError (within a
+    transaction).
     """
     require_no_transaction()
     require_secret_host(site.ontap_host, system="ontap")
@@ -65,8 +65,8 @@ def ontap_account(site: SiteAddress) -> OntapAccount:
 def perforce_account(server: PerforceAddress) -> PerforceAccount:
     """Return how Cloneyard connects to the server.
 
-    Raises: Refused where our password is not for that host; RuntimeError within a
-    transaction.
+    Raises: Refused (our password must not be sent to that host); RuntimeError (within a
+    transaction).
     """
     require_no_transaction()
     require_secret_host(perforce_host(server), system="perforce")
@@ -81,7 +81,7 @@ def perforce_account(server: PerforceAddress) -> PerforceAccount:
 
 
 def perforce_host(server: PerforceAddress) -> str:
-    """Return the host of a server, "" where its port is no address."""
+    """Return the host of a server, "" if its port is not an address."""
     try:
         return perforce_address(server.p4port)[0]
     except ValueError:
@@ -89,10 +89,12 @@ def perforce_host(server: PerforceAddress) -> str:
 
 
 def require_secret_host(host: str, *, system: str) -> None:
-    """Let a password be sent to a host that whoever runs Cloneyard has named.
+    """Refuse to send a password to a host that SECRET_HOSTS does not name.
 
-    Addresses are typed on pages, and passwords are not: otherwise who may type the one
-    would get the other. Raises: Refused.
+    Addresses are typed on pages, passwords are not: otherwise anybody who may enter an
+    address would get the password.
+
+    Raises: Refused.
     """
     hosts = {name.lower() for name in settings.SECRET_HOSTS}
     if hosts and host.strip("[]").lower() not in hosts:
@@ -115,7 +117,7 @@ def perforce(server: PerforceAddress) -> PerforceGateway:
 
 
 def perforce_for(server: PerforceAddress, *, client: str) -> PerforceGateway:
-    """Return the gateway to the server, reporting the Host of a client as ours."""
+    """Return the gateway to the server that reports a client's Host as ours."""
     gateway = perforce(server)
     spec = gateway.clients.find(client)
     if spec is None or not spec.host:
@@ -124,12 +126,12 @@ def perforce_for(server: PerforceAddress, *, client: str) -> PerforceGateway:
 
 
 def perforce_as(account: PerforceAccount) -> PerforceGateway:
-    """Return a gateway for another account, whose ticket is not kept."""
+    """Return a gateway for another account, whose ticket is not stored."""
     return PerforceGateway(account)
 
 
 def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
-    """Return a gateway for callers who wait: it limits the silence of commands."""
+    """Return a gateway for callers who wait: a command may only be silent briefly."""
     account = perforce_account(server)
     return _perforce_gateway(
         replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)
@@ -138,7 +140,7 @@ def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGatewa
 
 @contextmanager
 def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
-    """Provide an unused gateway, which therefore tests the whole connection.
+    """Return an unused gateway, which therefore tests the whole connection.
 
     No request may take longer than `seconds`.
     """
@@ -148,7 +150,7 @@ def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
 
 
 def first_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGateway:
-    """Return a gateway that signs in again; it limits the silence of commands."""
+    """Return a gateway that signs in again; a command may only be silent briefly."""
     account = perforce_account(server)
     return PerforceGateway(
         replace(account, timeout_seconds=seconds, bulk_timeout_seconds=seconds)

@@ -1,4 +1,4 @@
-"""What a file server shows of its snapshots in a volume.
+"""The snapshot directories that a file server shows in a volume.
 
 Source: `.snapshot` in every directory of an NFS mount: NetApp, "Make snapshot copies
 visible to clients".

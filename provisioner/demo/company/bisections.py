@@ -1,4 +1,4 @@
-"""Searches for the change that broke something, each step in a clone of its own."""
+"""Bisections of the company, each step in a clone of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ S = Bisection.State
 
 
 class Bisections:
-    """Makes bisections of popular templates, most of which found something."""
+    """Makes bisections of popular templates, most of which found a bad change."""
 
     def __init__(
         self, studio: Studio, *, people: People, engine: Engine, log: Log
@@ -136,7 +136,7 @@ class Bisections:
         *,
         is_open: bool,
     ) -> tuple[BisectionStep, dt.datetime]:
-        """Try a change; return the step, and when that was over."""
+        """Test a change; return the step, and when it ended."""
         owner = bisection.owner
         there = [each for each in built.offered if each.created_at < at]
         snapshot = nearest(there, change=change) or built.offered[0]

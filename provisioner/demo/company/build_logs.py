@@ -1,4 +1,4 @@
-"""What builds print: of compilers and build tools, with the errors that they make."""
+"""Logs of builds: output of compilers and build tools, with their errors."""
 
 from __future__ import annotations
 

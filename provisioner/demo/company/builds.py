@@ -1,4 +1,4 @@
-"""Half a year of builds: most go well, some fail until somebody sees to it."""
+"""Half a year of builds: most succeed, some fail until somebody fixes the cause."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ EXIT_CODES = {"unreal": 6, "make": 2, "msvc": 1, "maven": 1, "python": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A build that somebody, or nobody, asks for."""
+    """A build that somebody, or a schedule, requests."""
 
     at: dt.datetime
     built: Built
@@ -54,7 +54,7 @@ class Request:
 
 
 class Builder:
-    """Builds what was asked for, in the order of asking."""
+    """Builds what was requested, in order."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Builder:
     def _daily(
         self, *, weekdays: Container[int], hour: int, minute: int
     ) -> Iterator[dt.datetime]:
-        """Yield when a schedule was due; the last time is never left out."""
+        """Yield when a schedule was due, always including the last time."""
         calendar, share = self._studio.calendar, self._studio.size.build_share
         days = (calendar.ago(days=ago) for ago in range(calendar.days - 1))
         due = [day.replace(hour=hour, minute=minute, second=20) for day in days]
@@ -174,7 +174,7 @@ class Builder:
         self._settle(request, ran, change)
 
     def _weather(self, built: Built, request: Request) -> None:
-        """Decide whether what was submitted breaks the build, or mends it."""
+        """Decide whether the submitted changes break the build, or fix it."""
         chance, plan = self._studio.chance, built.plan
         if request.is_last:
             built.broken_by = "build" if plan.standing == "failed" else ""
@@ -220,7 +220,7 @@ class Builder:
         return replace(course, fails_at=fails_at[built.broken_by])
 
     def _settle(self, request: Request, ran: Ran, change: Change) -> None:
-        """Publish what came of a build, and say on the template how it ended."""
+        """Publish the result of a build, and record on the template how it ended."""
         built, template = request.built, request.built.template
         template.status_code = template.status_message = ""
         if ran.operation.state == Operation.State.RUNNING:
@@ -275,7 +275,7 @@ class Builder:
             steps[result.step].result = asdict(result)
 
     def _tested(self, built: Built, test: Step | None) -> Tested | None:
-        """Return what the test of a build found, None where it has none."""
+        """Return the outcome of a build's test; None if it has none."""
         if test is None:
             return None
         reason = ""
@@ -287,7 +287,7 @@ class Builder:
         return tested
 
     def _why(self, built: Built, ran: Ran, change: Change) -> tuple[str, str]:
-        """Return code and sentence of a failure, with what its log says first."""
+        """Return code and sentence of a failure, with the first error logged."""
         chance, plan = self._studio.chance, built.plan
         if built.broken_by == "sync":
             return (
@@ -312,7 +312,7 @@ class Builder:
         )
 
     def _write_logs(self, built: Built) -> None:
-        """Write what the last builds printed that did not fail."""
+        """Write the logs of the last builds that did not fail."""
         for ran in built.builds[-LOGS_KEPT:]:
             if ran.operation.state == Operation.State.SUCCEEDED:
                 text = log_of(

@@ -1,4 +1,4 @@
-"""When things happen in a studio: in the hours of an office, seldom at weekends."""
+"""When things happen in a studio: in office hours, seldom at weekends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_AN_HOUR = (
 
 
 class Calendar:
-    """Moments before `now`, as people keep hours; `days` is how far back it reaches."""
+    """Moments before `now`, mostly in office hours; `days` is how far back they go."""
 
     def __init__(self, now: dt.datetime, *, days: int, chance: random.Random) -> None:
         self.now, self.days, self.chance = now, days, chance
@@ -32,7 +32,7 @@ class Calendar:
         )
 
     def moment(self, *, after: dt.datetime, before: dt.datetime) -> dt.datetime:
-        """Return a moment in between, likely one in which people work."""
+        """Return a moment in between, most likely in office hours."""
         low, high = self._weight_at(after), self._weight_at(before)
         wanted = self.chance.uniform(low, high)
         hour = min(bisect_right(self._until, wanted), len(self._until) - 1)
@@ -42,7 +42,7 @@ class Calendar:
     def moments(
         self, number: int, *, after: dt.datetime, before: dt.datetime
     ) -> list[dt.datetime]:
-        """Return so many of these moments, the earliest first."""
+        """Return so many of these moments, earliest first."""
         return sorted(self.moment(after=after, before=before) for _ in range(number))
 
     def ago(self, **span: float) -> dt.datetime:

@@ -1,4 +1,4 @@
-"""What was submitted to the studio's depot in half a year."""
+"""Changes submitted to the studio's depot in half a year."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Change:
 
 
 class History:
-    """All changes, the oldest first, and those of each template by its name."""
+    """All changes, oldest first, and those of each template by its name."""
 
     def __init__(self, changes: Sequence[Change]) -> None:
         self.changes = changes

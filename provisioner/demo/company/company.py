@@ -1,4 +1,4 @@
-"""The company as a whole: founded once, and grown to so many workspaces."""
+"""The company as a whole: founded once, and grown to a number of workspaces."""
 
 from __future__ import annotations
 
@@ -132,12 +132,12 @@ class Company:
             )
 
     def _have_joined(self) -> None:
-        """Put the demo's people into their team; their rows exist already."""
+        """Put the demo's people, whose rows exist, into their team."""
         fields = ["team", "max_workspaces", "email"]
         User.objects.bulk_update([self.people.alice, self.people.bob], fields)
 
 
 def used_bytes(workspaces: Iterable[Workspace], templates: Iterable[Built]) -> int:
-    """Return what workspaces and templates of a site take, by what was measured."""
+    """Return what workspaces and templates of a site take, as measured."""
     own = sum(each.unique_bytes or 0 for each in workspaces)
     return own + sum(each.template.used_bytes or 0 for each in templates)

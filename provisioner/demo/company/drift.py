@@ -1,4 +1,4 @@
-"""Where database, ONTAP and Perforce disagree in the studio, now and before."""
+"""Open and resolved findings of the studio."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A = Finding.Action
 
 @dataclass(frozen=True, kw_only=True)
 class Orphan:
-    """A clone with our tag and its client, of a row that is nowhere."""
+    """A tagged clone with its client, whose row does not exist."""
 
     name: str
     tag: str
@@ -41,7 +41,7 @@ class Orphan:
 
 @dataclass(kw_only=True)
 class Differences:
-    """What the far sides have otherwise than the rows, for whoever fills them."""
+    """Where ONTAP and Perforce differ from the rows, for whoever fills the lab."""
 
     orphans: list[Orphan] = field(default_factory=list)
     gone: Workspace | None = None
@@ -52,7 +52,7 @@ class Differences:
 
 
 class Drift:
-    """Makes findings: a few that are open, and many that were settled."""
+    """Makes findings: a few open ones, and many that were resolved."""
 
     def __init__(
         self, studio: Studio, *, people: People, places: Places, log: Log

@@ -18,7 +18,7 @@ WORKERS = ("build-host-01", "build-host-02", "build-host-03", "storage-worker-01
 
 
 class Log:
-    """Makes events as `record_event` would have written them at their time."""
+    """Makes events as `record_event` would have written them at the time."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio

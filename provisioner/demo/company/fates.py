@@ -1,4 +1,4 @@
-"""Who asks for a workspace, when, of what, what for; and what becomes of it."""
+"""Which workspaces are requested, by whom and when, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OF_ALICE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Fate:
-    """One workspace to be: asked for at `at`, in `state` by now."""
+    """The plan of one workspace: requested at `at`, in `state` now."""
 
     owner: User
     built: Built
@@ -57,7 +57,7 @@ class Fate:
 
 
 class Fates:
-    """Draws them; nobody has many more than the quotas of a studio admit."""
+    """Draws them at random; few people exceed the quotas of a studio."""
 
     def __init__(
         self, studio: Studio, *, people: People, templates: Sequence[Built]
@@ -71,7 +71,7 @@ class Fates:
         self._all = ready
 
     def draw(self, number: int, *, with_alice: bool) -> list[Fate]:
-        """Return so many, the earliest first."""
+        """Return so many, earliest first."""
         found: list[Fate] = []
         if with_alice:
             found += self._of_alice()

@@ -1,9 +1,9 @@
-"""What the lab has to have so that it agrees with the company's rows.
+"""State of the lab that agrees with the company's rows.
 
-Its ONTAP gets the volumes and snapshots, whose contents are only said; its Perforce
-server a checkpoint with people, clients, changes and the names of all files, which have
-one and the same content. So drift checks find what the rows say that they find, and
-nothing else; and what a person asks for in the demo is really done.
+Its ONTAP gets the volumes and snapshots, without contents; its Perforce server a
+checkpoint with people, clients, changes and the names of all files, which all have the
+same content. So drift checks find exactly what the rows say, and requests in the demo
+really work.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ VOLUMES, CHECKPOINT, DEPOTS = "volumes.json", "checkpoint", "depots"
 
 
 def write(company: Company, *, directory: Path) -> None:
-    """Write what the lab has to know of a company that was founded."""
+    """Write the lab's state for a founded company."""
     directory.mkdir(parents=True, exist_ok=True)
     volumes = {
         site.svm: {
@@ -236,7 +236,7 @@ def _clients(company: Company) -> Iterator[tuple[ClientSpec, dt.datetime]]:
 
 
 def _elsewhere(spec: ClientSpec) -> ClientSpec:
-    """Return a client whose owner took its files to a disk of their own."""
+    """Return a client whose owner moved its root to a disk of their own."""
     return ClientSpec(**{**vars(spec), "root": f"/home/{spec.owner}/work"})
 
 
@@ -269,7 +269,7 @@ def _change(number: int, user: User, at: dt.datetime, title: str) -> str:
 
 
 def _revisions(company: Company, built: Built) -> Iterator[str]:
-    """Yield each file once at the beginning, and again for what changed it lately."""
+    """Yield each file once at the beginning, and again for recent changes."""
     changes = company.history.of(built.plan.name)
     at = int(changes[0].at.timestamp())
     for path in paths_of(built.plan):

@@ -1,4 +1,4 @@
-"""How long workspaces were to live, who let them live longer, and what was said."""
+"""Leases of the company's workspaces, with extensions and mails."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Leases:
         self._studio, self._people, self._log = studio, people, log
 
     def first(self, workspace: Workspace) -> None:
-        """Give the lease that a request gets."""
+        """Give the lease of a new request."""
         policy = queries.BUILT_IN[Workspace.Purpose(workspace.purpose)]
         workspace.expires_at = policy.usual_end(workspace.created_at)
 
     def keep_until(self, workspace: Workspace, end: dt.datetime) -> None:
-        """Extend the lease, in time each time, so that it lasts until `end`."""
+        """Extend the lease repeatedly, in time, until `end`."""
         self.first(workspace)
         assert workspace.expires_at is not None
         since = workspace.created_at
@@ -53,7 +53,7 @@ class Leases:
             self._by_now(workspace)
 
     def tell_of_trash(self, workspace: Workspace, ran: Ran) -> None:
-        """Add the mail about a retirement that the owner did not ask for."""
+        """Add the mail about a retirement that the owner did not request."""
         if workspace.owner.is_service or ran.ended_at < self._studio.now - MAILS_KEPT:
             return
         notice = self.mail(

@@ -1,4 +1,4 @@
-"""One workspace after another, from the request to what has become of it."""
+"""The life of each workspace, from its request to its current state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROOT_MODE = "750"
 
 
 class Lives:
-    """Makes workspaces as their fates want it, with everything that led there."""
+    """Makes workspaces according to their fates, with their whole history."""
 
     def __init__(
         self, studio: Studio, *, people: People, engine: Engine, log: Log
@@ -181,7 +181,7 @@ class Lives:
     # --- the end
 
     def _end_of(self, workspace: Workspace) -> dt.datetime:
-        """Return when it was given back; now where it was not."""
+        """Return when it was retired; now if it was not."""
         calendar, chance = self._studio.calendar, self._studio.chance
         if workspace.state in (W.READY, W.FAILED):
             return calendar.now
@@ -202,7 +202,7 @@ class Lives:
         return min(max(ready_at + HOUR, ready_at + lived), latest)
 
     def _retire(self, workspace: Workspace, *, at: dt.datetime) -> None:
-        """Take it back; how far that got depends on what it is by now."""
+        """Retire it, as far as its current state says."""
         is_for_work = workspace.purpose in (P.DEVELOPMENT, P.CI_EDIT)
         by, reason, unsubmitted = self._why_retired(workspace, at)
         self._log.tell(
@@ -247,7 +247,7 @@ class Lives:
     def _why_retired(
         self, workspace: Workspace, at: dt.datetime
     ) -> tuple[User, str, str]:
-        """Return who asked for it, why, and what was to become of work."""
+        """Return who requested it, why, and what was to happen to work."""
         owner = workspace.owner
         if owner.is_service:
             return owner, "Asked to retire it.", Unsubmitted.DISCARD

@@ -1,4 +1,4 @@
-"""Everyday events: sign-ins, and what administrators change."""
+"""Everyday events: sign-ins, and administrators' changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = ("db.have", "db.working", "db.rev", "db.domain")
 
 
 class Office:
-    """Makes sign-ins, policies and what servers made us wait for."""
+    """Makes sign-ins, policies and lock waits."""
 
     def __init__(self, studio: Studio, *, people: People, log: Log) -> None:
         self._studio, self._people, self._log = studio, people, log

@@ -1,4 +1,4 @@
-"""The company in a demo: founded where it is wanted, and a lab that agrees with it."""
+"""The company in a demo: founded if requested, with a lab that agrees with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STUDIO = CompanySize()
 
 
 class NotEmpty(Exception):
-    """There is a demo already, without a company. Forget it first: make clean."""
+    """There is already a demo without a company. Delete it first: make clean."""
 
 
 def ensure_company(

@@ -36,9 +36,9 @@ SHORTEST = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """How an operation went: where it failed or stands still, and why.
+    """How an operation went: where it failed or waits, and why.
 
-    `seconds` says what steps took that is not usual, `results` what they gave.
+    `seconds` are unusual durations of steps, `results` what steps returned.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -65,11 +65,11 @@ class Ran:
 
     @property
     def ended_at(self) -> dt.datetime:
-        """When it ended; when it was asked for where it has not."""
+        """When it ended; if it has not, when it was requested."""
         return self.operation.ended_at or self.operation.created_at
 
     def fail(self, *, code: str, message: str) -> None:
-        """Return why it failed, on the step that did, too."""
+        """Return why it failed; the failed step has the same reason."""
         self.operation.status_code = code
         self.operation.status_message = message
         for step in self.steps.values():
@@ -155,7 +155,7 @@ class Engine:
         return steps
 
     def _move(self, step: Step, began_at: dt.datetime, course: Course) -> None:
-        """Bring a step to where its operation has it."""
+        """Bring a step to the state that its operation implies."""
         chance = self._studio.chance
         step.queued_at = began_at
         if step.name == course.stands_at and course.step_state == Step.State.QUEUED:
@@ -180,7 +180,7 @@ class Engine:
 
 @cache
 def _predecessors(kind: str, present: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return what each step waits for; one that is left out hands on its own."""
+    """Return what each step waits for, replacing those left out by theirs."""
     by_name = {spec.name: spec for spec in workflow.WORKFLOWS[kind].steps}
     found = {}
     for name in present:

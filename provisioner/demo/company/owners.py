@@ -1,4 +1,4 @@
-"""What owners of templates say of snapshots: labels, one held, one withdrawn."""
+"""Decisions of template owners: labels, one held and one withdrawn snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HELD, WITHDRAWN = "driftline-release", "hexforge"
 
 
 class Owners:
-    """Says these things, once workspaces are there."""
+    """Makes these decisions, once workspaces exist."""
 
     def __init__(self, studio: Studio, *, leases: Leases, log: Log) -> None:
         self._studio, self._leases, self._log = studio, leases, log
@@ -52,7 +52,7 @@ class Owners:
         )
 
     def _withdraw(self, built: Built, there: list[Workspace]) -> None:
-        """Withdraw what is in use and not among the newest; tell who has it."""
+        """Withdraw a used snapshot that is not among the newest; notify its users."""
         newest = built.snapshots[-built.template.snapshots_to_keep - 1 :]
         used = {each.snapshot.pk for each in there}
         older = [

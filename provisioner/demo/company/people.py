@@ -1,4 +1,4 @@
-"""The people of the studio: teams, accounts, tokens; and how they reach Cloneyard."""
+"""The people of the studio: teams, accounts, tokens, and their clients."""
 
 from __future__ import annotations
 
@@ -173,5 +173,5 @@ def address_of(user: User) -> str:
 
 
 def agent_of(user: User) -> str:
-    """Return what somebody works with."""
+    """Return a person's browser or program."""
     return OF_MACHINES if user.is_service else AGENTS[(user.pk or 0) % len(AGENTS)]

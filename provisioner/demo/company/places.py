@@ -1,4 +1,4 @@
-"""Where the studio keeps things: two sites, their Perforce servers, their space."""
+"""The studio's two sites, with their Perforce servers and space."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ONTAP = "9.16.1P4"
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """`home` is the site of the demo, `abroad` another, whose server is paused."""
+    """`home` is the demo's site, `abroad` another one, whose server is paused."""
 
     home: Site
     abroad: Site
@@ -170,9 +170,9 @@ def count_days(
 def measure(
     studio: Studio, site: Site, *, size: int, now_used: int, clones: int, volumes: int
 ) -> None:
-    """Add the daily capacity of a site, and what it is now.
+    """Add the daily capacity of a site, and its current one.
 
-    Space grows with what people do, and falls back where somebody cleaned up.
+    Space grows with use, and drops when somebody cleans up.
     """
     used = float(now_used)
     for ago in range(studio.calendar.days):

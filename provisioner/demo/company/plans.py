@@ -1,4 +1,4 @@
-"""What the studio builds: its templates, before anything happened to them."""
+"""The studio's templates, before anything happened to them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ GIB = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One template. `files` and `gib` are those of its tree, `minutes` of a build
-    that goes on from the last, `share` how popular it is among all.
+    """One template. `files` and `gib` are those of its tree, `minutes` of an
+    incremental build, `share` is its share of all use.
     """
 
     name: str
@@ -353,7 +353,7 @@ PLANS = (
 
 
 def plans(number: int) -> Iterator[Plan]:
-    """Yield so many plans; beyond those above there are branches of theirs."""
+    """Yield so many plans; beyond those above there are branches of them."""
     yield from PLANS[:number]
     for branch in range(number - len(PLANS)):
         again, place = divmod(branch, len(PLANS) - 1)

@@ -1,4 +1,4 @@
-"""Warm pools of the build farm: who got a member, and which are left."""
+"""Warm pools of the build farm: claimed members, and remaining ones."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Pooling:
         return found[0]
 
     def is_warm(self) -> bool:
-        """Return whether a member is there for who asks."""
+        """Return whether a member is available for this request."""
         return self._studio.happens(IS_WARM)
 
     def claim(self, workspace: Workspace, pool: Pool) -> None:
@@ -154,7 +154,7 @@ class Pooling:
         return member
 
     def _make(self, member: Workspace, pool: Pool, *, at: dt.datetime) -> dt.datetime:
-        """Make a member ahead; return when it was ready."""
+        """Make a member; return when it was ready."""
         system: User = self._people.system
         self._log.tell(
             member,
@@ -180,7 +180,7 @@ class Pooling:
 
 
 def ownership_of(workspace: Workspace) -> dict[str, str]:
-    """Return what was found of who owns the files of a clone."""
+    """Return the recorded check of a clone's file owners."""
     return {
         "by": "ontap",
         "sentence": f"The clone belongs to uid {workspace.uid}, gid {workspace.gid}: "

@@ -1,4 +1,4 @@
-"""How making a workspace went: what its steps took and gave, or where it failed."""
+"""How provisioning went: durations and results of its steps, or its failure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Provisioning:
         self.haves: dict[int, dict[str, Any]] = {}
 
     def course(self, workspace: Workspace) -> Course:
-        """Return how it goes, by what the workspace is by now."""
+        """Return how it went, given the workspace's current state."""
         seconds = self._seconds(workspace.snapshot)
         results = {
             Clone.step: asdict(Clone(workspace.volume_uuid)),

@@ -1,6 +1,6 @@
-"""Rows that are made in bulk: gathered, numbered by age, written with COPY.
+"""Rows that are made in bulk: collected, numbered by age, written with COPY.
 
-Nothing that a save would do happens here; what it would have done is made as a row.
+Nothing that a save would do happens here; its effects are made as rows.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ AnyRow = TypeVar("AnyRow", bound=Model)
 
 
 class Rows:
-    """Rows that wait to be written, all of them in one transaction."""
+    """Rows to be written, all in one transaction."""
 
     def __init__(self) -> None:
         self._waiting: defaultdict[type[Model], list[Model]] = defaultdict(list)
         self._numbers: dict[type[Model], int] = {}
 
     def add(self, row: AnyRow) -> AnyRow:
-        """Add a row with a key of its own, to be written later."""
+        """Add a row with its own key, to be written later."""
         if row.pk is None:
             row.pk = self._next_number(type(row))
         self._waiting[type(row)].append(row)
@@ -36,17 +36,17 @@ class Rows:
         return row
 
     def of(self, model: type[AnyRow]) -> list[AnyRow]:
-        """Return the rows of a model that wait."""
+        """Return the waiting rows of a model."""
         return self._waiting[model]  # type: ignore[return-value]  # by their model
 
     def number(self, model: type[Model], *, by: str) -> None:
-        """Number the rows that have none in the order of a field, such as their age."""
+        """Number the rows without a key in the order of a field, such as their age."""
         new = [row for row in self._waiting[model] if row.pk is None]
         for row in sorted(new, key=attrgetter(by)):
             row.pk = self._next_number(model)
 
     def write(self) -> None:
-        """Write everything that waits; references may lead to and fro among it."""
+        """Write all waiting rows; they may refer to each other."""
         with transaction.atomic():
             for model, rows in self._waiting.items():
                 if rows:
@@ -76,7 +76,7 @@ def _copy(model: type[Model], rows: Iterable[Model]) -> None:
 
 
 def _reader_of(field: Field[Any, Any]) -> Callable[[Any], Any]:
-    """Return what reads a column: a row referred to may have got its number since."""
+    """Return a function that reads a column: a referenced row may be numbered late."""
     if field.is_relation:
         name, attname = field.name, field.attname
 
@@ -95,7 +95,7 @@ def _reader_of(field: Field[Any, Any]) -> Callable[[Any], Any]:
 
 
 def _go_on_after(model: type[Model]) -> None:
-    """Advance the model's sequence past the rows that were written."""
+    """Advance the model's sequence past the written rows."""
     key = model._meta.pk
     assert key is not None
     with connection.cursor() as cursor:

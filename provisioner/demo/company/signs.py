@@ -1,4 +1,4 @@
-"""Signs of life of workspaces: what was done in them, and what they take."""
+"""Signs of life of workspaces: the activity in them, and their space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ABANDONED_AGE = 36 * DAY
 
 
 class Signs:
-    """Shows what sweeps have seen of a workspace that is there."""
+    """Adds what sweeps have seen of an existing workspace."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio

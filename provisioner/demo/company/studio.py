@@ -1,4 +1,4 @@
-"""What everything of the company is made with: chance, time, and rows to be written."""
+"""The common parts of the company: randomness, time, and rows to be written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEED = 2026
 
 @dataclass(frozen=True, kw_only=True)
 class CompanySize:
-    """How much there is; `build_share` is how many of the usual builds there are."""
+    """How much there is; `build_share` is the share of the usual number of builds."""
 
     people: int = 220
     teams: int = 8
@@ -41,7 +41,7 @@ class CompanySize:
 
 
 class Studio:
-    """The source of all that is made up: the same seed and moment give the same."""
+    """The source of all generated data: the same seed and moment give the same."""
 
     def __init__(self, size: CompanySize, *, seed: int, now: dt.datetime) -> None:
         self.size = size
@@ -55,11 +55,11 @@ class Studio:
         return self.calendar.now
 
     def finish(self, act: Callable[[], object]) -> None:
-        """Run something once all rows have their numbers."""
+        """Run a function once all rows have their numbers."""
         self._finishing.append(act)
 
     def write(self) -> None:
-        """Number what happened by its time, and write everything that waits."""
+        """Number rows by their time, and write all of them."""
         for model, by in BY_AGE:
             self.rows.number(model, by=by)
         for act in self._finishing:
@@ -71,7 +71,7 @@ class Studio:
         return uuid.UUID(int=self.chance.getrandbits(128), version=4)
 
     def digest(self) -> str:
-        """Return 64 hexadecimal digits, of nothing."""
+        """Return 64 random hexadecimal digits."""
         return f"{self.chance.getrandbits(256):064x}"
 
     def happens(self, share: float) -> bool:

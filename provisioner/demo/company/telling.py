@@ -1,4 +1,4 @@
-"""Who was told what: mails about builds, and webhooks with their deliveries."""
+"""Sent notifications: mails about builds, and webhooks with their deliveries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ K = Notification.Kind
 
 
 class Telling:
-    """Makes what left the house: mails and messages, most of which arrived."""
+    """Makes mails and messages, most of which arrived."""
 
     def __init__(self, studio: Studio, *, people: People, log: Log) -> None:
         self._studio, self._people, self._log = studio, people, log

@@ -38,7 +38,7 @@ WEEKLY = "30 3 * * 6"
 
 @dataclass(kw_only=True)
 class Built:
-    """A template with what was made of it, the oldest first."""
+    """A template with its builds and snapshots, oldest first."""
 
     plan: Plan
     template: Template
@@ -51,7 +51,7 @@ class Built:
 
     @property
     def offered(self) -> list[Snapshot]:
-        """Return what was once handed out without being chosen, and is there still."""
+        """Return the snapshots that were once the default and still exist."""
         return [
             snapshot
             for snapshot in self.snapshots
@@ -74,7 +74,7 @@ def define(
     owners: Sequence[User],
     log: Log,
 ) -> list[Built]:
-    """Make the templates, as administrators defined them and others look after them."""
+    """Make the templates, as administrators define them, with their owners."""
     return [
         _template(
             studio,
@@ -178,9 +178,9 @@ def _remarks(plan: Plan) -> list[dict[str, str]]:
 
 
 def withdraw_unneeded(built: Built, *, needed: set[int]) -> None:
-    """Take off the offer what nothing needs; `needed` are the keys that workspaces do.
+    """Delete the snapshots that nothing needs; `needed` are keys of used ones.
 
-    The others went with the build that made them superfluous.
+    The others were deleted by the build that made them superfluous.
     """
     offered, kept = built.offered, built.template.snapshots_to_keep
     enough = ("tested",) if built.plan.wants_tested else ("built", "tested")
@@ -240,13 +240,13 @@ def remember_changes(studio: Studio, built: list[Built], history: History) -> No
 
 
 def oldest_published(built: Built) -> int | None:
-    """Return the change of the oldest snapshot that is there, None without one."""
+    """Return the change of the oldest existing snapshot, or None."""
     there = [each.change for each in built.snapshots if each.deleted_at is None]
     return min(there, default=None)
 
 
 def pin(built: Built, history: History) -> None:
-    """Give published snapshots the have list that a flush to their change leads to.
+    """Give published snapshots the have list of a flush to their change.
 
     The depot has each file once up to the oldest of them, and each change after it.
     """
@@ -268,5 +268,5 @@ def pin(built: Built, history: History) -> None:
 
 
 def fake_digest(built: Built, change: int) -> str:
-    """Return a digest for a have list that nobody can ask for any more."""
+    """Return a digest for a have list that cannot be queried any more."""
     return hashlib.sha256(f"{built.plan.name}@{change}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Work that people took along into workspaces of newer snapshots."""
+"""Transfers of work into workspaces of newer snapshots."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ IS_TRANSFERRED = 0.9
 
 
 class Transfers:
-    """Knows what people have, and takes work of it along into something newer."""
+    """Knows people's workspaces, and transfers work to newer ones."""
 
     def __init__(self, studio: Studio, *, log: Log) -> None:
         self._studio, self._log = studio, log
         self._there: dict[tuple[int, int], Workspace] = {}
 
     def source_for(self, workspace: Workspace) -> Workspace | None:
-        """Return the older workspace whose work comes along, None for most."""
+        """Return the older workspace whose work is transferred, None for most."""
         key = (workspace.owner.pk, workspace.template.pk)
         source = self._there.get(key)
         is_ready = workspace.state == Workspace.State.READY

@@ -1,4 +1,4 @@
-"""What is in the trees of the studio: names of files, as each tool wants them."""
+"""File names in the trees of the studio, as each tool names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of a made-up studio: its people, and what they submit."""
+"""The names of a fictional studio: its people, and its changes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _PLACES = (
 
 
 def change_title(chance: random.Random, *, has_content: bool) -> str:
-    """Return the first line of what somebody says of a change."""
+    """Return the first line of a change's description."""
     kind = chance.random() * (1 if has_content else 0.79)
     if kind < 0.45:
         return f"{chance.choice(_FIXES)} {chance.choice(_WHEN)}"

@@ -1,4 +1,4 @@
-"""What people do with their workspaces: checks, shares, rescues, refused ends."""
+"""What people do with their workspaces: checks, shares, rescues, retirements."""
 
 from __future__ import annotations
 

@@ -147,12 +147,12 @@ def most_inodes(size_bytes: int) -> int:
 
 
 def more_inodes(used: int, given: int) -> int:
-    """Return how many inodes a volume is to have that uses so many of those given."""
+    """Return the inode limit for a volume that uses so many of the current one."""
     return used * 2 if is_short_of_inodes(used, given) else given
 
 
 def is_short_of_inodes(used: int, given: int) -> bool:
-    """Return whether nine tenths are used, or more."""
+    """Return whether at least nine tenths of the inodes are used."""
     return used * 10 >= given * 9
 
 

@@ -1,8 +1,8 @@
-"""Where a message may go: people give addresses, and must not reach the inside by them.
+"""Which addresses messages may go to: people enter them, and must not reach internal
+hosts.
 
-The name is looked up once; what that gives is judged, and connected to. A second
-look-up could be answered otherwise. The same parser reads the address that is judged
-and the one that is connected to.
+The name is looked up once; the result is checked, and connected to. A second look-up
+could be answered otherwise. One parser reads the address for both.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
 
 
 class AddressRefused(ValueError):
-    """Messages do not go there; the sentence says why and what to do."""
+    """Messages may not be sent there; the sentence says why and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """`host` as certificates and the Host header name it, without brackets."""
+    """`host` is named as in certificates and the Host header, without brackets."""
 
     scheme: str
     host: str
@@ -52,7 +52,7 @@ class Target:
 
 
 def read_url(url: str) -> Target:
-    """Return where an address leads.
+    """Return the target of a URL.
 
     Raises: AddressRefused (not http or https, a password in it, no host).
     """
@@ -91,12 +91,12 @@ def read_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
 
 
 def resolve(target: Target, *, allowed: Sequence[IPNetwork]) -> str:
-    """Look a host up, once, and return the IP address to connect to.
+    """Look up a host, once, and return the IP address to connect to.
 
-    Each address it has must be one that messages may go to: in the public Internet, or
-    in a network that is `allowed`, and plain HTTP goes to the latter alone.
+    Each of its addresses must be in the public Internet or in a network that is
+    `allowed`; plain HTTP is for the latter only.
 
-    Raises: AddressRefused; OSError where the name is not known.
+    Raises: AddressRefused; OSError if the name is not known.
     """
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     texts = [str(entry[4][0]).partition("%")[0] for entry in found]
@@ -109,7 +109,7 @@ def resolve(target: Target, *, allowed: Sequence[IPNetwork]) -> str:
 def check_address(
     address: IPAddress, *, target: Target, allowed: Sequence[IPNetwork]
 ) -> None:
-    """Refuse what is not public and not allowed.
+    """Refuse an address that is neither public nor allowed.
 
     Raises: AddressRefused.
     """
@@ -141,7 +141,7 @@ def _is_public(address: IPAddress) -> bool:
 
 
 def _also(address: IPAddress) -> Iterator[IPAddress]:
-    """Yield an address, and each one that packets to it may end up at."""
+    """Yield an address, and each one that packets to it may be forwarded to."""
     if not isinstance(address, ipaddress.IPv6Address):
         yield address
         return

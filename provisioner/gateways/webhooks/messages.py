@@ -1,4 +1,4 @@
-"""What people read in a chat about an event, before a format gives it its form."""
+"""The text of a chat message about an event, before it is formatted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """Plain text: `facts` are names with values, `links` are labels with addresses.
+    """Plain text: `facts` are names with values, `links` are labels with URLs.
 
-    `lines` are the end of a log, the last line last.
+    `lines` are the end of a log, in order.
     """
 
     title: str
@@ -22,9 +22,9 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """What an answer means that no further attempt would change.
+    """An answer that no further attempt would change.
 
-    With `turns_off`, the same is true of every other message to the address.
+    With `turns_off`, that is true of every other message to the address.
     """
 
     sentence: str
@@ -44,7 +44,7 @@ def shortened(
 
 
 def last_fitting(lines: tuple[str, ...], limit: int) -> tuple[str, ...]:
-    """Return the last lines that are together no longer than `limit`, each with \\n."""
+    """Return the last lines that fit within `limit` characters, each with \n."""
     length, first = 0, len(lines)
     while first and length + len(lines[first - 1]) + 1 <= limit:
         length += len(lines[first - 1]) + 1

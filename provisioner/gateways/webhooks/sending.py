@@ -1,4 +1,4 @@
-"""Sending one message: signed, to an address that was judged, bounded in every way.
+"""Send one message: signed, to a checked address, with limits on everything.
 
 Source: urllib3, "Custom SNI hostname",
 https://urllib3.readthedocs.io/en/stable/advanced-usage.html#custom-sni-hostname
@@ -38,9 +38,9 @@ USER_AGENT = "Cloneyard-Webhook/1"
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came of it. Without a `code` nobody answered, and `error` says why.
+    """The outcome. Without a `code` nobody answered, and `error` says why.
 
-    `retry_after` is for how many seconds they ask to be left alone; None: they do not.
+    `retry_after` is the requested pause in seconds, or None.
     """
 
     code: int | None
@@ -55,7 +55,7 @@ class Answer:
 
 
 def signature(secret: str, *, timestamp: int, body: bytes) -> str:
-    """Return what proves that we sent this body at this time.
+    """Return a signature over the time and the body, which proves that we sent it.
 
     HMAC-SHA256 over the time in seconds, a dot, and the body, as hexadecimal digits.
     """
@@ -76,12 +76,11 @@ def post(
     ca_file: str = "",
     all_seconds: float = ALL_SECONDS,
 ) -> Answer:
-    """Send a message; whatever goes wrong is told in the answer.
+    """Send a message; the answer reports whatever goes wrong.
 
-    Without a secret it is not signed.
-    No redirect is followed, no proxy asked, and of the response no more than 16 KiB
-    read. All of it takes no longer than `all_seconds`, however slowly their name is
-    looked up and they speak.
+    Without a secret it is not signed. It follows no redirect, uses no proxy, and reads
+    at most 16 KiB of the response. All of it takes at most `all_seconds`, however slow
+    their name servers and their answer are.
     """
     began = time.monotonic()
     headers = {
@@ -169,7 +168,7 @@ def _post(
 def _looked_up(target: Target, *, allowed: Sequence[IPNetwork], ends_at: float) -> str:
     """Return the address of a host, unless its name servers take too long.
 
-    The system's look-up cannot be stopped: its thread ends by itself, unheard.
+    The system's look-up cannot be stopped: its thread ends by itself, unnoticed.
 
     Raises: _TooLate; as `resolve`.
     """
@@ -197,7 +196,7 @@ def _seconds(header: str) -> int | None:
 def _connection(
     target: Target, *, address: str, ca_file: str, timeout: float
 ) -> HTTPConnection:
-    """Return a connection to the judged address, under the name of the host."""
+    """Return a connection to the checked address, under the name of the host."""
     if target.scheme == "http":
         return HTTPConnection(address, target.port, timeout=timeout)
     return HTTPSConnection(
@@ -213,7 +212,7 @@ def _connection(
 def _cut_off(
     connection: HTTPConnection, *, ends_at: float
 ) -> Iterator[threading.Event]:
-    """Break a connection off when its time is over: each byte may come in time.
+    """Abort a connection when its time is over, even if each byte comes in time.
 
     Yields whether it is over.
 

@@ -1,4 +1,4 @@
-"""Messages as Slack's incoming webhooks take them, and what its answers mean.
+"""Messages for Slack's incoming webhooks, and the meaning of its answers.
 
 Source: https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks,
 https://docs.slack.dev/reference/block-kit/blocks (limits) and
@@ -45,7 +45,7 @@ REFUSALS = {
 
 
 def payload(message: Message) -> dict[str, Any]:
-    """Return what to post: blocks, and `text` for notifications and old clients."""
+    """Return the body to post: blocks, and `text` for notifications and old clients."""
     blocks: list[dict[str, Any]] = [
         {"type": "header", "text": _plain(message.title, LONGEST_HEADER)},
         {"type": "section", "text": _plain(message.text, LONGEST_SECTION)},

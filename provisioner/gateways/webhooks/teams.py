@@ -1,12 +1,15 @@
-"""Messages as a workflow of Microsoft Teams takes them, and what its answers mean.
+"""Messages for a Microsoft Teams workflow, and the meaning of its answers.
 
 The workflow is "Send webhook alerts to a channel" and begins with "When a Teams webhook
 request is received". Teams takes Adaptive Cards up to version 1.5. Ours name the oldest
-that has what they use: where a client is older, it shows `fallbackText` alone.
+version with everything they use; an older client shows only `fallbackText`.
 
-Source: https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using,
-"Support for Adaptive Cards" in https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-reference
-and "version" in https://learn.microsoft.com/adaptive-cards/schema-explorer/adaptive-card.
+Source:
+https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using,
+"Support for Adaptive Cards" in
+https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-reference
+and "version" in
+https://learn.microsoft.com/adaptive-cards/schema-explorer/adaptive-card.
 """
 
 from __future__ import annotations
@@ -45,7 +48,9 @@ REFUSALS = {
 
 
 def payload(message: Message) -> dict[str, Any]:
-    """Return what to post: a message with one Adaptive Card of at most 20,000 bytes."""
+    """Return the body to post: a message with one Adaptive Card of at most 20,000
+    bytes.
+    """
     lines = tuple(shortened(line, LONGEST_LINE) for line in message.lines)
     lines = last_fitting(lines, LOG_CHARACTERS)
     while size_of(found := _with_card(message, lines)) > MOST_BYTES and lines:
@@ -87,7 +92,7 @@ def _with_card(message: Message, lines: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _runs(*runs: dict[str, Any], **element: Any) -> dict[str, Any]:
-    """Return text that is shown as it is: a TextBlock would read it as Markdown."""
+    """Return text runs that are shown literally: a TextBlock would read Markdown."""
     inlines = [{"type": "TextRun", **run} for run in runs]
     return {"type": "RichTextBlock", "inlines": inlines, **element}
 

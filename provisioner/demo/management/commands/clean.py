@@ -1,4 +1,4 @@
-"""Forget the demo: unmount what the lab left mounted, then remove the var directory."""
+"""Delete the demo: unmount what the lab left mounted, then remove the var directory."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ class Command(BaseCommand):
 
 
 def _unmount_below(directory: Path, *, but: Path | None = None) -> None:
-    """Unmount everything below a directory, for what is there belongs to its volume.
+    """Unmount everything below a directory: what is there belongs to its volume.
 
-    Raises: CommandError where something stays, so that nothing is removed through it.
+    Raises: CommandError if something stays mounted, so that nothing is removed through
+    it.
     """
     for mount in _mounts_below(directory):
         if mount != str(but):
@@ -70,7 +71,7 @@ def _unmount_below(directory: Path, *, but: Path | None = None) -> None:
 
 
 def _mounts_below(directory: Path) -> list[str]:
-    """Return mount points below a directory, the deepest first."""
+    """Return mount points below a directory, deepest first."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = [
         line.split()[4].encode().decode("unicode_escape").encode("latin-1").decode()
@@ -81,7 +82,7 @@ def _mounts_below(directory: Path) -> list[str]:
 
 
 def _running_below(directory: Path) -> list[str]:
-    """Return the names of processes that were started with it or a path below it."""
+    """Return the names of processes started with it or a path below it."""
     path = re.compile(rf"(?:^|=){re.escape(str(directory))}(?:/|$)")
     names = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):

@@ -122,7 +122,7 @@ class Command(BaseCommand):
 
 
 def _workspace_of(demo: Demo, template: Template) -> Workspace:
-    """Return alice's workspace of the template; make it where there is none."""
+    """Return alice's workspace of the template, making it if necessary."""
     ready = Workspace.objects.filter(
         owner__username="alice", template=template, state=Workspace.State.READY
     ).first()

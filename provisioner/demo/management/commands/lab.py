@@ -111,7 +111,7 @@ class Command(BaseCommand):
                 child.stop()
 
     def _restore(self, root: Path, options: dict[str, Any]) -> dict[str, Any]:
-        """Restore the checkpoint that is given; return what the lab says of it.
+        """Restore the given checkpoint; return the lab's report.
 
         Raises: CommandError.
         """
@@ -146,7 +146,7 @@ class Command(BaseCommand):
     def _start(
         self, children: list[Child], *, root: Path, options: dict[str, Any]
     ) -> dict[str, dict[str, Any]]:
-        """Start both servers side by side; return what they said when ready."""
+        """Start both servers side by side; return their ready lines."""
         commands = {
             "ontap": self._ontap(root / "ontap", options),
             "perforce": [
@@ -197,7 +197,7 @@ class Command(BaseCommand):
         return arguments
 
     def _say(self, name: str, wanted: int, *, got: dict[str, Any]) -> None:
-        """Tell where a server listens, if not at the wanted port."""
+        """Report a server's port if it is not the wanted one."""
         if wanted and got["port"] != wanted:
             self.stderr.write(
                 f"{name}: port {wanted} is taken, using {got['port']}.", style_func=str
@@ -206,6 +206,6 @@ class Command(BaseCommand):
 
 
 def _kind(options: dict[str, Any]) -> list[str]:
-    """Return the arguments that say which kind of Perforce server it is."""
+    """Return the arguments for the kind of Perforce server."""
     given = {"-C1": options["ignore_case"], "--unicode": options["unicode"]}
     return [argument for argument, is_given in given.items() if is_given]

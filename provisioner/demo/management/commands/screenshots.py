@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
 
 def _pictures() -> list[Picture]:
-    """Return what the README shows."""
+    """Return the pictures in the README."""
     workspace = Workspace.objects.filter(
         owner__username="alice", state=Workspace.State.READY
     ).latest("created_at")

@@ -40,7 +40,7 @@ _WAS = re.compile(r"\(change (default|[0-9]+)\): ")
 
 
 class Shelving(Facet):
-    """What is shelved, and putting opened files there."""
+    """List shelves, and shelve opened files."""
 
     def list_files(self, change: int) -> list[ShelvedFile]:
         """Return the files shelved in a change; none if it has no shelf.
