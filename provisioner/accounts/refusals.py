@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from provisioner.accounts.models import User
 from provisioner.lib.refusals import ActionRefused, NotAllowed
 
 
@@ -25,3 +26,12 @@ class AccountIncomplete(ActionRefused):
     """
 
     code = "account_incomplete"
+
+
+def require_complete(user: User) -> None:
+    """Refuse an account that no files can be owned by.
+
+    Raises: AccountIncomplete.
+    """
+    if user.uid is None or user.gid is None:
+        raise AccountIncomplete(username=user.username)

@@ -8,7 +8,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.accounts.refusals import AccountIncomplete
+from provisioner.accounts.refusals import require_complete
 from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.bisect import search
@@ -43,10 +43,13 @@ from provisioner.lib import clocks
 from provisioner.lib.locks import pass_one_by_one
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.limits.admission import check_admission
-from provisioner.workspaces.actions.making import insert_workspace, snapshot_to_clone
+from provisioner.workspaces.actions.making import (
+    insert_workspace,
+    one_request_at_a_time,
+    snapshot_to_clone,
+)
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsubmitted, Workspace
-from provisioner.workspaces.requests import one_request_at_a_time
 
 PURPOSE = Workspace.Purpose.BUILD
 LONGEST_COMMAND = 10_000
@@ -72,8 +75,7 @@ def bisection_start(
         raise InvalidRequest.at("bad", "Give a change later than the good one.")
     if "\0" in command or len(command) > LONGEST_COMMAND:
         raise InvalidRequest(f"A command has up to {LONGEST_COMMAND:,} characters.")
-    if by.uid is None or by.gid is None:
-        raise AccountIncomplete(username=by.username)
+    require_complete(by)
     permissions.require_in_scope(by, template=template, purpose=PURPOSE)
     require_not_archived(template)
     if not snapshots_for_bisection(template):
@@ -354,8 +356,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     owner.token = bisection.token
     permissions.require(owner.is_active)
     permissions.require_in_scope(owner, template=template, purpose=PURPOSE)
-    if owner.uid is None or owner.gid is None:
-        raise AccountIncomplete(username=owner.username)
+    require_complete(owner)
     nearest = search.nearest(snapshots_for_bisection(template), change=change)
     if nearest is None:
         raise NoSnapshot(template=template.name)
@@ -367,14 +368,10 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     workspace = insert_workspace(
         owner=owner,
         token=bisection.token,
-        site=template.site,
         template=template,
         snapshot=snapshot,
         name=f"bisect-{bisection.pk}-{bisection.steps.count() + 1}",
         purpose=PURPOSE,
-        uid=owner.uid,
-        gid=owner.gid,
-        p4_user=owner.perforce_name,
         expires_at=end_of_first_lease(
             by=owner, policy=policy, lease_seconds=None, now=now
         ),

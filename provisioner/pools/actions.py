@@ -9,7 +9,7 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.accounts.refusals import AccountIncomplete, AccountNotActive
+from provisioner.accounts.refusals import AccountNotActive, require_complete
 from provisioner.catalog.models import Template
 from provisioner.catalog.refusals import require_not_archived
 from provisioner.leases.actions.leases import LONGEST_SECONDS
@@ -45,8 +45,7 @@ def pool_create(
     permissions.require(permissions.can_administer(by))
     if purpose not in Workspace.Purpose.values:
         raise InvalidRequest(f"There is no purpose “{purpose}”.")
-    if owner.uid is None or owner.gid is None:
-        raise AccountIncomplete(username=owner.username)
+    require_complete(owner)
     if not owner.is_active:
         raise AccountNotActive(username=owner.username)
     require_not_archived(template)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
-from provisioner.catalog.models import Snapshot
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.lib import weekly
 from provisioner.pools.models import Pool
@@ -17,6 +18,14 @@ from provisioner.workspaces.models import Workspace
 
 W = Workspace.State
 ALIVE = (W.PROVISIONING, W.READY)
+
+
+def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
+    """Return the warm pool of a person for a template, or None."""
+    pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
+    if pool is not None:
+        pool.owner, pool.template = by, template  # they are at hand
+    return pool
 
 
 def wanted_size(

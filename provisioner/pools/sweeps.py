@@ -246,7 +246,6 @@ def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
     name = f"pool-{tag.hex[:12]}"
     member = insert_workspace(
         owner=owner,
-        site=template.site,
         template=template,
         snapshot=snapshot,
         name=name,
@@ -256,9 +255,6 @@ def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
         is_pooled=True,
         purpose=pool.purpose,
         client_type=client_type,
-        uid=owner.uid,
-        gid=owner.gid,
-        p4_user=owner.perforce_name,
     )
     record_event(
         member,

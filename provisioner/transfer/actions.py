@@ -6,7 +6,7 @@ from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.accounts.refusals import AccountIncomplete
+from provisioner.accounts.refusals import require_complete
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
@@ -73,28 +73,17 @@ def workspace_transfer(
         owner, template, now = source.owner, source.template, clocks.database_now()
         permissions.require_in_scope(by, template=template, purpose=source.purpose)
         _check_account(owner, source)
-        newer = snapshots_to_move_to(source)
-        wanted = newer.filter(pk=snapshot.pk) if snapshot else newer
-        if not wanted.exists():
-            raise NothingNewer(name=source.name)
-        snapshot = snapshot or default_to_move_to(source)
-        if snapshot is None:
-            raise NothingGoodNewer(name=source.name)
-        snapshot = snapshot_to_clone(template, snapshot)
+        snapshot = snapshot_to_clone(template, _newer_snapshot(source, snapshot))
         asker = by if by.pk == owner.pk else owner
         check_admission(by=asker, template=template, snapshot=snapshot)
         policy = lease_queries.policy_for(template, source.purpose)
         made = insert_workspace(
             owner=owner,
             token=asker.token,
-            site=source.site,
             template=template,
             snapshot=snapshot,
             name=name or free_name(owner=owner, template=template),
             purpose=source.purpose,
-            uid=owner.uid,
-            gid=owner.gid,
-            p4_user=owner.perforce_name,
             expires_at=end_of_first_lease(
                 by=asker, policy=policy, lease_seconds=None, now=now
             ),
@@ -147,10 +136,23 @@ def _locked_source(workspace: Workspace) -> Workspace:
 
 def _check_account(owner: User, source: Workspace) -> None:
     """Refuse if the files of both workspaces would belong to different people."""
-    if owner.uid is None or owner.gid is None:
-        raise AccountIncomplete(username=owner.username)
+    require_complete(owner)
     if (owner.uid, owner.gid) != (source.uid, source.gid):
         raise OwnerChanged(username=owner.username, name=source.name)
+
+
+def _newer_snapshot(source: Workspace, wanted: Snapshot | None) -> Snapshot:
+    """Return the snapshot that work moves to: the wanted one, else the default.
+
+    Raises: NothingNewer, NothingGoodNewer.
+    """
+    newer = snapshots_to_move_to(source)
+    if not (newer.filter(pk=wanted.pk) if wanted else newer).exists():
+        raise NothingNewer(name=source.name)
+    found = wanted or default_to_move_to(source)
+    if found is None:
+        raise NothingGoodNewer(name=source.name)
+    return found
 
 
 def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:

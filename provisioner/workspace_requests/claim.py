@@ -14,11 +14,18 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.lib.refusals import NameTaken
+from provisioner.limits.admission import check_claim
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
+from provisioner.workspace_requests.requests import (
+    Terms,
+    WorkspaceRequest,
+    columns_of,
+)
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import seconds_it_took
@@ -26,12 +33,36 @@ from provisioner.workspaces.queries import seconds_it_took
 Reason = Workspace.ColdReason
 
 
-def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
-    """Return the warm pool of a person for a template, or None."""
-    pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
-    if pool is not None:
-        pool.owner, pool.template = by, template  # they are at hand
-    return pool
+def claim(request: WorkspaceRequest, terms: Terms) -> Workspace | None:
+    """Claim a member of a warm pool; None if no ready one fits.
+
+    Raises: LimitReached, NameTaken.
+    """
+    if request.wants_reconcile or terms.pool is None:
+        return None
+    member = _lock_member(
+        terms.pool,
+        snapshot=terms.snapshot,
+        client_type=terms.client_type,
+        now=terms.now,
+    )
+    if member is None:
+        return None
+    check_claim(by=request.by)
+    _hand_out(member, now=terms.now, **columns_of(request, terms, pk=member.pk))
+    record_event(
+        member,
+        kind="workspace_claimed",
+        message=f"Requested a clone of {request.template.name} at change "
+        f"{terms.snapshot.change}, and claimed one from a warm pool.",
+        actor=request.by,
+        data={
+            "pool": member.pool_id,
+            "made_as": member.made_as,
+            "seconds_saved": member.seconds_saved,
+        },
+    )
+    return member
 
 
 def hold_pool(pool: Pool) -> bool:
@@ -47,7 +78,7 @@ def hold_pool(pool: Pool) -> bool:
         return cursor.fetchone() is not None
 
 
-def lock_member(
+def _lock_member(
     pool: Pool, *, snapshot: Snapshot, client_type: str, now: dt.datetime
 ) -> Workspace | None:
     """Return a ready member, locked until the transaction ends, or None.
@@ -96,7 +127,7 @@ def with_ready_member(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
     }
 
 
-def hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:
+def _hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:
     """Give a locked member to a person: requested and ready as of now.
 
     Raises: NameTaken, after which the transaction is over.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 from dataclasses import dataclass
+from typing import Any
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.accounts.refusals import AccountIncomplete
+from provisioner.accounts.refusals import require_complete
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.heartbeats import check_heartbeat
@@ -17,11 +20,10 @@ from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.typed_names import check_name
 from provisioner.pools.models import Pool
-from provisioner.workspace_requests.claim import find_pool
-from provisioner.workspaces.actions.making import choose_snapshot
+from provisioner.pools.queries import find_pool
+from provisioner.workspaces.actions.making import choose_snapshot, name_for
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
-from provisioner.workspaces.requests import fingerprint_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +53,7 @@ class WorkspaceRequest:
 
         Raises: AccountIncomplete, InvalidRequest, OutOfScope.
         """
-        if self.by.uid is None or self.by.gid is None:
-            raise AccountIncomplete(username=self.by.username)
+        require_complete(self.by)
         if self.purpose not in Workspace.Purpose.values:
             raise InvalidRequest(f"There is no purpose “{self.purpose}”.")
         if self.name:
@@ -69,16 +70,18 @@ class WorkspaceRequest:
     @property
     def fingerprint(self) -> str:
         """A digest of the request: equal requests have equal digests."""
-        return fingerprint_of(
-            template=self.template.pk,
-            name=self.name,
-            purpose=str(self.purpose),
-            snapshot=self.snapshot and self.snapshot.pk,
-            quality=self.quality,
-            reconcile=self.wants_reconcile,
-            lease=self.lease_seconds,
-            heartbeat=self.heartbeat_seconds,
-        )
+        asked = {
+            "template": self.template.pk,
+            "name": self.name,
+            "purpose": str(self.purpose),
+            "snapshot": self.snapshot and self.snapshot.pk,
+            "quality": self.quality,
+            "reconcile": self.wants_reconcile,
+            "lease": self.lease_seconds,
+            "heartbeat": self.heartbeat_seconds,
+        }
+        text = json.dumps(asked, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +119,18 @@ def terms_of(request: WorkspaceRequest) -> Terms:
         ),
         pool=find_pool(by=request.by, template=template, purpose=request.purpose),
     )
+
+
+def columns_of(request: WorkspaceRequest, terms: Terms, *, pk: int) -> dict[str, Any]:
+    """Return the columns that a request sets, for new clones and claimed ones."""
+    name = request.name or name_for(
+        pk, owner=request.by, template=request.template, purpose=request.purpose
+    )
+    return {
+        "token": request.by.token,
+        "name": name,
+        "request_key": request.request_key,
+        "request_fingerprint": request.fingerprint if request.request_key else "",
+        "expires_at": terms.expires_at,
+        "heartbeat_seconds": request.heartbeat_seconds,
+    }

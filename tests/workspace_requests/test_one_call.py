@@ -16,9 +16,9 @@ from provisioner.engine.models import Operation
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.sweeps.leases import sweep_leases
 from provisioner.sites.models import ServerAbilities
+from provisioner.workspace_requests.repeats import KEYS_KEPT
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.requests import KEYS_KEPT
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.api_clients import api_of
 from tests.support.workspaces import end, running_of

@@ -1,4 +1,4 @@
-"""Create the row of a workspace: its name and its snapshot."""
+"""Make the row of a workspace: its snapshot, its name, and who asked for it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ from provisioner.lib.refusals import InvalidRequest, NameTaken
 from provisioner.workspaces.models import Workspace
 
 SUGGESTIONS_TRIED = 1000
+
+
+def one_request_at_a_time(owner: User, *, key: str = "") -> None:
+    """Serialize a person's requests with the same key until the transaction ends.
+
+    Requests without a key share a lock. Take this lock before any other.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('workspace_create'), hashtext(%s))",
+            [f"{owner.pk}:{key}"],
+        )
 
 
 def snapshot_to_clone(
@@ -128,14 +140,27 @@ def _as_name(text: str, *, at_most: int = 34) -> str:
     return name[:at_most].rstrip("-")
 
 
-def insert_workspace(**fields: Any) -> Workspace:
-    """Write a workspace's row.
+def insert_workspace(
+    *, owner: User, template: Template, snapshot: Snapshot, **fields: Any
+) -> Workspace:
+    """Write the row of a workspace at its template's site, with its owner's account.
 
     Raises: NameTaken.
     """
+    assert owner.uid is not None
+    assert owner.gid is not None
     try:
         with transaction.atomic():
-            return Workspace.objects.create(**fields)
+            return Workspace.objects.create(
+                owner=owner,
+                uid=owner.uid,
+                gid=owner.gid,
+                p4_user=owner.perforce_name,
+                site=template.site,
+                template=template,
+                snapshot=snapshot,
+                **fields,
+            )
     except IntegrityError as error:
         if "workspace_name_unique_in_site" in str(error):
             raise NameTaken(name=fields["name"]) from error
