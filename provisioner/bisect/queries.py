@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
+from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.accounts.permissions import Verb, may, own_or_of_team
@@ -20,6 +21,7 @@ from provisioner.bisect.models import (
 )
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.engine.models import Operation
+from provisioner.web.notices import Action
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,14 @@ class BisectionOverview:
         self.can_change = can_change_bisection(user, bisection)
         rows = bisection.changes or []
         self._submitted: dict[int, dict[str, Any]] = {r["change"]: r for r in rows}
+
+    @property
+    def actions(self) -> list[Action]:
+        """What its reader can do with it as a whole."""
+        if not (self.can_change and self.bisection.is_running):
+            return []
+        url = reverse("bisection-stop", args=[self.bisection.pk])
+        return [Action(label="Stop", url=url, is_post=True, look="quiet-danger")]
 
     @cached_property
     def _search(self) -> search.Search | None:

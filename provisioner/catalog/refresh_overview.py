@@ -30,15 +30,16 @@ class Refreshes:
         ]
 
     @property
-    def switch(self) -> Action:
+    def actions(self) -> list[Action]:
         """The switch that pauses or resumes all refreshes."""
         verb = "resume" if self.is_paused else "pause"
-        return Action(
+        switch = Action(
             label=f"{verb.capitalize()} all",
             url=reverse("refresh-pause"),
             is_post=True,
             sends={"do": verb},
         )
+        return [switch]
 
 
 def _stopped(watch: ServerWatch) -> Notice:

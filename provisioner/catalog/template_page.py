@@ -64,7 +64,7 @@ class TemplatePage:
     @property
     def actions(self) -> list[Action]:
         """Actions on the whole template, most common first."""
-        return [*self._for_users(), *self._for_managers()]
+        return [*self._for_users(), *self._for_managers(), *self._for_owners()]
 
     @property
     def notices(self) -> list[Notice]:
@@ -158,25 +158,20 @@ class TemplatePage:
         yield Action(
             label="Build the newest change", url=build, is_post=True, icon="build"
         )
+        yield Action(label="Edit", url=self._url("template-edit"))
         yield Action(label="Build with options…", url=build, look="link")
-        yield Action(label="Edit", url=self._url("template-edit"), look="link")
 
-    @property
-    def life(self) -> list[Action]:
-        """Notices about archiving and deletion, for administrators and its owner."""
+    def _for_owners(self) -> Iterator[Action]:
         if not self.may_change or self._is_going:
-            return []
-        links = [
-            ("Rename", "template-rename"),
-            ("Change owner", "template-owner"),
-            *([] if self.template.is_archived else [("Archive…", "template-archive")]),
-        ]
+            return
+        yield Action(label="Rename", url=self._url("template-rename"), look="link")
+        yield Action(label="Change owner", url=self._url("template-owner"), look="link")
+        if not self.template.is_archived:
+            archive = self._url("template-archive")
+            yield Action(label="Archive…", url=archive, look="link")
         if permissions.can_manage_templates(self.user):
-            links.append(("Delete…", "template-delete"))
-        return [
-            Action(label=label, url=self._url(name), look="link")
-            for label, name in links
-        ]
+            delete = self._url("template-delete")
+            yield Action(label="Delete…", url=delete, look="quiet-danger")
 
     @property
     def _is_going(self) -> bool:

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import (
     require_http_methods,
@@ -25,7 +26,7 @@ from provisioner.drift.models import DriftCheck, Finding
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
-from provisioner.web.notices import Level, Notice
+from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago
 
 
@@ -34,7 +35,10 @@ from provisioner.web.templatetags.cloneyard import ago
 def drift(request: WebRequest) -> HttpResponseBase:
     """List findings and the last check of each system; resolve in bulk."""
     runs = DriftCheck.objects.select_related("site")
-    context = {"runs": runs, "adoptable": adoptable().count()}
+    check = Action(
+        label="Check now", url=reverse("drift-check"), is_post=True, icon="search"
+    )
+    context = {"runs": runs, "adoptable": adoptable().count(), "actions": [check]}
     return list_answer(request, FINDINGS, "drift/list.html", context)
 
 

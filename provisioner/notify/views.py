@@ -140,8 +140,8 @@ def _actions(webhook: Webhook) -> list[Action]:
         actions.append(secret)
     return [
         *actions,
-        Action(label="Edit", url=url("edit"), look="link"),
-        Action(label="Delete", url=url("delete"), look="link"),
+        Action(label="Edit", url=url("edit")),
+        Action(label="Delete…", url=url("delete"), look="quiet-danger"),
     ]
 
 

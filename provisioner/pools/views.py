@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -18,7 +19,7 @@ from provisioner.pools.lists.pools import POOLS
 from provisioner.pools.models import Pool
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
-from provisioner.web.notices import Level, Notice
+from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago
 
 
@@ -51,7 +52,16 @@ def pool_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a pool, its figures and its members."""
     pool = _pool(pk)
     [overview] = queries.overviews_of([pool])
-    context = {"pool": pool, "overview": overview, "notices": _notices(pool)}
+    delete = reverse("pool-delete", args=[pk])
+    context = {
+        "pool": pool,
+        "overview": overview,
+        "notices": _notices(pool),
+        "actions": [
+            Action(label="Edit", url=reverse("pool-edit", args=[pk])),
+            Action(label="Delete…", url=delete, look="quiet-danger"),
+        ],
+    }
     return list_answer(request, members_of(pool), "pools/detail.html", context)
 
 

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import Http404, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET, require_safe
 
@@ -14,6 +15,7 @@ from provisioner.rescues.actions import Download, rescue_contents, rescue_downlo
 from provisioner.rescues.forms import ContentsForm
 from provisioner.rescues.queries import rescues_of
 from provisioner.web.http import WebRequest
+from provisioner.web.notices import Action
 from provisioner.workspaces.models import Rescue
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.views.guards import for_changing
@@ -47,11 +49,17 @@ def workspace_rescue(
             contents = rescue_contents(by=request.user, rescue=rescue, start=start)
         except ActionRefused as refusal:
             why_not = refusal.sentence
+    download = Action(
+        label="Download the archive",
+        url=reverse("workspace-rescue-download", args=[pk, rescue_pk]),
+        icon="download",
+    )
     context = {
         "rescue": rescue,
         "workspace": rescue.workspace,
         "contents": contents,
         "why_not": why_not,
+        "actions": [download] if contents else [],
         "others": rescues_of(rescue.workspace).exclude(pk=rescue.pk),
     }
     return render(request, "rescues/detail.html", context)

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -34,6 +35,7 @@ from provisioner.people.lists.tokens import shown_tokens
 from provisioner.people.queries import Standing, find_person, standing_of
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Action
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -54,8 +56,30 @@ def person_detail(request: WebRequest, pk: int) -> HttpResponseBase:
         request,
         workspaces_of_person(person.account),
         "people/detail.html",
-        {"person": person, "tokens": shown_tokens(person.tokens)},
+        {
+            "person": person,
+            "tokens": shown_tokens(person.tokens),
+            "actions": _actions(person.account, by=request.user),
+        },
     )
+
+
+def _actions(account: User, *, by: User) -> list[Action]:
+    """Return what an administrator can do with an account. Nobody closes their own."""
+
+    def url(name: str) -> str:
+        return reverse(f"person-{name}", args=[account.pk])
+
+    actions = [
+        Action(label="Edit", url=url("edit")),
+        Action(label="Set password", url=url("password")),
+    ]
+    if not account.is_active:
+        actions.append(Action(label="Reopen", url=url("reopen"), is_post=True))
+    elif account != by:
+        close = Action(label="Close…", url=url("close"), look="quiet-danger")
+        actions.append(close)
+    return actions
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

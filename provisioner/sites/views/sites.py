@@ -30,6 +30,7 @@ from provisioner.sites.views.connecting import (
 )
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Action
 
 
 @require_safe
@@ -91,7 +92,8 @@ def _context(request: WebRequest, pk: int) -> dict[str, Any]:
         raise Http404
     context = connection_context(overview, kind="site", pk=pk)
     context["try_url"] = reverse("site-try-out", args=[pk])
-    return {**context, "site": overview.site}
+    edit = Action(label="Edit", url=reverse("site-edit", args=[pk]))
+    return {**context, "site": overview.site, "actions": [edit]}
 
 
 def _saved(request: WebRequest, form: SiteForm, *, page: str) -> HttpResponse:
