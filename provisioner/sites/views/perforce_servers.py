@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -30,6 +31,7 @@ from provisioner.sites.views.connecting import (
     saved,
 )
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.notices import Action
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -55,11 +57,12 @@ def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
     if request.htmx:
         return connection_part(request, context)
     server = context["server"]
-    slots = slots_of(server)
+    slots, watch = slots_of(server), getattr(server, "watch", None)
     context |= {
         "slots": slots,
-        "pause_notices": pause_notices(slots),
-        "watch": getattr(server, "watch", None),
+        "notices": pause_notices(slots),
+        "watch": watch,
+        "actions": _actions(server, is_refresh_paused=bool(watch and watch.is_paused)),
     }
     return render(request, "sites/perforce_servers/detail.html", context)
 
@@ -81,6 +84,19 @@ def perforce_server_test(request: WebRequest, pk: int) -> HttpResponse:
     server = get_object_or_404(PerforceServer, pk=pk)
     site_actions.perforce_server_test(by=request.user, server=server)
     return asked(request, _context(request, pk))
+
+
+def _actions(server: PerforceServer, *, is_refresh_paused: bool) -> list[Action]:
+    verb = "resume" if is_refresh_paused else "pause"
+    return [
+        Action(label="Edit", url=reverse("perforce-server-edit", args=[server.pk])),
+        Action(
+            label=f"{verb.capitalize()} the refresh of its templates",
+            url=reverse("refresh-pause"),
+            is_post=True,
+            sends={"server": str(server.pk), "do": verb},
+        ),
+    ]
 
 
 def _context(request: WebRequest, pk: int) -> dict[str, Any]:
