@@ -28,6 +28,13 @@ class Action:
     help: str = ""
     html_id: str = ""
 
+    @property
+    def classes(self) -> str:
+        """The CSS classes of its link or button; "" for a link in a text."""
+        if self.look == "link":
+            return ""
+        return f"button button-{self.look}" if self.look else "button"
+
 
 class Level(StrEnum):
     """The severity of a notice, with its colour and icon."""
@@ -38,7 +45,7 @@ class Level(StrEnum):
     ERROR = "error"
 
 
-_ICONS = {
+LEVEL_ICONS = {
     Level.INFO: "info",
     Level.SUCCESS: "done",
     Level.WARNING: "warning",
@@ -63,4 +70,4 @@ class Notice:
 
     @property
     def icon(self) -> str:
-        return self.icon_name or _ICONS[self.level]
+        return self.icon_name or LEVEL_ICONS[self.level]

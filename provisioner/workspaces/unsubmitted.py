@@ -10,6 +10,7 @@ from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation, Step
@@ -42,6 +43,26 @@ class Findings:
     found: list[dict[str, Any]]
     count: int
     size_bytes: int
+
+    @property
+    def lines(self) -> list[SafeString]:
+        """What was found, one by one, as HTML."""
+        return [self._line(found) for found in self.found]
+
+    def _line(self, found: dict[str, Any]) -> SafeString:
+        match self.kind:
+            case "shelved":
+                description = Truncator(found["description"]).chars(120)
+                of = (found["change"], found["user"], description)
+                return format_html("Change <code>{}</code> of {}: {}", *of)
+            case "opened":
+                name = found["depot_file"]
+                aside = f"{found['action']}, change {found['change']}"
+            case "unchecked":
+                name, aside = found["path"], found["reason"]
+            case _:
+                return format_html("<code>{}</code>", found["path"])
+        return format_html('<code>{}</code> <span class="aside">{}</span>', name, aside)
 
     @property
     def tally(self) -> str:

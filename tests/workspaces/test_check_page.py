@@ -189,7 +189,8 @@ def test_a_check_that_failed_leaves_what_the_retirement_found(
 def test_what_could_not_be_compared_is_not_counted_as_work(
     as_alice: Client, ready: Workspace
 ) -> None:
-    checked(as_alice, ready, {"unchecked": [{"message": "No tree."}]})
+    unchecked = {"path": str(ready.path), "reason": "No tree."}
+    checked(as_alice, ready, {"unchecked": [unchecked]})
     page = as_alice.get(page_of(ready)).text
     assert "Unknown: it could not be compared with Perforce" in page
     assert "thing is not submitted" not in page

@@ -9,9 +9,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from provisioner.web.http import came_from
+from provisioner.web.themes import COOKIE, THEMES
 
-COOKIE = "theme"
-THEMES = ("light", "dark")
 KEPT_SECONDS = 365 * 24 * 3600
 
 

@@ -92,10 +92,9 @@ def _previewed_or_done(
         there = act.leads_to(outcomes)
         return redirect(there or address_without(request, "choose", "as"))
     context = {
-        "preview": Preview.of(look.listing, act, form, rows),
+        "preview": Preview.of(look.listing, act, form, rows, gone=_gone(request, rows)),
         "act": act,
         "form": form,
-        "gone": _gone(request, rows),
         "back": address_without(request, "choose", "as"),
     }
     is_wrong = step == "sure" or (form.errors and not request.htmx)
@@ -108,14 +107,16 @@ class Preview:
     """The effect of a bulk action on the chosen rows.
 
     While the form is incomplete no row has a sentence, and `lacks` names what is
-    missing.
+    missing. `gone` is how many of the chosen rows no longer exist.
     """
 
     listing: Listing[Any]
     going: list[dict[str, str]]
     left_out: list[dict[str, str]]
+    gone: int
     is_known: bool
     lacks: list[str]
+    has_form: bool
 
     @classmethod
     def of(
@@ -124,6 +125,8 @@ class Preview:
         act: Act[Row],
         form: forms.Form,
         rows: Sequence[Row],
+        *,
+        gone: int,
     ) -> Preview:
         tried = form if form.is_bound else type(form)(_usual(form, act))
         is_known = tried.is_valid()
@@ -136,9 +139,25 @@ class Preview:
             listing=listing,
             going=[line for is_refused, line in lines if not is_refused],
             left_out=[line for is_refused, line in lines if is_refused],
+            gone=gone,
             is_known=is_known,
             lacks=_complaints(form),
+            has_form=bool(form.fields),
         )
+
+    @property
+    def headline(self) -> str:
+        tally = self.tally
+        return tally[0].upper() + tally[1:] if self.going else "Nothing happens"
+
+    @property
+    def left_out_count(self) -> int:
+        return len(self.left_out) + self.gone
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether something happens, or might with other values of the form."""
+        return bool(self.going) or self.has_form
 
     @property
     def tally(self) -> str:

@@ -344,6 +344,17 @@ class Look(Generic[Row]):
         return bool(self._given)
 
     @property
+    def has_any(self) -> bool:
+        """Whether there are rows, or filters or an error that may hide them."""
+        return bool(self.count or self.is_filtered or self.error)
+
+    @property
+    def offers_columns(self) -> bool:
+        """Whether its reader can choose the columns here."""
+        is_table = not self.listing.is_cards and not self.views.shown
+        return is_table and bool(self.choosable_columns)
+
+    @property
     def is_moving(self) -> bool:
         """Whether a row on the page is in a moving state."""
         return any(getattr(entry.row, "is_moving", False) for entry in self.entries)

@@ -21,9 +21,10 @@ from django.utils.safestring import SafeString
 from provisioner import __version__
 from provisioner.lib import moments, sizes, spans, terminal, times
 from provisioner.lib.limits import Limit
-from provisioner.web import navigation
+from provisioner.web import navigation, themes
 from provisioner.web.http import digest
 from provisioner.web.lists.listing import Entry
+from provisioner.web.notices import LEVEL_ICONS, Level
 
 register = template.Library()
 register.filter("digest", digest)
@@ -74,6 +75,20 @@ def sidebar(context: Mapping[str, Any]) -> dict[str, Any]:
     match = request.resolver_match
     url_name = match.url_name or "" if match is not None else ""
     return {"entries": navigation.entries(request.user, url_name=url_name)}
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: Mapping[str, Any]) -> str:
+    """Return the theme chosen in this browser, "" where it follows the system."""
+    return themes.chosen_theme(context.get("request"))
+
+
+@register.simple_tag(takes_context=True)
+def theme_choices(context: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    """Return the values and labels of all themes, and which is chosen."""
+    chosen = theme(context) or "system"
+    values = ("system", *themes.THEMES)
+    return [(value, value.capitalize(), value == chosen) for value in values]
 
 
 @register.simple_tag
@@ -140,6 +155,11 @@ def said(message: str) -> SafeString:
 @register.filter
 def state_icon(value: TextChoices | str) -> str:
     return STATE_ICONS[str(value)]
+
+
+@register.filter
+def level_icon(level: str) -> str:
+    return LEVEL_ICONS[Level(level)]
 
 
 @register.simple_tag
