@@ -109,6 +109,22 @@ class TemplateOverview:
         return operation_overview(self.operations[0]) if self.operations else None
 
     @property
+    def ended(self) -> OperationOverview | None:
+        """Its latest operation, if that has ended."""
+        return self.last if self.last and not self.last.is_running else None
+
+    @property
+    def progress_title(self) -> str:
+        is_going = self.template.state == Template.State.DELETING
+        return "Deleting" if is_going else "Building"
+
+    @property
+    def can_stop_build(self) -> bool:
+        """Whether its reader may stop the build that is running."""
+        is_building = self.template.state == Template.State.BUILDING
+        return is_building and self.user.is_administrator
+
+    @property
     def builds(self) -> list[Operation]:
         return [one for one in self.operations if one.kind == TemplateOperation.BUILD]
 

@@ -27,6 +27,15 @@ _FAILED = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuildLine:
+    """A build; `failure` says why it failed, "" if it did not."""
+
+    build: Operation
+    failure: str
+    actions: list[Action]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TemplatePage:
     """A template as one reader sees it."""
 
@@ -83,14 +92,33 @@ class TemplatePage:
         return permissions.can_change_template(self.user, self.template)
 
     @property
-    def failed_build(self) -> int | None:
+    def builds(self) -> list[BuildLine]:
+        """Its builds, newest first. One that failed last can be rolled back."""
+        failed, last = Operation.State.FAILED, self._failed_build
+        return [
+            BuildLine(
+                build=build,
+                failure=build.status_message if build.state == failed else "",
+                actions=self._roll_back if build.pk == last else [],
+            )
+            for build in self.overview.builds
+        ]
+
+    @property
+    def grown_bytes(self) -> int | None:
+        """The size of its volume if that has grown, else None."""
+        now = self.template.clone_size_bytes
+        return now if now != self.template.volume_size_bytes else None
+
+    @property
+    def _failed_build(self) -> int | None:
         """The newest build, if it failed."""
         last = self.overview.last
         failed = last is not None and last.operation.state == Operation.State.FAILED
         return last.operation.pk if last is not None and failed else None
 
     @property
-    def roll_back(self) -> list[Action]:
+    def _roll_back(self) -> list[Action]:
         """The action that holds the last good snapshot, in one click."""
         before = self.overview.roll_back_to
         if before is None or not self.may_change:
@@ -100,7 +128,7 @@ class TemplatePage:
                 label=f"Roll back to change {before.change}",
                 url=self._url("template-roll-back"),
                 is_post=True,
-                sends={"build": str(self.failed_build)},
+                sends={"build": str(self._failed_build)},
             )
         ]
 
@@ -221,7 +249,7 @@ class TemplatePage:
         if last is not None:
             url = reverse("operation-log", args=[last.operation.pk])
             actions.append(Action(label="Read the log", url=url))
-        actions += self.roll_back
+        actions += self._roll_back
         yield Notice(
             level=Level.ERROR,
             title=_FAILED.get(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from provisioner.catalog.durations import Durations, Phase, Took
 from provisioner.engine.models import Operation
 from provisioner.lib.times import duration_text
+from provisioner.web.templatetags.cloneyard import ago
 
 register = template.Library()
 
@@ -111,7 +114,7 @@ class PhasePlot:
 def durations_plot(durations: Durations) -> dict[str, Any]:
     """Draw the phases below each other, each scaled to its own longest build."""
     return {
-        "durations": durations,
+        "span": _span(durations.builds),
         "plots": [plot_of(phase) for phase in durations.phases],
         "rows": [
             Row(
@@ -124,6 +127,17 @@ def durations_plot(durations: Durations) -> dict[str, Any]:
             for index, build in reversed([*enumerate(durations.builds)])
         ],
     }
+
+
+def _span(builds: Sequence[Operation]) -> SafeString:
+    """Return how many builds there are, and from when to when."""
+    if not builds:
+        return SafeString()
+    first, last = ago(builds[0].created_at), ago(builds[-1].created_at)
+    if len(builds) == 1:
+        return format_html("One build, {}", first)
+    said = "The last {} builds, from {} on the left to {}"
+    return format_html(said, len(builds), first, last)
 
 
 def _text(took: Took | None) -> str:

@@ -17,6 +17,7 @@ from django_htmx.http import retarget
 from provisioner.catalog.actions import checks, templates
 from provisioner.catalog.actions.checks import template_preview
 from provisioner.catalog.actions.templates import template_update
+from provisioner.catalog.checks import Check
 from provisioner.catalog.durations import durations_of
 from provisioner.catalog.forms.templates import (
     TemplateBuildForm,
@@ -28,8 +29,11 @@ from provisioner.catalog.overviews import find_template_overview
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.catalog.template_page import TemplatePage
 from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.sizes import size_text
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Level, Notice
+from provisioner.web.templatetags.cloneyard import count
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -73,9 +77,8 @@ def template_create(request: WebRequest) -> HttpResponse:
         try:
             if request.POST.get("do") == "check":
                 check = template_preview(by=request.user, **form.cleaned_data)
-                return render(
-                    request, "catalog/create.html", {"form": form, "check": check}
-                )
+                context = {"form": form, "notices": [_notice_of(check)]}
+                return render(request, "catalog/create.html", context)
             template = templates.template_create(by=request.user, **form.cleaned_data)
         except ActionRefused as refusal:
             form.refuse(refusal)
@@ -85,6 +88,26 @@ def template_create(request: WebRequest) -> HttpResponse:
             )
             return redirect("template-detail", template.pk)
     return render(request, "catalog/create.html", {"form": form}, status=form.http_code)
+
+
+def _notice_of(check: Check) -> Notice:
+    """Return the result of a check of a definition that was not saved."""
+    is_good = not (check.remarks or check.error)
+    title = "No remarks" if is_good else "It could not be checked"
+    if check.remarks:
+        title = count(len(check.remarks), "remark", "remarks")
+    texts = [check.error] if check.error else []
+    if check.survey:
+        files = count(check.survey.files, "file", "files")
+        of = count(check.survey.depot_files, "file", "files")
+        size = size_text(check.survey.size_bytes)
+        texts.append(f"{files}, {size}, of {of} in the depots.")
+    return Notice(
+        level=Level.SUCCESS if is_good else Level.WARNING,
+        title=title,
+        texts=(*texts, "Remarks do not block anything. Nothing was saved."),
+        items=tuple(remark.sentence for remark in check.remarks),
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -101,7 +124,8 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
                 check = template_preview(
                     by=request.user, site=template.site, **form.cleaned_data
                 )
-                context = {"form": form, "template": template, "check": check}
+                notices = [_notice_of(check)]
+                context = {"form": form, "template": template, "notices": notices}
                 return render(request, "catalog/edit.html", context)
             template_update(by=request.user, template=template, **form.cleaned_data)
         except ActionRefused as refusal:
