@@ -18,7 +18,7 @@ from provisioner.gateways.errors import AuthFailed, PermanentGatewayError
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.namespace import require_namespace
-from provisioner.gateways.hosts.trees.run import EntryFailed
+from provisioner.gateways.hosts.trees.run import WalkReport
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.lib.databases import unless_database_is_away
@@ -189,20 +189,18 @@ class StepRun:
         """
         return find_result(self.operation, of)
 
-    def keep_failures(
-        self, failures: tuple[EntryFailed, ...], *, all_of_them: Path | None
-    ) -> str:
+    def keep_failures(self, report: WalkReport) -> str:
         """List every entry that failed in the step's log, and name a few.
 
-        `all_of_them` is a file with more names than `failures` has; it is moved there.
+        A file with more of them than the report itself has is moved there.
         """
         log_path = self.step.log_path
         with begin_log(log_path) as log:
-            if all_of_them is None:
-                log.writelines(f"{failure}\n".encode() for failure in failures)
+            if report.failures_file is None:
+                log.writelines(f"{failure}\n".encode() for failure in report.failures)
             else:
-                with all_of_them.open("rb") as names:
+                with report.failures_file.open("rb") as names:
                     shutil.copyfileobj(names, log)
-                all_of_them.unlink()
-        few = "; ".join(str(failure) for failure in failures[:FAILURES_NAMED])
+                report.failures_file.unlink()
+        few = "; ".join(str(failure) for failure in report.failures[:FAILURES_NAMED])
         return f"{few}. Every one is named in {log_path}."

@@ -8,57 +8,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from provisioner.gateways.errors import Refused
-from provisioner.gateways.hosts.trees.run import EntryFailed, Walker, run_walk
+from provisioner.gateways.hosts.trees.run import Walker, WalkReport, run_walk, unheard
 
 OPERATION = "change ownership"
 HIGHEST_ID = 2**32 - 2
 """The id above it, -1 for the kernel, means "do not change"."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnershipProgress:
-    """`entries` were handled so far: changed, already right, or failed."""
-
-    entries: int
-    changed: int
-    already_right: int
-    failed: int
-    seconds: float
-    entries_per_second: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnershipReport:
-    """What became of every entry, including the root.
-
-    `entries` = `changed` + `already_right` + `failed_count`. `failures` holds the first
-    thousand. If there are more, `failures_file` has all of them, one JSON list [path,
-    errno] per line; the caller must remove it. `skipped` are mount points and
-    subvolumes, which were not entered. `privileges_cleared` counts files that were seen
-    to lose a setuid or setgid bit, as chown(2) describes.
-
-    If the root is the top of a volume, as in a clone, not every entry is examined
-    before it is changed. Some that were already right may then count as changed, and
-    `privileges_cleared` is a lower bound.
-    """
-
-    walker: Walker
-    entries: int
-    changed: int
-    already_right: int
-    failed_count: int
-    failures: tuple[EntryFailed, ...]
-    failures_file: Path | None
-    skipped: tuple[str, ...]
-    privileges_cleared: int
-    seconds: float
-    is_stopped: bool
 
 
 def change_ownership(
@@ -66,15 +24,18 @@ def change_ownership(
     *,
     uid: int,
     gid: int,
-    progress: Callable[[OwnershipProgress], None] = lambda seen: None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Callable[[WalkReport], None] = unheard,
     walker: Walker | None = None,
-) -> OwnershipReport:
+) -> WalkReport:
     """Give the root and everything below it to `uid` and `gid`.
 
     Safe to repeat and to kill at any point: entries that are right are left alone.
-    `should_stop` is called about ten times a second. Without `walker`, the compiled one
-    is used if there is one.
+    The report counts the root, too. Without `walker`, the compiled one is used if there
+    is one.
+
+    If the root is the top of a volume, as in a clone, not every entry is examined
+    before it is changed. Some that were already right may then count as done, and
+    `privileges_cleared` is a lower bound.
 
     Raises: ValueError (not the id of an ordinary user or group); Refused (the root is
     not a real directory, or may not be given away); Unreachable (the file server
@@ -85,28 +46,13 @@ def change_ownership(
     check_id(uid, what="uid")
     check_id(gid, what="gid")
     check_root(root, operation=OPERATION)
-    told = run_walk(
+    return run_walk(
         root,
         owner=(uid, gid),
         operation=OPERATION,
         not_permitted=not_permitted(uid=uid, gid=gid),
-        progress=lambda counts, seconds: progress(_progress(counts, seconds=seconds)),
-        should_stop=should_stop,
+        progress=progress,
         walker=walker,
-    )
-    counts = told.counts
-    return OwnershipReport(
-        walker=told.walker,
-        entries=counts["entries"],
-        changed=counts["done"],
-        already_right=counts["already"],
-        failed_count=counts["failed"],
-        failures=tuple(told.failures),
-        failures_file=told.failures_file,
-        skipped=tuple(told.skipped),
-        privileges_cleared=counts["privileged"],
-        seconds=told.seconds,
-        is_stopped=told.is_stopped,
     )
 
 
@@ -150,15 +96,4 @@ def not_permitted(*, uid: int, gid: int) -> str:
         f"it could not be given to uid {uid} and gid {gid} although this process runs "
         "as root: the export rule for this host lacks superuser access, or the process "
         "lacks the capability CAP_CHOWN"
-    )
-
-
-def _progress(counts: Counter[str], *, seconds: float) -> OwnershipProgress:
-    return OwnershipProgress(
-        entries=counts["entries"],
-        changed=counts["done"],
-        already_right=counts["already"],
-        failed=counts["failed"],
-        seconds=seconds,
-        entries_per_second=counts["entries"] / max(seconds, 1e-6),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import select
 import selectors
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -19,6 +21,7 @@ import provisioner
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.1
+DIES_WITHIN_SECONDS = 5.0
 BEAT = b"."
 BEGIN = b"B"
 """What a worker that has leave answers a helper that says that it is ready."""
@@ -126,6 +129,33 @@ def _listen(
                 os._exit(1)  # the worker has ended
             heard_at = now
             on_word(said)
+
+
+@contextlib.contextmanager
+def ended_after(
+    process: subprocess.Popen[bytes], *, grace_seconds: float = 0.0
+) -> Iterator[None]:
+    """Kill a process after the block, and close its pipes.
+
+    With a grace it is asked to end first, so that it cleans up.
+    """
+    try:
+        yield
+    finally:
+        if grace_seconds:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(grace_seconds)
+        process.kill()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+        try:
+            process.wait(DIES_WITHIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            # It hangs in the kernel, on a dead mount, and ends when that answers.
+            process.returncode = -signal.SIGKILL
 
 
 def json_lines(stdout: IO[bytes] | None) -> Iterator[dict[str, Any] | None]:

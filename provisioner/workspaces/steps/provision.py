@@ -19,8 +19,8 @@ from provisioner.engine import slots
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.hosts import files, ownership, sampling
-from provisioner.gateways.hosts.ownership import OwnershipProgress
 from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.hosts.trees.run import WalkReport
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.gateways.perforce.errors import ClientTypeMissing
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
@@ -161,18 +161,17 @@ def _change_owner(run: WorkspaceRun, root: Path) -> None:
     """
     workspace = run.workspace
 
-    def show(progress: OwnershipProgress) -> None:
+    def show(seen: WalkReport) -> None:
+        speed = seen.entries / max(seen.seconds, 1e-6)
         run.progress(
-            f"{progress.entries_per_second:,.0f} entries a second",
-            done=progress.entries,
-            unit="entries",
+            f"{speed:,.0f} entries a second", done=seen.entries, unit="entries"
         )
 
     report = ownership.change_ownership(
         root, uid=workspace.uid, gid=workspace.gid, progress=show
     )
     if report.failed_count:
-        named = run.keep_failures(report.failures, all_of_them=report.failures_file)
+        named = run.keep_failures(report)
         raise StepRefused(
             f"{report.failed_count:,} entries could not be given to uid "
             f"{workspace.uid}: {named}",
@@ -181,7 +180,7 @@ def _change_owner(run: WorkspaceRun, root: Path) -> None:
     _note_ownership(
         run,
         by="chown",
-        sentence=f"{report.entries:,} entries seen, {report.changed:,} given to uid "
+        sentence=f"{report.entries:,} entries seen, {report.done:,} given to uid "
         f"{workspace.uid} in {report.seconds:.1f} s by the {report.walker} walk.",
     )
 

@@ -8,6 +8,7 @@ from provisioner.catalog.steps.volumes import ensure_junction
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts import mounts, removal
 from provisioner.gateways.hosts.rescue_archive import remove_leftovers
+from provisioner.gateways.hosts.trees.run import WalkReport
 from provisioner.gateways.ontap.types import Volume
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.models import Workspace
@@ -59,12 +60,12 @@ def ensure_contents_removed(run: WorkspaceRun) -> None:
         return  # what is not seen there goes away with its volume
     root = run.visible_root(workspace.purge_path)
 
-    def show(progress: removal.RemovalProgress) -> None:
-        run.progress("removing", done=progress.entries, unit="entries")
+    def show(seen: WalkReport) -> None:
+        run.progress("removing", done=seen.entries, unit="entries")
 
     report = removal.remove_contents(root, progress=show)
     if report.failed_count:
-        named = run.keep_failures(report.failures, all_of_them=report.failures_file)
+        named = run.keep_failures(report)
         raise StepRefused(
             f"{report.failed_count:,} entries could not be removed: {named}",
             code="removal_incomplete",

@@ -101,8 +101,8 @@ def test_where_none_was_built_it_is_slow_and_says_so_once(
     _warn_that_it_is_slow.cache_clear()
     entries = plant(tmp_path / "clone")
     report = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
-    assert (report.walker, report.changed) == ("sequential", entries)
-    assert remove_contents(tmp_path / "clone").removed == entries - 1
+    assert (report.walker, report.done) == ("sequential", entries)
+    assert remove_contents(tmp_path / "clone").done == entries - 1
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "slow" in caplog.text
 
@@ -115,8 +115,8 @@ def test_where_one_was_built_it_walks(
     native.build()
     entries = plant(tmp_path / "clone")
     report = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
-    assert (report.walker, report.changed) == ("compiled", entries)
-    assert remove_contents(tmp_path / "clone").removed == entries - 1
+    assert (report.walker, report.done) == ("compiled", entries)
+    assert remove_contents(tmp_path / "clone").done == entries - 1
     assert caplog.records == []
 
 
@@ -134,10 +134,10 @@ def test_where_calls_wait_for_a_server_many_threads_leave_nothing_out(
 
     owned = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
 
-    assert (owned.changed, owned.failed_count) == (entries, 0)
+    assert (owned.done, owned.failed_count) == (entries, 0)
     assert owners_below(tmp_path / "clone") == {(OWNER, GROUP)}
     assert owned.seconds < entries * 0.001  # what one thread would sleep
-    assert remove_contents(tmp_path / "clone").removed == entries - 1
+    assert remove_contents(tmp_path / "clone").done == entries - 1
     assert list((tmp_path / "clone").iterdir()) == []
 
 

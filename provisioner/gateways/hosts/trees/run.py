@@ -22,7 +22,7 @@ from provisioner.gateways.fence import require_leave, silent_seconds
 from provisioner.gateways.hosts.beats import answer
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.mounts import has_mounts_below, is_whole_filesystem
-from provisioner.gateways.hosts.processes import bare_command, json_lines
+from provisioner.gateways.hosts.processes import bare_command, ended_after, json_lines
 from provisioner.gateways.hosts.trees import native
 
 log = logging.getLogger(__name__)
@@ -68,16 +68,48 @@ class EntryFailed:
 
 
 @dataclass(kw_only=True)
-class Told:
-    """A walk's report so far: counts, failures, and directories not entered."""
+class WalkReport:
+    """What became of every entry so far.
+
+    `entries` = `done` + `already_right` + `failed_count`. `failures` holds the first
+    thousand. If there are more, `failures_file` has all of them, one JSON list [path,
+    errno] per line; the caller must remove it. `skipped` are mount points and
+    subvolumes, which were not entered.
+    """
 
     walker: Walker
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[EntryFailed] = field(default_factory=list)
     failures_file: Path | None = None
     skipped: list[str] = field(default_factory=list)
-    is_stopped: bool = False
     seconds: float = 0.0
+
+    @property
+    def entries(self) -> int:
+        return self.counts["entries"]
+
+    @property
+    def done(self) -> int:
+        """How many were given to the owner, or removed."""
+        return self.counts["done"]
+
+    @property
+    def already_right(self) -> int:
+        """How many belonged to the owner before."""
+        return self.counts["already"]
+
+    @property
+    def failed_count(self) -> int:
+        return self.counts["failed"]
+
+    @property
+    def privileges_cleared(self) -> int:
+        """How many files were seen to lose a setuid or setgid bit: see chown(2)."""
+        return self.counts["privileged"]
+
+
+def unheard(report: WalkReport) -> None:
+    """Do nothing: for callers who want no progress."""
 
 
 def run_walk(
@@ -86,15 +118,14 @@ def run_walk(
     owner: tuple[int, int] | None,
     operation: str,
     not_permitted: str,
-    progress: Callable[[Counter[str], float], None],
-    should_stop: Callable[[], bool] | None,
+    progress: Callable[[WalkReport], None],
     walker: Walker | None,
-) -> Told:
+) -> WalkReport:
     """Give a tree to `owner`, or remove everything below its root if that is None.
 
-    `progress` gets the counts and the seconds so far; `not_permitted` is the sentence
-    for EPERM. Without `walker`, the compiled one is used if there is one. The process
-    ends with this call, and with this process.
+    `progress` gets the report so far; `not_permitted` is the sentence for EPERM.
+    Without `walker`, the compiled one is used if there is one. The process ends with
+    this call, and with this process.
 
     Raises: Refused, TransientGatewayError; Unreachable (nothing moves any more).
     """
@@ -102,6 +133,7 @@ def run_walk(
     relay = _Relay(
         walker=walker, operation=operation, not_permitted=not_permitted, root=root
     )
+    report = relay.report
     began = time.monotonic()
     moved_at, entries = began, -1
     require_leave()
@@ -112,17 +144,14 @@ def run_walk(
     with _walking(walker, root_fd, order) as process:
         for line in json_lines(process.stdout):
             now = time.monotonic()
-            relay.told.seconds = now - began
+            report.seconds = now - began
             answer(process.stdin, line)
-            if should_stop is not None and should_stop():
-                relay.told.is_stopped = True
-                break
             if line is not None and relay.take(line):
                 break
             if line is not None and "progress" in line:
-                progress(relay.told.counts, relay.told.seconds)
-            if relay.told.counts["entries"] != entries:
-                moved_at, entries = now, relay.told.counts["entries"]
+                progress(report)
+            if report.entries != entries:
+                moved_at, entries = now, report.entries
             elif now - moved_at > STALLED_AFTER_SECONDS:
                 raise Unreachable(
                     f"Nothing moved for {STALLED_AFTER_SECONDS:.0f} seconds below "
@@ -131,9 +160,9 @@ def run_walk(
                     operation=operation,
                 )
     relay.close()
-    relay.told.seconds = time.monotonic() - began
-    progress(relay.told.counts, relay.told.seconds)
-    return relay.told
+    report.seconds = time.monotonic() - began
+    progress(report)
+    return report
 
 
 def _opened(
@@ -173,19 +202,8 @@ def _walking(
         )
     finally:
         os.close(root_fd)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
+    with ended_after(process):
         yield process
-    finally:
-        process.kill()
-        process.stdin.close()
-        process.stdout.close()
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            # It hangs in the kernel, on a dead mount, and ends when that answers.
-            process.returncode = -9
 
 
 def _command(walker: Walker) -> list[str]:
@@ -207,12 +225,12 @@ def _warn_that_it_is_slow() -> None:
 
 
 class _Relay:
-    """Turns lines into `Told`."""
+    """Turns lines into a report."""
 
     def __init__(
         self, *, walker: Walker, operation: str, not_permitted: str, root: Path
     ) -> None:
-        self.told = Told(walker=walker)
+        self.report = WalkReport(walker=walker)
         self._operation = operation
         self._not_permitted = not_permitted
         self._root = root
@@ -221,13 +239,13 @@ class _Relay:
     def take(self, line: dict[str, Any]) -> bool:
         """Take one line; return whether it was the last."""
         if "progress" in line:
-            self.told.counts = Counter(line["progress"])
+            self.report.counts = Counter(line["progress"])
         elif "failed" in line:
             self._failed(*line["failed"])
         elif "skipped" in line:
-            self.told.skipped.append(line["skipped"][0])
+            self.report.skipped.append(line["skipped"][0])
         elif "ended" in line:
-            self.told.counts = Counter(line["ended"])
+            self.report.counts = Counter(line["ended"])
             return True
         elif "root_failed" in line:
             self.root_failed(line["root_failed"])
@@ -246,15 +264,15 @@ class _Relay:
 
     def _failed(self, path: str, number: int) -> None:
         failure = EntryFailed(path=path, errno=number, sentence=self._sentence(number))
-        if len(self.told.failures) < FAILURES_KEPT:
-            self.told.failures.append(failure)
+        if len(self.report.failures) < FAILURES_KEPT:
+            self.report.failures.append(failure)
             return
         if self._file is None:
             self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - closed below
                 "w", prefix="cloneyard-failures-", suffix=".jsonl", delete=False
             )
-            self.told.failures_file = Path(self._file.name)
-            for kept in self.told.failures:
+            self.report.failures_file = Path(self._file.name)
+            for kept in self.report.failures:
                 self._write(kept)
         self._write(failure)
 
