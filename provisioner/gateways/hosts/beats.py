@@ -13,23 +13,20 @@ import os
 from typing import IO, Any
 
 from provisioner.gateways.fence import require_leave
-from provisioner.gateways.hosts.processes import BEAT, BEGIN
+from provisioner.gateways.hosts.processes import BEAT, BEGIN, PUBLISH
+
+_WORDS = {"ready": BEGIN, "complete": PUBLISH}
 
 
-def beat(stdin: IO[bytes] | None, word: bytes = BEAT) -> None:
-    """Tell a child that it may go on. One that has ended is told nothing.
+def answer(stdin: IO[bytes] | None, said: dict[str, Any] | None) -> None:
+    """Tell a child that it may go on, and one that asks, to begin or to publish.
+
+    One that has ended is told nothing.
 
     Raises: as require_leave.
     """
     require_leave()
     assert stdin is not None
+    word = next((_WORDS[ask] for ask in said or () if ask in _WORDS), BEAT)
     with contextlib.suppress(BrokenPipeError):
         os.write(stdin.fileno(), word)
-
-
-def answer(stdin: IO[bytes] | None, said: dict[str, Any] | None) -> None:
-    """Tell a child that it may go on, and one that said it is ready, to begin.
-
-    Raises: as require_leave.
-    """
-    beat(stdin, BEGIN if said and "ready" in said else BEAT)

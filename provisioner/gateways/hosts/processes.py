@@ -25,6 +25,8 @@ DIES_WITHIN_SECONDS = 5.0
 BEAT = b"."
 BEGIN = b"B"
 """What a worker that has leave answers a helper that says that it is ready."""
+PUBLISH = b"P"
+"""What it answers a helper that says that its archive is complete."""
 READ_BYTES = 4096
 
 _PACKAGE_PARENT = str(Path(provisioner.__file__).resolve().parent.parent)
@@ -87,7 +89,6 @@ def begin_with_leave(
     silent_seconds: float,
     *,
     ask: Callable[[], None],
-    heard_at: float | None = None,
     on_word: Callable[[bytes], None] = lambda said: None,
 ) -> None:
     """Wait until the worker says that we may begin; end when it falls silent.
@@ -98,10 +99,10 @@ def begin_with_leave(
 
     The worker sends `BEAT` each time it still has leave. One that was stopped, or cut
     off from the database, sends nothing, and another may go on with its step soon: this
-    process ends at once then, now and for as long as it lives. Silence begins at
-    `heard_at`, which is the fork unless given. `on_word` gets what was said.
+    process ends at once then, now and for as long as it lives. Silence begins at the
+    fork. `on_word` gets what was said.
     """
-    heard_at = forked_at() if heard_at is None else heard_at
+    heard_at = forked_at()
     end_if_silent(heard_at, silent_seconds)
     may_begin = threading.Event()
 

@@ -6,16 +6,15 @@ its final name only when the archive is complete and verified.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime as dt
 import json
+import os
 import re
 import secrets
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,10 @@ from provisioner.gateways.errors import (
     Unreachable,
 )
 from provisioner.gateways.fence import require_leave, silent_seconds
-from provisioner.gateways.hosts.beats import beat
+from provisioner.gateways.hosts.beats import answer
 from provisioner.gateways.hosts.ownership import check_id, check_root
-from provisioner.gateways.hosts.processes import BEGIN, bare_command, json_lines
-from provisioner.gateways.hosts.rescues.place import PUBLISH, Place
+from provisioner.gateways.hosts.processes import bare_command, ended_after, json_lines
+from provisioner.gateways.hosts.rescues.place import Place
 
 OPERATION = "rescue files"
 STALLED_AFTER_SECONDS = 600.0
@@ -58,15 +57,6 @@ class ArchiveEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArchiveProgress:
-    """`files_total` counts all entries, including those without content."""
-
-    files: int
-    files_total: int
-    bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class ArchiveProblem:
     """An entry that is not in the archive as it was found.
 
@@ -83,23 +73,24 @@ class ArchiveProblem:
 class ArchiveReport:
     """What became of the entries.
 
-    `files` and `size_bytes` count the contents of the tar file, whose checksum is
-    `sha256`; `counts` has {"count", "stored", "bytes"} by kind. `seen` is a digest of
-    how the files were when it was begun.
+    `counts` has {"count", "stored", "bytes"} by kind, `sha256` is the checksum of the
+    tar file. `seen` is a digest of how the files were when it was begun.
     """
 
     directory: Path
-    files: int
-    size_bytes: int
     sha256: str
     seen: str
     counts: dict[str, dict[str, int]]
     problems: tuple[ArchiveProblem, ...]
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the archive has all content that existed."""
-        return not self.problems
+    def files(self) -> int:
+        """How many contents the tar file has."""
+        return sum(count["stored"] for count in self.counts.values())
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(count["bytes"] for count in self.counts.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,19 +125,17 @@ def archive_files(
     uid: int,
     gid: int,
     metadata: Mapping[str, Any],
-    attachments: Mapping[str, Path] | None = None,
     only_complete: bool = False,
     earlier: EarlierArchive | None = None,
-    progress: Callable[[ArchiveProgress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Callable[[int], None] = lambda files: None,
 ) -> ArchiveReport | None:
     """Archive the entries below `root` in a new directory of the owner, and verify it.
 
     The directory is `rescue_root`/`owner`/`workspace`-<UTC time>-`tag`<four letters>.
     It belongs to the owner (uid, gid), nobody else can read it, and it has work.tar,
-    manifest.json, SHA256SUMS and README.txt, and a copy of each of the `attachments` by
-    name. `metadata` goes into the manifest; its "shelves", as in Rescue.shelves, also
-    go into the README.
+    manifest.json, SHA256SUMS and README.txt. `metadata` goes into the manifest; its
+    "shelves", as in Rescue.shelves, also go into the README. `progress` gets the number
+    of entries handled.
 
     `tag`, six letters or digits, belongs to the workspace. An attempt that was killed
     leaves a hidden directory, which the next attempt with that tag removes. If a caller
@@ -162,17 +151,17 @@ def archive_files(
     accept it, and nothing is left there; remote_code is rescue_disk_full,
     rescue_out_of_inodes, rescue_over_quota, rescue_read_only, rescue_root_missing,
     rescue_not_permitted or rescue_failed); ArchiveDamaged (it does not read back);
-    Unreachable (a file server stopped answering); TransientGatewayError (stopped).
+    Unreachable (a file server stopped answering); TransientGatewayError (its process
+    was ended).
     """
     check_id(uid, what="uid")
     check_id(gid, what="gid")
     check_root(root, operation=OPERATION)
     if not _TAG.fullmatch(tag):
         raise ValueError(f"Not a tag of six letters or digits: {tag!r}.")
-    for name in (owner, workspace, *(attachments or {})):
+    for name in (owner, workspace):
         if "/" in name or name.startswith(".") or not name.strip() or "\0" in name:
             raise ValueError(f"Not the name of a file or directory: {name!r}.")
-    rows = _merged(entries)
     at = dt.datetime.now(tz=dt.UTC)
     order = {
         "root": str(root),
@@ -193,26 +182,20 @@ def archive_files(
             "at": at.isoformat(timespec="seconds"),
             **metadata,
         },
-        "attachments": {name: str(path) for name, path in (attachments or {}).items()},
     }
-
-    def relay(seen: dict[str, int]) -> None:
-        if progress is not None:
-            progress(ArchiveProgress(files_total=len(rows), **seen))
-
-    told = _run(order, rows, relay=relay, should_stop=should_stop)["archived"]
+    require_leave()
+    process = start(order, _merged(entries))
+    with ended_after(process, grace_seconds=ENDS_WITHIN_SECONDS):
+        told = _listen(process, progress)
     if told.get("is_kept"):
         return None
     if "directory" not in told:
         raise ArchiveIncomplete(_problems(told))
-    counts: dict[str, dict[str, int]] = told["counts"]
     return ArchiveReport(
         directory=Path(told["directory"]),
-        files=sum(count["stored"] for count in counts.values()),
-        size_bytes=sum(count["bytes"] for count in counts.values()),
         sha256=told["sha256"],
         seen=told["seen"],
-        counts=counts,
+        counts=told["counts"],
         problems=_problems(told),
     )
 
@@ -257,58 +240,38 @@ def _merged(entries: Iterable[ArchiveEntry]) -> list[ArchiveEntry]:
     return [by_path[path] for path in sorted(by_path, key=lambda p: p.split("/"))]
 
 
-def _run(
-    order: dict[str, Any],
-    rows: list[ArchiveEntry],
-    *,
-    relay: Callable[[dict[str, int]], None],
-    should_stop: Callable[[], bool] | None,
-) -> dict[str, Any]:
-    """Run the process for the order; return its last line."""
-    require_leave()
-    process = subprocess.Popen(  # noqa: S603 - our own module
-        bare_command("provisioner.gateways.hosts.rescues"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd="/",
-    )
-    feeder = threading.Thread(target=_feed, args=[process, order, rows], daemon=True)
-    feeder.start()
-    with _ended_with_us(process, feeder):
-        return _listen(process, feeder=feeder, relay=relay, should_stop=should_stop)
+def start(
+    order: dict[str, Any], entries: Iterable[ArchiveEntry]
+) -> subprocess.Popen[bytes]:
+    """Start the process, which reads its order and the entries from a file."""
+    with os.fdopen(os.memfd_create("rescue"), "wb") as file:
+        for line in (order, *map(_filled, entries)):
+            file.write(json.dumps(line).encode() + b"\n")
+        file.flush()
+        file.seek(0)
+        return subprocess.Popen(  # noqa: S603 - our own module
+            [
+                *bare_command("provisioner.gateways.hosts.rescues"),
+                str(file.fileno()),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[file.fileno()],
+            cwd="/",
+        )
 
 
-def _feed(
-    process: subprocess.Popen[bytes], order: dict[str, Any], rows: list[ArchiveEntry]
-) -> None:
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError, ValueError):
-        process.stdin.write(json.dumps(order).encode() + b"\n")
-        for row in rows:
-            filled = {k: v for k, v in dataclasses.asdict(row).items() if v}
-            process.stdin.write(json.dumps(filled).encode() + b"\n")
-        process.stdin.write(b"\n")
-        process.stdin.flush()
+def _filled(entry: ArchiveEntry) -> dict[str, Any]:
+    return {name: v for name, v in dataclasses.asdict(entry).items() if v}
 
 
 def _listen(
-    process: subprocess.Popen[bytes],
-    *,
-    feeder: threading.Thread,
-    relay: Callable[[dict[str, int]], None],
-    should_stop: Callable[[], bool] | None,
+    process: subprocess.Popen[bytes], progress: Callable[[int], None]
 ) -> dict[str, Any]:
+    """Return what the process reports at its end."""
     moved_at = time.monotonic()
     for line in json_lines(process.stdout):
-        require_leave()
-        if not feeder.is_alive():
-            beat(process.stdin)
-        if should_stop is not None and should_stop():
-            raise TransientGatewayError(
-                "The rescue was stopped before it was complete. None of it was kept.",
-                system="host",
-                operation=OPERATION,
-            )
+        answer(process.stdin, line)
         if line is None:
             if time.monotonic() - moved_at > STALLED_AFTER_SECONDS:
                 raise Unreachable(
@@ -321,12 +284,8 @@ def _listen(
             continue
         moved_at = time.monotonic()
         if "progress" in line:
-            relay(line["progress"])
-        elif "ready" in line:
-            beat(process.stdin, BEGIN)
-        elif "complete" in line:
-            beat(process.stdin, PUBLISH)
-        elif "alive" not in line:
+            progress(line["progress"])
+        elif line.keys().isdisjoint(("ready", "alive", "complete")):
             return _outcome(line)
     raise AssertionError  # the last line is always an outcome
 
@@ -345,41 +304,11 @@ def _outcome(line: dict[str, Any]) -> dict[str, Any]:
             system="host",
             operation=OPERATION,
         )
-    if not line:
+    if "archived" not in line:
         raise TransientGatewayError(
             "The process that rescued the files ended early.",
             system="host",
             operation=OPERATION,
         )
-    return line
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process: politely first, so that it cleans up."""
-    process.terminate()
-    try:
-        process.wait(timeout=ENDS_WITHIN_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-
-
-@contextlib.contextmanager
-def _ended_with_us(
-    process: subprocess.Popen[bytes], feeder: threading.Thread
-) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        _end(process)
-        process.kill()
-        feeder.join(ENDS_WITHIN_SECONDS)
-        # Who feeds holds the pipe as long as the process hangs in the kernel.
-        for pipe in (process.stdout, None if feeder.is_alive() else process.stdin):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        try:
-            process.wait(timeout=ENDS_WITHIN_SECONDS)
-        except subprocess.TimeoutExpired:
-            # It hangs in the kernel, on a dead mount, and ends when that answers.
-            process.returncode = -9
+    archived: dict[str, Any] = line["archived"]
+    return archived

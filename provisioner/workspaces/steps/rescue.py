@@ -19,7 +19,6 @@ from provisioner.gateways.hosts.rescue_archive import (
     ArchiveEntry,
     ArchiveIncomplete,
     ArchiveProblem,
-    ArchiveProgress,
     ArchiveReport,
     EarlierArchive,
     archive_files,
@@ -233,10 +232,8 @@ def _write_archive(
 ) -> ArchiveReport | None:
     workspace = run.workspace
 
-    def show(progress: ArchiveProgress) -> None:
-        run.progress(
-            "archiving", done=progress.files, total=progress.files_total, unit="files"
-        )
+    def show(files: int) -> None:
+        run.progress("archiving", done=files, total=len(entries), unit="files")
 
     try:
         return archive_files(

@@ -18,9 +18,9 @@ import pytest
 from provisioner.gateways.errors import Refused, TransientGatewayError
 from provisioner.gateways.hosts.rescue_archive import (
     ArchiveEntry,
-    ArchiveProgress,
 )
 from provisioner.gateways.hosts.rescues.verifying import Damaged
+from provisioner.lib.refusals import StepCutShort
 from tests.gateways.hosts.trees import bind_mounted, needs_root
 from tests.support.rescue_archives import (
     GID,
@@ -57,7 +57,7 @@ def test_files_come_out_as_they_went_in(root: Path, tmp_path: Path) -> None:
     tool = (out / "src/tool").stat()
     assert (tool.st_mode & 0o7777, tool.st_mtime) == (0o750, 10**9 + 0.5)
     assert os.readlink(out / "link") == "/etc/passwd"
-    assert (report.files, report.is_complete) == (4, True)
+    assert (report.files, report.problems) == (4, ())
     assert report.size_bytes == (3 << 20) + 10
     assert report.counts == {
         "untracked": {"count": 4, "stored": 4, "bytes": (3 << 20) + 10}
@@ -119,16 +119,13 @@ def test_the_manifest_says_what_everything_was(root: Path) -> None:
     }
     manifest = json.loads((report.directory / "manifest.json").read_bytes())
     assert manifest["metadata"]["client"] == "alice-main-1"
-    assert report.is_complete
+    assert not report.problems
 
 
 def test_the_checksums_are_those_of_sha256sum(root: Path) -> None:
     (root / "file").write_text("mine")
-    (root.parent / "have").write_text("//depot/a#1\n")
 
-    report = archive(
-        root, untracked("file"), attachments={"have.txt": root.parent / "have"}
-    )
+    report = archive(root, untracked("file"))
 
     checked = subprocess.run(
         ["sha256sum", "--strict", "-c", "SHA256SUMS"],
@@ -141,7 +138,6 @@ def test_the_checksums_are_those_of_sha256sum(root: Path) -> None:
         "work.tar",
         "manifest.json",
         "README.txt",
-        "have.txt",
     }
     digest = hashlib.sha256((report.directory / "work.tar").read_bytes()).hexdigest()
     assert report.sha256 == digest == verified(report.directory)["work.tar"]
@@ -159,11 +155,11 @@ def test_the_readme_says_how_to_bring_it_back(root: Path) -> None:
 def test_progress_ends_with_everything(root: Path) -> None:
     for name in ("a", "b"):
         (root / name).write_bytes(b"12345")
-    seen: list[ArchiveProgress] = []
+    seen: list[int] = []
 
     archive(root, untracked("a", "b", "gone"), progress=seen.append)
 
-    assert seen[-1] == ArchiveProgress(files=3, files_total=3, bytes=10)
+    assert seen[-1] == 3
 
 
 def test_special_files_are_only_named(root: Path) -> None:
@@ -198,7 +194,7 @@ def test_what_others_own_is_rescued_too(root: Path) -> None:
 
     report = archive(root, untracked("theirs"))
 
-    assert report.is_complete
+    assert not report.problems
     assert rows_of(report)["theirs"]["uid"] == 20999
 
 
@@ -215,7 +211,7 @@ def test_a_link_on_the_way_is_kept_and_not_followed(root: Path) -> None:
     rows = rows_of(report)
     assert rows["dir/secret"]["state"] == "behind_link"
     assert rows["dir"]["link_target"] == str(root.parent / "outside")
-    assert report.is_complete
+    assert not report.problems
     with tarfile.open(report.directory / "work.tar") as tar:
         assert tar.getnames() == ["dir"]
 
@@ -235,7 +231,7 @@ def test_hard_links_and_odd_names_come_out_and_nothing_outside_changes(
 
     report = archive(root, untracked(*names))
 
-    assert report.is_complete
+    assert not report.problems
     assert inode_of(outside) == inode_of_status(before)
     out = unpacked(report, tmp_path / "out")
     assert [(out / name).read_text() for name in names] == ["shared"] * 2 + names[2:]
@@ -260,7 +256,7 @@ def test_paths_that_lead_outside_are_refused(root: Path, path: str) -> None:
     report = archive(root, untracked(path))
 
     assert rows_of(report)[path]["state"] == "unreadable"
-    assert not report.is_complete
+    assert report.problems
     with tarfile.open(report.directory / "work.tar") as tar:
         assert tar.getnames() == []
 
@@ -381,31 +377,20 @@ def test_what_a_killed_try_left_is_replaced(root: Path) -> None:
     assert report.directory.is_dir()
 
 
-@pytest.fixture
-def never(tmp_path: Path) -> Path:
-    """A file that cannot be opened before somebody writes to it."""
-    os.mkfifo(tmp_path / "never")
-    return tmp_path / "never"
-
-
-def test_stopping_leaves_nothing_behind(root: Path, never: Path) -> None:
+def test_a_step_that_lost_its_leave_leaves_nothing_behind(root: Path) -> None:
     (root / "file").write_text("mine")
-    seen: list[ArchiveProgress] = []
 
-    with pytest.raises(TransientGatewayError):
-        archive(
-            root,
-            untracked("file"),
-            attachments={"have.txt": never},
-            progress=seen.append,
-            should_stop=lambda: bool(seen) and seen[-1].files == 1,
-        )
+    def lose_leave(files: int) -> None:
+        raise StepCutShort
+
+    with pytest.raises(StepCutShort):
+        archive(root, untracked("file"), progress=lose_leave)
 
     assert left_in_rescue(root) == []
 
 
 def test_a_process_that_was_killed_leaves_no_directory_that_looks_complete(
-    root: Path, never: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "file").write_text("mine")
     started: list[subprocess.Popen[bytes]] = []
@@ -417,11 +402,11 @@ def test_a_process_that_was_killed_leaves_no_directory_that_looks_complete(
 
     monkeypatch.setattr(subprocess, "Popen", remembered)
 
-    def kill(seen: ArchiveProgress) -> None:
+    def kill(files: int) -> None:
         started[-1].kill()
 
     with pytest.raises(TransientGatewayError):
-        archive(root, untracked("file"), attachments={"have.txt": never}, progress=kill)
+        archive(root, untracked("file"), progress=kill)
     names = [path.name for path in (root.parent / "rescue/alice").iterdir()]
     assert [
         bool(re.search(r"-abc123[0-9a-f]{4}\.partial$", name)) for name in names

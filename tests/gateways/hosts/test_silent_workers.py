@@ -17,11 +17,16 @@ import pytest
 from django.conf import settings
 
 from provisioner.gateways import fence
-from provisioner.gateways.hosts import nursery
+from provisioner.gateways.hosts import nursery, rescue_archive
 from provisioner.gateways.hosts.descent import ENTER
-from provisioner.gateways.hosts.processes import BEAT, BEGIN, READ_BYTES, bare_command
+from provisioner.gateways.hosts.processes import (
+    BEAT,
+    BEGIN,
+    PUBLISH,
+    READ_BYTES,
+    bare_command,
+)
 from provisioner.gateways.hosts.removal import remove_contents
-from provisioner.gateways.hosts.rescues.place import PUBLISH
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.hosts.trees import native
 from provisioner.gateways.hosts.trees.run import Walker
@@ -29,7 +34,7 @@ from provisioner.lib.refusals import StepCutShort
 from tests.gateways.hosts import errand
 from tests.gateways.hosts.errand import OWNER
 from tests.gateways.hosts.trees import WALKERS, plant, walker_or_skip
-from tests.support.rescue_archives import GID, UID, root
+from tests.support.rescue_archives import GID, UID, root, untracked
 
 __all__ = ["root"]
 
@@ -244,21 +249,9 @@ def archiving(tree: Path, *, silent_seconds: float) -> subprocess.Popen[bytes]:
         "only_complete": True,
         "silent_seconds": silent_seconds,
         "metadata": {"workspace": "hers", "owner": "alice", "shelves": []},
-        "attachments": {},
         "earlier": None,
     }
-    process = subprocess.Popen(
-        bare_command("provisioner.gateways.hosts.rescues"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdin is not None
-    rows = [order, {"path": "mine", "kind": "untracked"}]
-    for row in rows:
-        process.stdin.write(json.dumps(row).encode() + b"\n")
-    process.stdin.write(b"\n")
-    process.stdin.flush()
-    return process
+    return rescue_archive.start(order, untracked("mine"))
 
 
 def names_in_rescue(tree: Path) -> list[str]:

@@ -1,4 +1,8 @@
-"""Write an archive and verify it. Reads JSON lines on stdin, answers on stdout."""
+"""Write an archive and verify it.
+
+Reads the order and the entries, a JSON line each, from an open file, hears its worker
+on stdin, and answers on stdout.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,15 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
 from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.processes import (
+    PUBLISH,
     begin_with_leave,
     die_with_parent,
-    end_if_silent,
-    forked_at,
 )
-from provisioner.gateways.hosts.rescues.place import PUBLISH, NoPlace, Place
+from provisioner.gateways.hosts.rescues.place import NoPlace, Place
 from provisioner.gateways.hosts.rescues.reading import CannotCheck, Tree, signature
 from provisioner.gateways.hosts.rescues.verifying import Damaged, verify
 from provisioner.gateways.hosts.rescues.writing import TAR, Archive
@@ -59,9 +61,17 @@ def say(**line: Any) -> None:
 def main() -> None:
     """Run the order; the last line reports how it ended."""
     die_with_parent(int(sys.argv[1]))
-    order = json.loads(sys.stdin.readline())
+    with open(int(sys.argv[2]), "rb") as lines:
+        order = json.loads(next(lines))
+        may_publish = threading.Event()
+        begin_with_leave(
+            order["silent_seconds"],
+            ask=lambda: say(ready=True),
+            on_word=lambda said: may_publish.set() if PUBLISH in said else None,
+        )
+        entries = [json.loads(line) for line in lines]
     try:
-        say(archived=_archive(order))
+        say(archived=_archive(order, entries, may_publish))
     except NoPlace as refusal:
         say(refused=str(refusal), code=refusal.code)
     except Damaged as damage:
@@ -70,22 +80,10 @@ def main() -> None:
         say(refused=f"{error}.", code=errno.errorcode.get(error.errno or 0, ""))
 
 
-def _archive(order: Json) -> Json:
+def _archive(order: Json, entries: list[Json], may_publish: threading.Event) -> Json:
     """Write the archive, verify it, and give it its final name."""
     root = os.open(order["root"], ENTER)
     tree = Tree(root, uid=order["uid"], gid=order["gid"])
-    heard_at = end_if_silent(forked_at(), order["silent_seconds"])
-    entries = []
-    for entry in _entries():
-        heard_at = end_if_silent(heard_at, order["silent_seconds"])
-        entries.append(entry)
-    may_publish = threading.Event()
-    begin_with_leave(
-        order["silent_seconds"],
-        ask=lambda: say(ready=True),
-        heard_at=heard_at,
-        on_word=lambda said: may_publish.set() if PUBLISH in said else None,
-    )
     seen = signature(entries, tree)
     if _is_kept(order["earlier"], seen=seen):
         return {"is_kept": True}
@@ -95,10 +93,10 @@ def _archive(order: Json) -> Json:
             place.directory,
             tree,
             metadata=order["metadata"],
-            tell=lambda seen: say(progress=seen),
+            tell=lambda files: say(progress=files),
         )
         with place.translated():
-            archive.write(entries, attachments=order["attachments"])
+            archive.write(entries)
         if order["only_complete"] and archive.lacks_content:
             raise _Incomplete
         sums = verify(place.directory, beat=_Pulse().beat)
@@ -136,15 +134,6 @@ def _bytes_of(entries: list[Json], tree: Tree) -> int:
     return total
 
 
-def _entries() -> Iterator[Json]:
-    """Yield the entries that the caller sends, one per line, up to an empty line."""
-    for line in sys.stdin:
-        if line == "\n":
-            return
-        yield json.loads(line)
-    raise _Stopped  # the caller ended before it had sent all
-
-
 def _stop(signal_number: int, frame: object) -> None:
     raise _Stopped
 
@@ -156,8 +145,6 @@ if __name__ == "__main__":
         main()
         code = 0
     except _Stopped:
-        with contextlib.suppress(OSError):
-            say(stopped=True)
         code = 0
     except Exception:
         traceback.print_exc()

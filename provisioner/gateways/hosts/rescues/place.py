@@ -14,8 +14,6 @@ from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.room import Lack, lack_at
 
 Json = dict[str, Any]
-PUBLISH = b"P"
-"""What the worker says when the archive may get its final name."""
 
 _CODES = {
     errno.ENOSPC: ("rescue_disk_full", "there is no space left"),
@@ -111,11 +109,7 @@ class Place:
             )
             if error.errno == errno.ENOSPC and self._lacks_inodes():
                 code, reason = _NO_INODES
-            raise NoPlace(
-                f"The work cannot be rescued to {self._root}: {reason}. Nothing was "
-                "written there and nothing was deleted.",
-                code=code,
-            ) from error
+            raise self._refused(reason, code=code) from error
 
     def require_room(self, wanted_bytes: int) -> None:
         """Refuse an archive that does not fit, before anything is written.
@@ -125,19 +119,21 @@ class Place:
         system = os.fstatvfs(self.directory)
         if system.f_files and system.f_favail < FILES_OF_AN_ARCHIVE:
             code, reason = _NO_INODES
-            raise NoPlace(
-                f"The work cannot be rescued to {self._root}: {reason}. Nothing was "
-                "written there and nothing was deleted.",
-                code=code,
-            )
+            raise self._refused(reason, code=code)
         free_bytes = system.f_bavail * system.f_frsize
         if wanted_bytes > free_bytes:
-            raise NoPlace(
-                f"The work cannot be rescued to {self._root}: it takes "
-                f"{wanted_bytes / 1e6:,.0f} MB, and {free_bytes / 1e6:,.0f} MB are "
-                "free. Nothing was written there and nothing was deleted.",
+            raise self._refused(
+                f"it takes {wanted_bytes / 1e6:,.0f} MB, and {free_bytes / 1e6:,.0f} "
+                "MB are free",
                 code="rescue_disk_full",
             )
+
+    def _refused(self, reason: str, *, code: str) -> NoPlace:
+        return NoPlace(
+            f"The work cannot be rescued to {self._root}: {reason}. Nothing was "
+            "written there and nothing was deleted.",
+            code=code,
+        )
 
     def _lacks_inodes(self) -> bool:
         with contextlib.suppress(OSError):

@@ -93,7 +93,7 @@ class _Summed(io.RawIOBase):
 class _Exactly:
     """Reads as many bytes as a header promised; pads a shorter file with zeros."""
 
-    def __init__(self, fd: int, tell: Callable[[int], None]) -> None:
+    def __init__(self, fd: int, tell: Callable[[], None]) -> None:
         self._fd = fd
         self._tell = tell
         self.sha256 = hashlib.sha256()
@@ -111,7 +111,7 @@ class _Exactly:
             data += some
         self.sha256.update(data)
         self.bytes_read += len(data)
-        self._tell(len(data))
+        self._tell()
         return data.ljust(size, b"\0")
 
     def finish(self) -> None:
@@ -151,7 +151,7 @@ class _Sparse:
     """
 
     def __init__(
-        self, fd: int, pieces: list[Piece], *, size: int, tell: Callable[[int], None]
+        self, fd: int, pieces: list[Piece], *, size: int, tell: Callable[[], None]
     ) -> None:
         self._fd = fd
         self._tell = tell
@@ -186,7 +186,7 @@ class _Sparse:
             self.sha256.update(some)
             self._hashed_to = begin + len(some)
             data += some
-            self._tell(len(some))
+            self._tell()
         return data.ljust(size, b"\0")
 
     def finish(self) -> None:
@@ -238,14 +238,14 @@ class Archive:
         tree: Tree,
         *,
         metadata: Json,
-        tell: Callable[[Json], None],
+        tell: Callable[[int], None],
     ) -> None:
         self._tree = tree
         self._directory = directory
         self._metadata = metadata
         self._tell = tell
         self._told_at = 0.0
-        self._files = self._bytes = 0
+        self._files = 0
         self.counts: dict[str, Counter[str]] = {}
         self.problems: list[list[str]] = []
         self.sums: dict[str, str] = {}
@@ -256,12 +256,10 @@ class Archive:
         """Whether existing content is missing from it."""
         return any(state != "special" for _, state, _ in self.problems)
 
-    def write(self, entries: Iterable[Json], *, attachments: dict[str, str]) -> None:
+    def write(self, entries: Iterable[Json]) -> None:
         """Write everything, and flush it to disk."""
         try:
             self._write_work(entries)
-            for name, path in attachments.items():
-                self._attach(name, path)
             self._write_text(README, readme(self._metadata))
             lines = [f"{digest}  {name}\n" for name, digest in self.sums.items()]
             self._write_text(SUMS, "".join(lines))
@@ -282,13 +280,6 @@ class Archive:
     def _write_text(self, name: str, text: str) -> None:
         file = self._new(name)
         file.write(text.encode("utf-8", "surrogateescape"))
-        self._finish(file)
-
-    def _attach(self, name: str, path: str) -> None:
-        file = self._new(name)
-        with open(path, "rb") as source:
-            while block := source.read(BLOCK_BYTES):
-                file.write(block)
         self._finish(file)
 
     def _write_work(self, entries: Iterable[Json]) -> None:
@@ -375,10 +366,10 @@ class Archive:
             tar.addfile(info)
             return {"state": STORED}
         size = info.size = found.status.st_size
-        source: _Exactly | _Sparse = _Exactly(found.fd, self._took)
+        source: _Exactly | _Sparse = _Exactly(found.fd, self._show)
         pieces = data_of(found.fd, found.status) if _is_text(info.name) else None
         if pieces is not None:
-            source = _Sparse(found.fd, pieces, size=size, tell=self._took)
+            source = _Sparse(found.fd, pieces, size=size, tell=self._show)
             _as_sparse(info, source, size=size)
         tar.addfile(info, source)  # type: ignore[arg-type]  # it asks for read
         source.finish()
@@ -392,15 +383,11 @@ class Archive:
 
     # -- how far it is
 
-    def _took(self, count: int) -> None:
-        self._bytes += count
-        self._show()
-
     def _show(self, *, is_last: bool = False) -> None:
         now = time.monotonic()
         if is_last or now - self._told_at > TELL_EVERY_SECONDS:
             self._told_at = now
-            self._tell({"files": self._files, "bytes": self._bytes})
+            self._tell(self._files)
 
     def _count(self, row: Json) -> None:
         self._files += 1
