@@ -409,7 +409,7 @@ def test_what_is_mounted_instead_of_the_namespace_is_named(tmp_path: Path) -> No
         )
         looks = _Checks(site, nfs_addresses=["127.0.0.1"], mount=mount)
         said = []
-        for look in (looks.namespace, looks.options):
+        for look in (looks.namespace, looks.mount_options):
             try:
                 said.append(look())
             except Exception as error:
@@ -484,10 +484,10 @@ def trial_of_another(site: Site) -> Iterator[str]:
             ontap=registry.ontap(site),
             name=f"{PREFIX}_{secrets.token_hex(4)}",
         )
-        other.volume()
+        other.trial_volume()
     yield other.name
     with override_settings(SECRET_KEY="of another installation"):
-        assert other.remove() == "Nothing is left of it (1 volumes removed)."
+        assert other.trial_removed() == "Nothing is left of it (1 volumes removed)."
 
 
 @pytest.mark.parametrize("shows", [True, False])

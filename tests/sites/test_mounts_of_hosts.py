@@ -116,4 +116,4 @@ def test_options_that_hurt_are_found_in_what_is_mounted(option: str) -> None:
     )
     looks = _Checks(SiteFactory.build(), nfs_addresses=[], mount=mount)
     with pytest.raises(Wrong, match=f"is mounted with {option}"):
-        looks.options()
+        looks.mount_options()

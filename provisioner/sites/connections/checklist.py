@@ -1,10 +1,12 @@
-"""A list of checks that is gone through once: each says what it saw."""
+"""Checks that are run one after another: each says what it saw."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 import structlog
 from django.conf import settings
@@ -20,6 +22,7 @@ ANSWER_WITHIN_SECONDS = 5.0
 ALL_WITHIN_SECONDS = 20.0
 
 Outcome = ConnectionTest.Outcome
+AnyLook = TypeVar("AnyLook", bound=Callable[[Any], str])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,48 +56,64 @@ class Unset(Wrong):
     """Nobody has said what something is."""
 
 
-class Checklist:
-    """What was checked so far, and what of it failed."""
+@dataclass(frozen=True, kw_only=True)
+class _Declared:
+    advice: str
+    after: tuple[str, ...]
+    is_last: bool
 
-    def __init__(self, *, seconds: float = ALL_WITHIN_SECONDS) -> None:
-        self.checks: list[Check] = []
-        self._seconds = seconds
-        self._ends_at = time.monotonic() + seconds
 
-    def look(
-        self,
-        name: str,
-        look: Callable[[], str],
-        *,
-        advice: str,
-        after: Iterable[str] = (),
-        is_last: bool = False,
-    ) -> None:
-        """Look once, and note the sentence that the check returns or raises.
+def check(
+    *, advice: str = "", after: tuple[str, ...] = (), is_last: bool = False
+) -> Callable[[AnyLook], AnyLook]:
+    """Declare a method as a check of its name, after those that it needs.
 
-        `advice` says what to do where a far side refuses. Nothing is checked after
-        something that failed, and nothing but what `is_last` once the time is over.
+    It returns what it saw, or raises Wrong or Remark. `advice` says what to do where a
+    far side refuses; it may name attributes of the object, such as {site.svm}. What
+    `is_last` is done even when the time is over.
+    """
+
+    def declare(look: AnyLook) -> AnyLook:
+        vars(look)["declared"] = _Declared(advice=advice, after=after, is_last=is_last)
+        return look
+
+    return declare
+
+
+class Checks:
+    """Checks of one thing: the methods of a class that `check` declares, in order."""
+
+    seconds = ALL_WITHIN_SECONDS
+    """How long all of them may take."""
+
+    def run(self, *names: str) -> list[Check]:
+        """Run all checks, or those of the names, and return what each saw.
+
+        Nothing is checked after something that failed or was left out.
         """
-        if not self.has_passed(after):
-            outcome = Outcome.SKIPPED
-            sentence = "It comes after what failed above."
-            check = Check(name=name, outcome=outcome, sentence=sentence)
-        elif time.monotonic() > self._ends_at and not is_last:
-            outcome = Outcome.SKIPPED
-            sentence = f"The {self._seconds:g} seconds of a test were over."
-            check = Check(name=name, outcome=outcome, sentence=sentence)
-        else:
-            check = _checked(name, look, advice=advice)
-        self.checks.append(check)
+        ends_at = time.monotonic() + self.seconds
+        done: list[Check] = []
+        stopped: set[str] = set()
+        for name, look in vars(type(self)).items():
+            declared: _Declared | None = getattr(look, "declared", None)
+            if declared is None or (names and name not in names):
+                continue
+            if not stopped.isdisjoint(declared.after):
+                seen = _skipped(name, "It comes after what failed above.")
+            elif time.monotonic() > ends_at and not declared.is_last:
+                why = f"The {self.seconds:g} seconds of a test were over."
+                seen = _skipped(name, why)
+            else:
+                advice = declared.advice.format_map(vars(self))
+                seen = _checked(name, partial(look, self), advice=advice)
+            if seen.outcome in (Outcome.FAILED, Outcome.SKIPPED):
+                stopped.add(name)
+            done.append(seen)
+        return done
 
-    def has_passed(self, names: Iterable[str]) -> bool:
-        """Return whether nothing of these failed or was left out."""
-        stopped = {
-            check.name
-            for check in self.checks
-            if check.outcome in (Outcome.FAILED, Outcome.SKIPPED)
-        }
-        return stopped.isdisjoint(names)
+
+def _skipped(name: str, sentence: str) -> Check:
+    return Check(name=name, outcome=Outcome.SKIPPED, sentence=sentence)
 
 
 def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:

@@ -14,9 +14,10 @@ from provisioner.gateways.hosts.namespace import why_no_namespace
 from provisioner.sites.connections.checklist import (
     ANSWER_WITHIN_SECONDS,
     Check,
-    Checklist,
+    Checks,
     Remark,
     Wrong,
+    check,
 )
 from provisioner.sites.connections.ontap import reach_ontap
 from provisioner.sites.connections.perforce import reach_perforce
@@ -29,32 +30,18 @@ HARDENING = ("nosuid", "nodev")
 
 def check_from_host(site: Site) -> list[Check]:
     """Check from this host, which mounts the namespace, all that it needs."""
-    checklist = Checklist()
-    looks = _Checks(
+    checks = _Checks(
         site,
         nfs_addresses=_nfs_addresses(site),
         mount=find_mount(Path(site.mount_root)),
     )
-    checklist.look("worker_user", looks.user, advice="")
-    checklist.look("mount_root", looks.mount_root, advice="")
-    checklist.look("namespace", looks.namespace, after=["mount_root"], advice="")
-    checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
-    checklist.look("rescue_root", looks.rescue_root, advice="")
-    checklist.look("sandbox", lambda: check_sandbox(site), advice=ADVICE)
-    return [
-        *checklist.checks,
-        *reach_ontap(site),
-        *reach_perforce(site.perforce_server),
-    ]
+    return [*checks.run(), *reach_ontap(site), *reach_perforce(site.perforce_server)]
 
 
 def check_mount(site: Site) -> list[Check]:
     """Look from this host at how it has mounted the namespace, and ask nobody."""
-    checklist = Checklist()
-    looks = _Checks(site, nfs_addresses=[], mount=find_mount(Path(site.mount_root)))
-    checklist.look("mount_root", looks.mount_root, advice="")
-    checklist.look("mount_options", looks.options, after=["mount_root"], advice="")
-    return checklist.checks
+    checks = _Checks(site, nfs_addresses=[], mount=find_mount(Path(site.mount_root)))
+    return checks.run("mount_root", "mount_options")
 
 
 def _nfs_addresses(site: Site) -> list[str]:
@@ -66,8 +53,8 @@ def _nfs_addresses(site: Site) -> list[str]:
         return []
 
 
-class _Checks:
-    """The looks at one host; `nfs_addresses` are the SVM's, as far as known.
+class _Checks(Checks):
+    """The checks of one host; `nfs_addresses` are the SVM's, as far as known.
 
     `mount` is what holds the mount root, None where it is not there.
     """
@@ -75,12 +62,13 @@ class _Checks:
     def __init__(
         self, site: Site, *, nfs_addresses: list[str], mount: Mount | None
     ) -> None:
-        self._site = site
+        self.site = site
         self._nfs_addresses = nfs_addresses
         self._mount = mount
 
-    def user(self) -> str:
-        site, uid = self._site, os.geteuid()
+    @check()
+    def worker_user(self) -> str:
+        site, uid = self.site, os.geteuid()
         if uid == 0:
             return "The worker runs as root."
         advice = "Run this worker as root: it acts only below the mount root."
@@ -96,8 +84,9 @@ class _Checks:
             advice=advice,
         )
 
+    @check()
     def mount_root(self) -> str:
-        root = Path(self._site.mount_root)
+        root = Path(self.site.mount_root)
         try:
             os.listdir(root)
         except OSError as error:
@@ -108,9 +97,10 @@ class _Checks:
             ) from error
         return f"{root} is there."
 
+    @check(after=("mount_root",))
     def namespace(self) -> str:
         """The mount has to be the root of the namespace, of the right SVM."""
-        root, site = self._site.mount_root, self._site
+        root, site = self.site.mount_root, self.site
         mount = self._mount
         assert mount is not None  # mount_root has passed
         if not mount.fs_type.startswith("nfs") and site.is_of_the_lab:
@@ -123,33 +113,35 @@ class _Checks:
             )
         return f"{root} is {mount.source}, by {mount.fs_type}."
 
-    def options(self) -> str:
+    @check(after=("mount_root",))
+    def mount_options(self) -> str:
         mount = self._mount
         assert mount is not None  # mount_root has passed
         for option, reason in REFUSED.items():
             if option in mount.options:
                 raise Wrong(
-                    f"{self._site.mount_root} is mounted with {option}. {reason}",
+                    f"{self.site.mount_root} is mounted with {option}. {reason}",
                     advice="Mount it again without.",
                 )
         if "ro" in mount.options:
             raise Wrong(
-                f"{self._site.mount_root} is mounted read-only.",
+                f"{self.site.mount_root} is mounted read-only.",
                 advice="Mount it with rw, and check the export rule of the SVM's "
                 "root volume.",
             )
         missing = [name for name in HARDENING if name not in mount.options]
         if missing and mount.fs_type.startswith("nfs"):
             raise Remark(
-                f"{self._site.mount_root} is mounted without "
+                f"{self.site.mount_root} is mounted without "
                 f"{' and '.join(missing)}: a set-uid file in a clone works for "
                 "everybody.",
                 advice=f"Mount it with {','.join(HARDENING)}.",
             )
         return f"{', '.join(mount.options)}: none of them hurts."
 
+    @check()
     def rescue_root(self) -> str:
-        root = self._site.rescue_root
+        root = self.site.rescue_root
         if not root:
             raise Remark(
                 "There is none: work that is not submitted cannot be rescued when a "
@@ -167,5 +159,9 @@ class _Checks:
             ) from error
         return f"{root} can be written to."
 
+    @check(advice=ADVICE)
+    def sandbox(self) -> str:
+        return check_sandbox(self.site)
+
     def _an_address(self) -> str:
-        return next(iter(self._nfs_addresses), self._site.svm)
+        return next(iter(self._nfs_addresses), self.site.svm)

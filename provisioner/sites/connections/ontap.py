@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import cached_property
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (
@@ -17,9 +18,10 @@ from provisioner.lib.sizes import size_text
 from provisioner.sites.connections.checklist import (
     ANSWER_WITHIN_SECONDS,
     Check,
-    Checklist,
+    Checks,
     Remark,
     Wrong,
+    check,
     secret_of,
 )
 from provisioner.sites.export_policies import policies_of, rules_differ
@@ -29,102 +31,49 @@ from provisioner.sites.models import Site
 NOBODYS = "cloneyard_asks"
 
 
+# What tells whether ONTAP can be reached and signed in to.
+REACH = ("ontap_password", "ontap_address", "ontap_certificate", "ontap_sign_in")
+
+
 def check_ontap(site: Site) -> list[Check]:
     """Check everything of a site in ONTAP. No transaction may be open."""
-    return _checked_at(site, in_full=True)
+    with ExitStack() as opened:
+        return _Checks(site, opened).run()
 
 
 def reach_ontap(site: Site) -> list[Check]:
     """Look whether ONTAP can be reached and signed in to from here."""
-    return _checked_at(site, in_full=False)
+    with ExitStack() as opened:
+        return _Checks(site, opened).run(*REACH)
 
 
-def _checked_at(site: Site, *, in_full: bool) -> list[Check]:
-    checklist = Checklist()
-    looks = _Checks(site)
-    checklist.look(
-        "ontap_password",
-        lambda: secret_of(
-            "ONTAP_PASSWORD", key=site.name, host=site.ontap_host, system="ontap"
-        ),
-        advice="",
-    )
-    checklist.look(
-        "ontap_address",
-        looks.address,
-        advice="Check host and port, name service, routes and firewalls between this "
-        "machine and the management address of the cluster or SVM.",
-    )
-    checklist.look(
-        "ontap_certificate",
-        looks.certificate,
-        after=["ontap_address"],
-        advice="Give the PEM file of the authority that signed ONTAP's certificate as "
-        "CA file, at the same path on every machine; the certificate has to name the "
-        "host and be in date.",
-    )
-    with ExitStack() as stack:
-        if checklist.has_passed(["ontap_password", "ontap_certificate"]):
-            looks.gateway = stack.enter_context(
-                registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS)
-            )
-        checklist.look(
-            "ontap_sign_in",
-            looks.sign_in,
-            after=["ontap_password", "ontap_certificate"],
-            advice=f"Check user {site.ontap_user} and its password: it needs the "
-            "application http with password authentication (security login show), and "
-            "may be locked.",
-        )
-        if in_full:
-            _check_svm(checklist, looks, site)
-    return checklist.checks
+class _Checks(Checks):
+    """The checks of one site."""
 
-
-def _check_svm(checklist: Checklist, looks: _Checks, site: Site) -> None:
-    checklist.look(
-        "svm",
-        looks.svm,
-        after=["ontap_sign_in"],
-        advice="Correct its name, or have it made.",
-    )
-    checklist.look(
-        "aggregate",
-        looks.aggregate,
-        after=["svm"],
-        advice="Correct its name. An account of the SVM sees aggregates that are "
-        f"assigned to it: vserver add-aggregates -vserver {site.svm} -aggregates "
-        f"{site.aggregate}",
-    )
-    checklist.look(
-        "data_lif",
-        looks.data_lif,
-        after=["svm"],
-        advice="The role of our account needs to read /api/network/ip/interfaces.",
-    )
-    checklist.look("flexclone", looks.flexclone, after=["svm"], advice="")
-    checklist.look(
-        "export_policy",
-        looks.export_policy,
-        after=["svm"],
-        advice="The role of our account needs all rights to "
-        "/api/protocols/nfs/export-policies.",
-    )
-    checklist.look("worker_clients", looks.worker_clients, after=["svm"], advice="")
-    checklist.look("rights", looks.rights, after=["svm"], advice="")
-
-
-class _Checks:
-    """The checks of one site. `gateway` is set once ONTAP is reachable."""
-
-    gateway: OntapGateway
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, site: Site, opened: ExitStack) -> None:
+        self.site = site
+        self._opened = opened
         self._found: Svm | None = None
 
-    def address(self) -> str:
-        site = self._site
+    @cached_property
+    def gateway(self) -> OntapGateway:
+        return self._opened.enter_context(
+            registry.first_ontap(self.site, seconds=ANSWER_WITHIN_SECONDS)
+        )
+
+    @check()
+    def ontap_password(self) -> str:
+        site = self.site
+        return secret_of(
+            "ONTAP_PASSWORD", key=site.name, host=site.ontap_host, system="ontap"
+        )
+
+    @check(
+        advice="Check host and port, name service, routes and firewalls between this "
+        "machine and the management address of the cluster or SVM."
+    )
+    def ontap_address(self) -> str:
+        site = self.site
         check_port(
             site.ontap_host,
             site.ontap_port,
@@ -133,8 +82,14 @@ class _Checks:
         )
         return f"{site.ontap_host} answers at port {site.ontap_port}."
 
-    def certificate(self) -> str:
-        site = self._site
+    @check(
+        after=("ontap_address",),
+        advice="Give the PEM file of the authority that signed ONTAP's certificate as "
+        "CA file, at the same path on every machine; the certificate has to name the "
+        "host and be in date.",
+    )
+    def ontap_certificate(self) -> str:
+        site = self.site
         check_certificate(
             site.ontap_host,
             site.ontap_port,
@@ -145,8 +100,14 @@ class _Checks:
         by = site.ontap_ca_file or "the authorities that this machine trusts"
         return f"Its certificate is vouched for by {by}."
 
-    def sign_in(self) -> str:
-        user = self._site.ontap_user
+    @check(
+        after=("ontap_password", "ontap_certificate"),
+        advice="Check user {site.ontap_user} and its password: it needs the "
+        "application http with password authentication (security login show), and "
+        "may be locked.",
+    )
+    def ontap_sign_in(self) -> str:
+        user = self.site.ontap_user
         try:
             cluster = self.gateway.get_cluster()
         except Refused as error:
@@ -161,8 +122,9 @@ class _Checks:
             f"{cluster.name} runs ONTAP {cluster.version_number}; {user} is signed in."
         )
 
+    @check(after=("ontap_sign_in",), advice="Correct its name, or have it made.")
     def svm(self) -> str:
-        name = self._site.svm
+        name = self.site.svm
         svms = {svm.name: svm for svm in self.gateway.list_svms()}
         found = svms.get(name)
         if found is None:
@@ -185,15 +147,21 @@ class _Checks:
         self._found = found
         return f"{name} runs and serves NFS."
 
+    @check(
+        after=("svm",),
+        advice="Correct its name. An account of the SVM sees aggregates that are "
+        "assigned to it: vserver add-aggregates -vserver {site.svm} -aggregates "
+        "{site.aggregate}",
+    )
     def aggregate(self) -> str:
-        name = self._site.aggregate
+        name = self.site.aggregate
         assigned = self._found.aggregates if self._found else ()
         if assigned and name not in assigned:
             raise Wrong(
-                f"The aggregate {name} is not assigned to the SVM {self._site.svm}. "
+                f"The aggregate {name} is not assigned to the SVM {self.site.svm}. "
                 f"Assigned are: {', '.join(assigned)}.",
                 advice="Choose one of them, or assign it: vserver add-aggregates "
-                f"-vserver {self._site.svm} -aggregates {name}",
+                f"-vserver {self.site.svm} -aggregates {name}",
             )
         try:
             aggregate = self.gateway.get_aggregate(name)
@@ -210,8 +178,12 @@ class _Checks:
             raise Wrong(f"{name} is full.", advice="Make room, or choose another one.")
         return f"{name} has {size_text(aggregate.available_bytes)} left."
 
+    @check(
+        after=("svm",),
+        advice="The role of our account needs to read /api/network/ip/interfaces.",
+    )
     def data_lif(self) -> str:
-        svm, lifs = self._site.svm, self.gateway.list_data_lifs()
+        svm, lifs = self.site.svm, self.gateway.list_data_lifs()
         up = [lif.address for lif in lifs if lif.is_up]
         if not lifs:
             raise Wrong(
@@ -227,6 +199,7 @@ class _Checks:
             )
         return f"NFS is served at {', '.join(up)}."
 
+    @check(after=("svm",))
     def flexclone(self) -> str:
         try:
             is_there = self.gateway.has_license("flexclone")
@@ -244,8 +217,13 @@ class _Checks:
             )
         return "FlexClone is licensed."
 
+    @check(
+        after=("svm",),
+        advice="The role of our account needs all rights to "
+        "/api/protocols/nfs/export-policies.",
+    )
     def export_policy(self) -> str:
-        site = self._site
+        site = self.site
         there = {
             name: (policy.rules, rules)
             for name, rules in policies_of(site).items()
@@ -262,8 +240,9 @@ class _Checks:
             return f"{site.export_policy} is not there: the first workspace makes it."
         return f"The rules of {', '.join(there)} are those of this site."
 
+    @check(after=("svm",))
     def worker_clients(self) -> str:
-        site = self._site
+        site = self.site
         if site.shares_templates:
             raise Remark(
                 "No hosts of workers are named. Templates are exported to "
@@ -274,6 +253,7 @@ class _Checks:
             )
         return "Only its workers' hosts may mount templates."
 
+    @check(after=("svm",))
     def rights(self) -> str:
         """Read a little of everything that is read before anything is written."""
         gateway = self.gateway
@@ -290,7 +270,7 @@ class _Checks:
         if refused:
             reason = next(iter(refused.values()))
             raise Wrong(
-                f"{self._site.ontap_user} may not read {', '.join(refused)}: {reason}",
+                f"{self.site.ontap_user} may not read {', '.join(refused)}: {reason}",
                 advice="Give its role all rights to /api/storage/volumes, "
                 "/api/cluster/jobs and /api/protocols/nfs/export-policies, and the "
                 "right to read /api/svm/svms, /api/network/ip/interfaces and "

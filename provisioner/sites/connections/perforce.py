@@ -22,10 +22,11 @@ from provisioner.lib.spans import span_text
 from provisioner.sites.connections.checklist import (
     ANSWER_WITHIN_SECONDS,
     Check,
-    Checklist,
+    Checks,
     Remark,
     Unset,
     Wrong,
+    check,
     secret_of,
 )
 from provisioner.sites.connections.server_kinds import kind_sentence
@@ -54,113 +55,56 @@ _LET_IN = {
     str(UNICODE_CLIENT): _SET_CHARSET,
     str(PROGRAM_REJECTED): _LET_IN_AGAIN,
 }
+_GIVE_SUPER = "Give {server.p4user} super in the protections (p4 protect)."
 _ASK = "Ask the administrator of the Perforce server, with this sentence."
+
+
+# What tells whether the server can be reached and signed in to.
+REACH = (
+    *("perforce_password", "perforce_address", "perforce_fingerprint"),
+    *("perforce_server", "perforce_sign_in"),
+)
 
 
 def check_perforce(server: PerforceServer) -> list[Check]:
     """Check everything that Cloneyard needs there. No transaction may be open."""
-    checklist, looks = _reached(server)
-    checklist.look(
-        "perforce_level",
-        looks.level,
-        after=["perforce_sign_in"],
-        advice=f"Give {server.p4user} super in the protections (p4 protect).",
-    )
-    checklist.look(
-        "perforce_protections",
-        looks.protections,
-        after=["perforce_level"],
-        advice=f"Give {server.p4user} super, or admin with dm.protects.allow.admin=1; "
-        "or turn “Checks read access” off, if everybody may read everything.",
-    )
-    checklist.look(
-        "perforce_names",
-        looks.names,
-        after=["perforce_server"],
-        advice="",
-    )
-    checklist.look(
-        "perforce_clients",
-        looks.clients,
-        after=["perforce_level"],
-        advice=f"Give {server.p4user} super in the protections (p4 protect).",
-    )
-    checklist.look(
-        "perforce_services", looks.services, after=["perforce_server"], advice=""
-    )
-    checklist.look(
-        "perforce_limits", looks.limits, after=["perforce_level"], advice=_RAISE_LIMITS
-    )
-    checklist.look(
-        "perforce_settings",
-        looks.settings,
-        after=["perforce_level"],
-        advice="Check p4 configure show.",
-    )
-    return checklist.checks
+    return _Checks(server).run()
 
 
 def reach_perforce(server: PerforceServer) -> list[Check]:
     """Look whether the server can be reached and signed in to from here."""
-    return _reached(server)[0].checks
+    return _Checks(server).run(*REACH)
 
 
-def _reached(server: PerforceServer) -> tuple[Checklist, _Checks]:
-    checklist, looks = Checklist(), _Checks(server)
-    checklist.look("perforce_password", looks.password, advice="")
-    checklist.look(
-        "perforce_address",
-        looks.address,
-        advice="Check P4PORT, name service, routes and firewalls between this "
-        "machine and the Perforce server.",
-    )
-    checklist.look(
-        "perforce_fingerprint",
-        looks.fingerprint,
-        after=["perforce_address"],
-        advice="Check P4PORT: does the server speak TLS there?",
-    )
-    checklist.look(
-        "perforce_server",
-        looks.server,
-        after=["perforce_fingerprint"],
-        advice="Check P4PORT and P4CHARSET.",
-    )
-    checklist.look(
-        "perforce_sign_in",
-        looks.sign_in,
-        after=["perforce_server"],
-        advice=f"Set a password of {server.p4user}, or a ticket that does not end "
-        "soon (p4 login -a -p, in a group with a long Timeout), into "
-        f"{looks.variable}; then start Cloneyard again.",
-    )
-    return checklist, looks
-
-
-class _Checks:
-    """The looks at one server; `info` is there once it has answered."""
+class _Checks(Checks):
+    """The checks of one server; `info` is there once it has answered."""
 
     info: ServerInfo
 
     def __init__(self, server: PerforceServer) -> None:
-        self._server = server
+        self.server = server
         self.variable = settings.SITE_SECRET_NAMES("P4PASSWD", key=server.name)[0]
 
     @cached_property
     def gateway(self) -> PerforceGateway:
-        return registry.first_perforce(self._server, seconds=ANSWER_WITHIN_SECONDS)
+        return registry.first_perforce(self.server, seconds=ANSWER_WITHIN_SECONDS)
 
-    def password(self) -> str:
+    @check()
+    def perforce_password(self) -> str:
         try:
-            host = registry.perforce_host(self._server)
+            host = registry.perforce_host(self.server)
             return secret_of(
-                "P4PASSWD", key=self._server.name, host=host, system="perforce"
+                "P4PASSWD", key=self.server.name, host=host, system="perforce"
             )
         except Unset as unset:
             raise Remark(unset.sentence, advice=unset.advice) from None
 
-    def address(self) -> str:
-        p4port = self._server.p4port
+    @check(
+        advice="Check P4PORT, name service, routes and firewalls between this "
+        "machine and the Perforce server."
+    )
+    def perforce_address(self) -> str:
+        p4port = self.server.p4port
         try:
             address = perforce_address(p4port)
         except ValueError as error:
@@ -169,8 +113,12 @@ class _Checks:
         check_port(host, port, system="perforce", timeout_seconds=ANSWER_WITHIN_SECONDS)
         return f"{host} answers at port {port}."
 
-    def fingerprint(self) -> str:
-        if not is_encrypted(self._server.p4port):
+    @check(
+        after=("perforce_address",),
+        advice="Check P4PORT: does the server speak TLS there?",
+    )
+    def perforce_fingerprint(self) -> str:
+        if not is_encrypted(self.server.p4port):
             return "None: P4PORT has no ssl:, so nothing is encrypted."
         try:
             self.gateway.get_info()
@@ -185,7 +133,8 @@ class _Checks:
             pass  # about something else, which is checked next
         return "The server shows the key that is expected."
 
-    def server(self) -> str:
+    @check(after=("perforce_fingerprint",), advice="Check P4PORT and P4CHARSET.")
+    def perforce_server(self) -> str:
         try:
             self.info = self.gateway.get_info()
         except Refused as error:
@@ -194,10 +143,16 @@ class _Checks:
             ) from error
         return f"{self.info.version or 'It'} answers ({self.info.services or 'p4d'})."
 
-    def sign_in(self) -> str:
+    @check(
+        after=("perforce_server",),
+        advice="Set a password of {server.p4user}, or a ticket that does not end "
+        "soon (p4 login -a -p, in a group with a long Timeout), into {variable}; then "
+        "start Cloneyard again.",
+    )
+    def perforce_sign_in(self) -> str:
         self.gateway.check_login()
-        user = self._server.p4user
-        if not registry.perforce_account(self._server).has_ticket:
+        user = self.server.p4user
+        if not registry.perforce_account(self.server).has_ticket:
             return f"{user} is signed in."
         seconds = self.gateway.ticket_seconds()
         ends_in = span_text(seconds - seconds % 3600 or seconds)
@@ -209,8 +164,9 @@ class _Checks:
             )
         return f"{user} is signed in, with a ticket for {ends_in}."
 
-    def level(self) -> str:
-        level, user = self.gateway.access_level(), self._server.p4user
+    @check(after=("perforce_sign_in",), advice=_GIVE_SUPER)
+    def perforce_level(self) -> str:
+        level, user = self.gateway.access_level(), self.server.p4user
         if level not in ENOUGH:
             raise Wrong(
                 f"{user} has no more than {level}: it cannot keep clients of others.",
@@ -224,8 +180,13 @@ class _Checks:
             )
         return f"{user} is super."
 
-    def protections(self) -> str:
-        server = self._server
+    @check(
+        after=("perforce_level",),
+        advice="Give {server.p4user} super, or admin with dm.protects.allow.admin=1; "
+        "or turn “Checks read access” off, if everybody may read everything.",
+    )
+    def perforce_protections(self) -> str:
+        server = self.server
         if not server.checks_read_access:
             raise Remark(
                 "What people may read is not checked: everybody gets everything.",
@@ -243,8 +204,9 @@ class _Checks:
             )
         return "What people may read can be checked."
 
-    def names(self) -> str:
-        charset = self._server.p4charset
+    @check(after=("perforce_server",))
+    def perforce_names(self) -> str:
+        charset = self.server.p4charset
         remark = charset_remark(self.info, charset=charset)
         if remark and self.info.is_unicode != (charset != "none"):
             raise Wrong(remark, advice="Correct P4CHARSET.")
@@ -259,7 +221,8 @@ class _Checks:
             )
         return f"Case matters; {unicode}, P4CHARSET is {charset}."
 
-    def clients(self) -> str:
+    @check(after=("perforce_level",), advice=_GIVE_SUPER)
+    def perforce_clients(self) -> str:
         types = self.gateway.clients.types()
         said = f"New clients may be {', '.join(types)}."
         if "readonly" not in types:
@@ -268,7 +231,7 @@ class _Checks:
                 advice="For workspaces of CI set client.readonly.dir (p4 configure), "
                 "which allows readonly ones.",
             )
-        if self._server.partitioned_development and "partitioned-jnl" not in types:
+        if self.server.partitioned_development and "partitioned-jnl" not in types:
             raise Remark(
                 said,
                 advice="Turn “Partitioned development” off: this server has no such "
@@ -276,13 +239,15 @@ class _Checks:
             )
         return said
 
-    def services(self) -> str:
+    @check(after=("perforce_server",))
+    def perforce_services(self) -> str:
         return kind_sentence(
             self.info.services or "standard", server_id=self.info.server_id
         )
 
-    def limits(self) -> str:
-        user = self._server.p4user
+    @check(after=("perforce_level",), advice=_RAISE_LIMITS)
+    def perforce_limits(self) -> str:
+        user = self.server.p4user
         limits = self.gateway.limits_of(user)
         if limits:
             said = " and ".join(f"{name} to {most:,}" for name, most in limits.items())
@@ -293,14 +258,15 @@ class _Checks:
             )
         return f"No group of {user} limits its commands."
 
-    def settings(self) -> str:
+    @check(after=("perforce_level",), advice="Check p4 configure show.")
+    def perforce_settings(self) -> str:
         try:
             prefix = self.gateway.setting("zerosyncPrefix")
             monitor = self.gateway.setting("monitor")
             rejected = self.gateway.setting("rejectList")
         except NotPermitted as error:
             raise Remark(
-                f"{self._server.p4user} may not read the server's settings.",
+                f"{self.server.p4user} may not read the server's settings.",
                 advice="Nothing, if zerosyncPrefix is not set: with it, syncs of "
                 "clients whose names begin so bring no files. With super, rejectList "
                 "and the level of p4 monitor are shown here, too.",

@@ -18,10 +18,11 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import CloneSpec, Volume, VolumeSpec
 from provisioner.sites.connections.checklist import (
     Check,
-    Checklist,
+    Checks,
     Outcome,
     Remark,
     Wrong,
+    check,
 )
 from provisioner.sites.connections.ontap import reach_ontap
 from provisioner.sites.export_policies import ensure_policy_rules, export_rules_of
@@ -49,46 +50,21 @@ def try_out(site: Site) -> list[Check]:
     reached = reach_ontap(site)
     if any(check.outcome == Outcome.FAILED for check in reached):
         return reached
-    checklist = Checklist(seconds=ALL_WITHIN_SECONDS)
     with registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS) as ontap:
-        trial = _Trial(site=site, ontap=ontap, name=f"{PREFIX}_{secrets.token_hex(4)}")
-        checklist.look("trial_volume", trial.volume, advice=_RIGHTS)
-        checklist.look(
-            "trial_clone",
-            trial.clone,
-            after=["trial_volume"],
-            advice=f"{_RIGHTS} FlexClone needs a licence: system license show",
-        )
-        checklist.look(
-            "trial_junction",
-            trial.junction,
-            after=["trial_clone"],
-            advice=f"{_RIGHTS} The root of the SVM's namespace has to be writable.",
-        )
-        checklist.look(
-            "trial_seen",
-            trial.seen,
-            after=["trial_junction"],
-            advice=f"{site.mount_root} has to be the root of the namespace of "
-            f"{site.svm}; the export policy of its root volume and "
-            f"{site.export_policy} have to let this host in.",
-        )
-        checklist.look(
-            "trial_removed",
-            trial.remove,
-            is_last=True,
-            advice=f"Remove what is left by hand: volumes named {PREFIX}_….",
-        )
-    return checklist.checks
+        name = f"{PREFIX}_{secrets.token_hex(4)}"
+        return _Trial(site=site, ontap=ontap, name=name).run()
 
 
 @dataclass(kw_only=True)
-class _Trial:
+class _Trial(Checks):
+    seconds = ALL_WITHIN_SECONDS
+
     site: Site
     ontap: OntapGateway
     name: str
 
-    def volume(self) -> str:
+    @check(advice=_RIGHTS)
+    def trial_volume(self) -> str:
         site = self.site
         self._remove_all()
         ensure_policy_rules(self.ontap, site.export_policy, rules=export_rules_of(site))
@@ -107,7 +83,11 @@ class _Trial:
         self.ontap.create_snapshot(made.uuid, name=SNAPSHOT, comment=COMMENT)
         return f"The volume {self.name} and its snapshot were created."
 
-    def clone(self) -> str:
+    @check(
+        after=("trial_volume",),
+        advice=f"{_RIGHTS} FlexClone needs a licence: system license show",
+    )
+    def trial_clone(self) -> str:
         site = self.site
         made = self.ontap.create_clone(
             CloneSpec(
@@ -126,14 +106,24 @@ class _Trial:
         )
         return "Its clone was made."
 
-    def junction(self) -> str:
+    @check(
+        after=("trial_clone",),
+        advice=f"{_RIGHTS} The root of the SVM's namespace has to be writable.",
+    )
+    def trial_junction(self) -> str:
         clone = self.ontap.find_volume(self._clone_name)
         if clone is None:
             raise Wrong("The clone is gone.", advice="Did somebody remove it?")
         self.ontap.mount_volume(clone.uuid, junction_path=self._junction_path)
         return f"It is in the namespace at {self._junction_path}."
 
-    def seen(self) -> str:
+    @check(
+        after=("trial_junction",),
+        advice="{site.mount_root} has to be the root of the namespace of {site.svm}; "
+        "the export policy of its root volume and {site.export_policy} have to let "
+        "this host in.",
+    )
+    def trial_seen(self) -> str:
         site = self.site
         path = site.path_of(self._junction_path)
         mounts.wait_until_visible(path, timeout_seconds=SEEN_WITHIN_SECONDS)
@@ -147,7 +137,11 @@ class _Trial:
             )
         return f"This host sees it at {path}, and uid {uid} owns it."
 
-    def remove(self) -> str:
+    @check(
+        is_last=True,
+        advice=f"Remove what is left by hand: volumes named {PREFIX}_….",
+    )
+    def trial_removed(self) -> str:
         removed = self._remove_all()
         return f"Nothing is left of it ({removed} volumes removed)."
 
