@@ -346,7 +346,7 @@ OURS = {
     "ServerWatch": "last_error",
     "SignInAttempts": "key",
     "Site": "reown clones_open_to",
-    "SiteCapacity": "ontap_version details status_message",
+    "SiteCapacity": "ontap_version status_message",
     "Snapshot": "name ontap_uuid client_spec have_digest quality parts remarks",
     "Subject": "kind",
     "Step": "name state perforce_use progress ontap_job_uuid result error_code "

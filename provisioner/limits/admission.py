@@ -255,12 +255,11 @@ def place_limits(
 ) -> list[Limit]:
     """Return the limits on one more clone of a snapshot, counting everything."""
     return [
-        _clones(known, template.name, template.volume_uuid, ours=counted.clones),
+        _clones(known, template, ours=counted.clones),
         Limit(
             code="snapshot_clone_limit",
             subject=snapshot.name,
-            used=counted.clones_of_snapshot
-            + known.clones_of_others(snapshot.ontap_uuid),
+            used=counted.clones_of_snapshot + snapshot.clones_of_others,
             allowed=known.clones_allowed,
         ),
         _volumes(known, ours=counted.volumes),
@@ -272,7 +271,7 @@ def snapshot_limit(template: Template) -> Limit:
     """Return how many snapshots the template's volume has, including foreign ones."""
     ours = template.snapshots.filter(deleted_at__isnull=True).count()
     known = _known(template.site)
-    return _snapshots(known, template.name, template.volume_uuid, ours=ours)
+    return _snapshots(known, template, ours=ours)
 
 
 def _template_limits(
@@ -284,28 +283,30 @@ def _template_limits(
     for each in templates:
         clones = of_each.get(each.pk, nothing).clones
         limits += [
-            _clones(known, each.name, each.volume_uuid, ours=clones),
-            _snapshots(known, each.name, each.volume_uuid, ours=each.snapshots),
+            _clones(known, each, ours=clones),
+            _snapshots(known, each, ours=each.snapshots),
         ]
         if each.actual_size_bytes is not None:
             limits.append(_inodes(each, size_bytes=each.actual_size_bytes))
     return limits
 
 
-def _clones(known: Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
+def _clones(known: Known, template: Template | CountedTemplate, *, ours: int) -> Limit:
     return Limit(
         code="clone_limit",
-        subject=template,
-        used=ours + known.clones_of_others(volume_uuid),
+        subject=template.name,
+        used=ours + template.clones_of_others,
         allowed=known.clones_allowed,
     )
 
 
-def _snapshots(known: Known, template: str, volume_uuid: str, *, ours: int) -> Limit:
+def _snapshots(
+    known: Known, template: Template | CountedTemplate, *, ours: int
+) -> Limit:
     return Limit(
         code="snapshot_limit",
-        subject=template,
-        used=max(ours, known.snapshots_of(volume_uuid)),
+        subject=template.name,
+        used=max(ours, template.snapshots_in_volume),
         allowed=known.site.snapshots_per_volume,
     )
 
@@ -334,17 +335,6 @@ class Known:
     measured: SiteCapacity | None
     fresh: SiteCapacity | None
     promised_since_bytes: int
-
-    def clones_of_others(self, uuid: str) -> int:
-        return self._detail("clones", uuid)
-
-    def snapshots_of(self, volume_uuid: str) -> int:
-        return self._detail("snapshots", volume_uuid)
-
-    def _detail(self, kind: str, uuid: str) -> int:
-        if self.measured is None:
-            return 0
-        return int(self.measured.details.get(kind, {}).get(uuid, 0))
 
     @cached_property
     def clones_allowed(self) -> int:

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 
 import structlog
 from django.db import connection
+from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 from procrastinate.contrib.django import app
 
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
@@ -102,7 +103,8 @@ def measure(site: Site) -> SiteCapacity:
     ours = [volume for volume in usage if volume not in others]
     _give_inodes(ontap, site, ours)
     _write_inodes(ours)
-    _write_sizes(ours)
+    _write_templates(usage)
+    _write_clones_of_others(site, others)
     capacity, _ = SiteCapacity.objects.update_or_create(
         site=site,
         defaults={
@@ -115,7 +117,6 @@ def measure(site: Site) -> SiteCapacity:
             "volumes_of_others": len(others),
             "max_volumes": max_volumes,
             "provisioned_bytes": _promised_on(site.aggregate, usage),
-            "details": _details(site, usage, others=others),
             "measured_at": began_at,
             "status_message": message,
             "failing_since": None,
@@ -224,9 +225,9 @@ def _write_inodes(ours: Iterable[VolumeUsage]) -> None:
         )
 
 
-def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
+def _write_templates(usage: Iterable[VolumeUsage]) -> None:
     """Save the size and usage of template volumes."""
-    by_uuid = {volume.uuid: volume for volume in ours}
+    by_uuid = {volume.uuid: volume for volume in usage}
     templates = list(Template.objects.filter(volume_uuid__in=by_uuid))
     for template in templates:
         volume = by_uuid[template.volume_uuid]
@@ -234,9 +235,36 @@ def _write_sizes(ours: Iterable[VolumeUsage]) -> None:
         template.used_bytes = volume.used_bytes
         template.used_inodes = volume.used_inodes
         template.max_inodes = volume.max_inodes
+        template.snapshots_in_volume = volume.snapshots
     Template.objects.bulk_update(
-        templates, ["actual_size_bytes", "used_bytes", "used_inodes", "max_inodes"]
+        templates,
+        [
+            "actual_size_bytes",
+            "used_bytes",
+            "used_inodes",
+            "max_inodes",
+            "snapshots_in_volume",
+        ],
     )
+
+
+def _write_clones_of_others(site: Site, others: Iterable[VolumeUsage]) -> None:
+    """Save how many clones of a template's volume and snapshots are not ours."""
+    of_volume = Counter(clone.parent_uuid for clone in others)
+    of_snapshot = Counter(clone.parent_snapshot_uuid for clone in others)
+    templates = list(Template.objects.filter(site=site).exclude(volume_uuid=""))
+    for template in templates:
+        template.clones_of_others = of_volume[template.volume_uuid]
+    Template.objects.bulk_update(templates, ["clones_of_others"])
+    snapshots = list(
+        Snapshot.objects.filter(
+            Q(ontap_uuid__in=of_snapshot) | Q(clones_of_others__gt=0),
+            template__site=site,
+        )
+    )
+    for snapshot in snapshots:
+        snapshot.clones_of_others = of_snapshot[snapshot.ontap_uuid]
+    Snapshot.objects.bulk_update(snapshots, ["clones_of_others"])
 
 
 def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
@@ -261,23 +289,3 @@ def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
     ours = {tag_in(row.volume_comment) for row in workspaces.only("tag", "purpose")}
     ours |= {tag_in(row.volume_comment) for row in templates.only("tag")}
     return [volume for volume in usage if tag_in(volume.comment) not in ours]
-
-
-def _details(
-    site: Site, usage: Iterable[VolumeUsage], *, others: Iterable[VolumeUsage]
-) -> dict[str, dict[str, int]]:
-    """Return the snapshots of our templates' volumes, and others' clones of them."""
-    templates = set(
-        Template.objects.filter(site=site)
-        .exclude(volume_uuid="")
-        .values_list("volume_uuid", flat=True)
-    )
-    clones: Counter[str] = Counter()
-    for clone in others:
-        if clone.parent_uuid in templates:
-            clones[clone.parent_uuid] += 1
-            clones[clone.parent_snapshot_uuid] += 1
-    return {
-        "clones": dict(clones),
-        "snapshots": {v.uuid: v.snapshots for v in usage if v.uuid in templates},
-    }

@@ -55,11 +55,12 @@ class CountedTemplate(NamedTuple):
     pk: int
     name: str
     site_id: int
-    volume_uuid: str
     state: str
     used_inodes: int | None
     actual_size_bytes: int | None
     used_bytes: int | None
+    snapshots_in_volume: int
+    clones_of_others: int
     snapshots: int
 
     @property

@@ -55,8 +55,8 @@ def _with_sites(snapshots: Collection[int]) -> list[Snapshot]:
         Snapshot.objects.filter(pk__in=snapshots)
         .select_related("template")
         .only(
-            *("name", "ontap_uuid", "template__name", "template__site"),
-            *("template__volume_uuid", "template__volume_size_bytes"),
+            *("name", "clones_of_others", "template__name", "template__site"),
+            *("template__clones_of_others", "template__volume_size_bytes"),
             "template__actual_size_bytes",
         )
     )

@@ -195,9 +195,7 @@ def test_clones_of_others_take_places_too(
     alice: User, snapshot: Snapshot, site: Site
 ) -> None:
     change(site, clones_per_volume=4)
-    change(snapshot.template, volume_uuid="v-1")
-    details = {"clones": {"v-1": 3, "elsewhere": 9}}
-    measured(site, details=details, minutes_ago=600)
+    change(snapshot.template, clones_of_others=3)
     ask(alice, snapshot)
 
     assert refused(alice, snapshot).code == "clone_limit"
@@ -207,7 +205,7 @@ def test_a_snapshot_has_room_for_so_many_clones(
     alice: User, snapshot: Snapshot, site: Site
 ) -> None:
     change(site, clones_per_volume=3)
-    measured(site, details={"clones": {snapshot.ontap_uuid: 3}})
+    change(snapshot, clones_of_others=3)
 
     refusal = refused(alice, snapshot)
 
@@ -325,12 +323,12 @@ def test_a_volume_has_room_for_so_many_snapshots(
 ) -> None:
     template = snapshot.template
     change(site, snapshots_per_volume=2)
-    change(template, state=Template.State.READY, volume_uuid="v-1")
+    change(template, state=Template.State.READY)
     if ours:
         SnapshotFactory.create(template=template)
         SnapshotFactory.create(template=template, deleted_at=timezone.now())
     else:
-        measured(site, details={"snapshots": {"v-1": 2}})
+        change(template, snapshots_in_volume=2)
 
     with pytest.raises(LimitReached) as caught:
         template_build(by=admin, template=template)

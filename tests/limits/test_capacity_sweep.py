@@ -146,11 +146,13 @@ def test_volumes_of_others_are_counted_apart(
 
     assert after.volumes_of_others == before.volumes_of_others + 1
     built_template.refresh_from_db()
-    assert after.details["clones"] == {
-        built_template.volume_uuid: 1,
-        snapshot.ontap_uuid: 1,
-    }
-    assert after.details["snapshots"][built_template.volume_uuid] == 1
+    snapshot.refresh_from_db()
+    assert (built_template.clones_of_others, snapshot.clones_of_others) == (1, 1)
+    assert built_template.snapshots_in_volume == 1
+    limit_sweeps.measure(lab_workspace.site)
+    built_template.refresh_from_db()
+    snapshot.refresh_from_db()
+    assert (built_template.clones_of_others, snapshot.clones_of_others) == (0, 0)
 
 
 def test_every_site_is_measured_by_workers_that_reach_it(

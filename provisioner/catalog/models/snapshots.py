@@ -102,6 +102,9 @@ class Snapshot(models.Model):
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)
     test_seconds = models.FloatField(default=0)
+    clones_of_others = models.PositiveIntegerField(
+        default=0, help_text="Its clones without a tag of ours, by ONTAP."
+    )
     operation = models.ForeignKey(
         "engine.Operation",
         on_delete=models.PROTECT,

@@ -198,6 +198,12 @@ class Template(HasOperations):
     max_inodes = models.BigIntegerField(
         null=True, blank=True, help_text="The inode limit of its volume."
     )
+    snapshots_in_volume = models.PositiveIntegerField(
+        default=0, help_text="All snapshots of its volume, by ONTAP."
+    )
+    clones_of_others = models.PositiveIntegerField(
+        default=0, help_text="Clones of its volume without a tag of ours, by ONTAP."
+    )
     owner = models.ForeignKey(
         User,
         on_delete=models.PROTECT,

@@ -77,6 +77,8 @@ def ensure_nothing_left(run: TemplateRun) -> None:
             used_bytes=None,
             used_inodes=None,
             max_inodes=None,
+            snapshots_in_volume=0,
+            clones_of_others=0,
         )
 
 

@@ -210,7 +210,6 @@ def measure(
             volumes_of_others=6,
             max_volumes=12_000,
             provisioned_bytes=int(size * 2.6),
-            details={"clones": {}, "snapshots": {}},
             measured_at=studio.calendar.ago(seconds=70),
         )
     )

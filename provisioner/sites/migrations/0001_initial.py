@@ -130,7 +130,6 @@ class Migration(migrations.Migration):
                 ('volumes', models.PositiveIntegerField(default=0)),
                 ('volumes_of_others', models.PositiveIntegerField(default=0, help_text='Those that no row of ours stands for.')),
                 ('max_volumes', models.PositiveIntegerField(blank=True, help_text="The SVM's limit. Empty: no limit.", null=True)),
-                ('details', models.JSONField(blank=True, default=dict, help_text="{clones: {uuid of a template's volume or snapshot: clones that are not ours}, snapshots: {uuid of a template's volume: all it has}}.")),
                 ('provisioned_bytes', models.BigIntegerField(default=0)),
                 ('measured_at', models.DateTimeField(blank=True, null=True)),
                 ('status_message', models.TextField(blank=True, help_text='Why the last attempt to measure failed.')),

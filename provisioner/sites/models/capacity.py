@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.db import models
 
-from provisioner.lib.fields import EvidenceField
 from provisioner.sites.models.sites import Site
 
 
@@ -41,12 +40,6 @@ class SiteCapacity(models.Model):
     )
     max_volumes = models.PositiveIntegerField(
         null=True, blank=True, help_text="The SVM's limit. Empty: no limit."
-    )
-    details = EvidenceField(
-        default=dict,
-        blank=True,
-        help_text="{clones: {uuid of a template's volume or snapshot: clones that are "
-        "not ours}, snapshots: {uuid of a template's volume: all it has}}.",
     )
     provisioned_bytes = models.BigIntegerField(default=0)
     measured_at = models.DateTimeField(null=True, blank=True)
