@@ -330,8 +330,8 @@ OURS = {
     "Transfer": "plan shelves changes conflicts counts outcome",
     "ConnectionTest": "place host checks",
     "Event": "kind message actor_name via ip user_agent subject_kind subject data",
-    "Finding": "kind subject external_id sentence details action status_message "
-    "resolution",
+    "Finding": "kind subject external_id volume_uuid snapshot tag_kind sentence "
+    "details action status_message resolution",
     "LeasePolicy": "purpose",
     "LimitDay": "code",
     "LockWait": "command table",

@@ -126,4 +126,4 @@ def adoptable() -> QuerySet[Finding]:
         volumes | Q(kind=Finding.Kind.SNAPSHOT_WITHOUT_ROW),
         action=Finding.Action.ADOPT,
         resolved_at=None,
-    ).order_by("kind", "details__comment", "pk")
+    ).order_by("kind", "tag_kind", "tag", "pk")

@@ -42,6 +42,7 @@ class FindingSerializer(serializers.ModelSerializer[Finding]):
             "kind",
             "subject",
             "external_id",
+            "volume_uuid",
             "sentence",
             "details",
             "action",

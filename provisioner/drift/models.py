@@ -51,8 +51,10 @@ class DriftCheck(models.Model):
 class Finding(models.Model):
     """One difference that a drift check found, until it is resolved.
 
-    `subject` is the name of the volume, client, snapshot or job; `external_id` its uuid
-    there. `details` is evidence for people.
+    `subject` is the name of the volume, client, snapshot or job;
+    `external_id` its uuid there, and `volume_uuid` that of a snapshot's volume. A
+    volume without a row has the tag of a workspace or a template, `tag_kind`.
+    `details` is evidence for people.
     """
 
     class Kind(models.TextChoices):
@@ -83,6 +85,10 @@ class Finding(models.Model):
             )
             return FarSide.PERFORCE if self in of_perforce else FarSide.ONTAP
 
+    class TagKind(models.TextChoices):
+        TEMPLATE = "template"
+        WORKSPACE = "workspace"
+
     class Action(models.TextChoices):
         NONE = "none", "Look into it"
         ADOPT = "adopt", "Adopt"
@@ -93,6 +99,10 @@ class Finding(models.Model):
     kind = models.CharField(max_length=30, choices=Kind)
     subject = models.CharField(max_length=500)
     external_id = models.CharField(max_length=64, blank=True)
+    volume_uuid = models.CharField(max_length=36, blank=True)
+    snapshot = models.CharField(max_length=255, blank=True)
+    tag_kind = models.CharField(max_length=9, choices=TagKind, blank=True)
+    tag = models.UUIDField(null=True, blank=True)
     sentence = models.TextField()
     details = EvidenceField(default=dict)
     action = models.CharField(max_length=10, choices=Action, default=Action.NONE)
@@ -131,6 +141,30 @@ class Finding(models.Model):
                 fields=("site", "kind", "subject"),
                 condition=Q(resolved_at__isnull=True),
                 name="finding_open_once",
+            ),
+            models.CheckConstraint(
+                name="finding_of_unknown_volume_has_tag",
+                condition=Q(tag_kind__in=("template", "workspace"), tag__isnull=False)
+                | (
+                    Q(tag_kind="", tag__isnull=True)
+                    & (
+                        ~Q(kind="volume_without_row")
+                        | Q(workspace__isnull=False)
+                        | Q(template__isnull=False)
+                    )
+                ),
+            ),
+            models.CheckConstraint(
+                name="finding_of_snapshot_says_which",
+                condition=(
+                    Q(kind__in=("snapshot_without_row", "row_without_snapshot"))
+                    & ~Q(volume_uuid="")
+                    & ~Q(snapshot="")
+                )
+                | (
+                    ~Q(kind__in=("snapshot_without_row", "row_without_snapshot"))
+                    & Q(volume_uuid="", snapshot="")
+                ),
             ),
         )
 

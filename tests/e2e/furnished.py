@@ -470,6 +470,8 @@ class Furnished:
             kind=Finding.Kind.VOLUME_WITHOUT_ROW,
             subject="cy_engine_main_of_somebody_who_left_the_company_long_ago",
             external_id=str(uuid.UUID(int=7)),
+            tag_kind=Finding.TagKind.TEMPLATE,
+            tag=uuid.UUID(int=8),
             sentence="Nobody remembers it, and it carries our tag.",
             details={"junction_path": "/old", "owner": "x", "size": 3 * GIB},
             action=Finding.Action.REMOVE,

@@ -154,6 +154,7 @@ class Drift:
             "in this database. Adopting it makes a row of it.",
             action=A.ADOPT,
             external_id=orphan.volume_uuid,
+            workspace_tag=orphan.tag,
         )
         return orphan
 
@@ -166,6 +167,7 @@ class Drift:
         action: Finding.Action,
         about: Workspace | None = None,
         external_id: str = "",
+        workspace_tag: str = "",
     ) -> None:
         calendar = self._studio.calendar
         first = calendar.moment(
@@ -178,6 +180,8 @@ class Drift:
                 kind=kind,
                 subject=subject,
                 external_id=external_id,
+                tag_kind=Finding.TagKind.WORKSPACE if workspace_tag else "",
+                tag=workspace_tag or None,
                 sentence=sentence,
                 action=action,
                 details={},
@@ -194,9 +198,9 @@ class Drift:
         first = calendar.moment(after=calendar.began, before=calendar.ago(days=2))
         resolved = min(first + dt.timedelta(hours=chance.uniform(1, 40)), calendar.now)
         by = None if number % 3 else self._people.admin
-        tag = self._studio.uuid().hex[:6]
-        subject = f"cy_pool_{self._studio.uuid().hex[:12]}_w{tag}"
-        kind = chance.choice((K.VOLUME_WITHOUT_ROW, K.SNAPSHOT_WITHOUT_ROW))
+        tag = self._studio.uuid()
+        subject = f"cy_pool_{self._studio.uuid().hex[:12]}_w{tag.hex[:6]}"
+        kind = K.VOLUME_WITHOUT_ROW
         sentence = f"The volume {subject} is left of a workspace that was retired."
         resolution = "Removed." if by else "The difference was gone."
         self._studio.rows.add(
@@ -204,6 +208,8 @@ class Drift:
                 site=self._places.all[number % 2],
                 kind=kind,
                 subject=subject,
+                tag_kind=Finding.TagKind.WORKSPACE,
+                tag=tag,
                 sentence=sentence,
                 action=A.REMOVE,
                 details={},

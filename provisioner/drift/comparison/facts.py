@@ -188,6 +188,10 @@ class Difference:
     action: Finding.Action = Finding.Action.NONE
     is_automatic: bool = False
     external_id: str = ""
+    volume_uuid: str = ""
+    snapshot: str = ""
+    tag_kind: str = ""
+    tag: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
     workspace_id: int | None = None
     template_id: int | None = None

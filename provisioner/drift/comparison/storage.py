@@ -43,7 +43,7 @@ def compare_storage(known: Known, seen: SeenStorage) -> list[Difference]:
             found += _volumes_of_row(trees[tag], tagged)
         elif known.judges_strangers:
             found += [
-                _volume_of_nobody(volume, kind=tag[0], has_clones=volume.uuid in cloned)
+                _volume_of_nobody(volume, tag, has_clones=volume.uuid in cloned)
                 for volume in tagged
             ]
     for tag, tree in trees.items():
@@ -122,12 +122,17 @@ def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
         yield _junction_differs(tree, own)
 
 
-def _volume_of_nobody(volume: Volume, *, kind: str, has_clones: bool) -> Difference:
+def _volume_of_nobody(
+    volume: Volume, tag: tuple[str, str], *, has_clones: bool
+) -> Difference:
+    kind, uuid = tag
     holds_work = kind == "workspace" or has_clones
     return Difference(
         kind=Kind.VOLUME_WITHOUT_ROW,
         subject=volume.name,
         external_id=volume.uuid,
+        tag_kind=kind,
+        tag=uuid,
         details=_evidence(volume),
         action=Action.ADOPT if holds_work else Action.REMOVE,
         sentence=f"The volume {volume.name} carries the tag of a {kind} that is not in "
@@ -283,7 +288,8 @@ def _snapshots_that_are_gone(
                 kind=Kind.ROW_WITHOUT_SNAPSHOT,
                 subject=f"{volume.name}@{row.name}",
                 external_id=row.uuid,
-                details={"volume_uuid": volume.uuid, "snapshot": row.name},
+                volume_uuid=volume.uuid,
+                snapshot=row.name,
                 action=Action.FINISH,
                 sentence=f"The published snapshot {row.name} of {tree.title} is gone "
                 "from ONTAP. Finishing takes it off the offer; workspaces that exist "
@@ -312,7 +318,8 @@ def _snapshot_of_nobody(
             kind=Kind.SNAPSHOT_WITHOUT_ROW,
             subject=f"{volume.name}@{snapshot.name}",
             external_id=snapshot.uuid,
-            details={"volume_uuid": volume.uuid, "snapshot": snapshot.name},
+            volume_uuid=volume.uuid,
+            snapshot=snapshot.name,
             action=Action.ADOPT,
             sentence=f"The snapshot {snapshot.name} of {tree.title} is of a build "
             "that this database does not know, as after an older backup "
@@ -326,7 +333,8 @@ def _snapshot_of_nobody(
         kind=Kind.SNAPSHOT_WITHOUT_ROW,
         subject=f"{volume.name}@{snapshot.name}",
         external_id=snapshot.uuid,
-        details={"volume_uuid": volume.uuid, "snapshot": snapshot.name},
+        volume_uuid=volume.uuid,
+        snapshot=snapshot.name,
         action=Action.REMOVE,
         is_automatic=row is None and mark is not None,
         sentence=f"The snapshot {snapshot.name} of {tree.title} {why}, and no clone "

@@ -99,7 +99,7 @@ def adopt_snapshot(finding: Finding) -> str:
     template = resting_row(finding)
     assert isinstance(template, Template)
     seen = registry.ontap(finding.site).find_snapshot(
-        finding.details["volume_uuid"], name=finding.details["snapshot"]
+        finding.volume_uuid, name=finding.snapshot
     )
     if seen is None or seen.uuid != finding.external_id:
         return GONE

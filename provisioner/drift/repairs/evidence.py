@@ -10,7 +10,6 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.lib.names import same_tag
 from provisioner.workspaces.models import Workspace
 
 GONE = "The difference was gone."
@@ -63,8 +62,12 @@ def volume_now(finding: Finding) -> Volume | None:
     except NotFound:
         return None
     row = finding.workspace or finding.template
-    wanted = finding.details.get("comment", "") if row is None else row.volume_comment
-    if tag_of_volume(volume) is None or not same_tag(volume.comment, wanted):
+    tag = tag_of_volume(volume)
+    if row is None:
+        has_its_tag = tag == (finding.tag_kind, str(finding.tag))
+    else:
+        has_its_tag = tag is not None and row.is_tagged(volume.comment)
+    if not has_its_tag:
         raise CannotRepair(f"The volume {volume.name} does not carry our tag any more.")
     return volume
 

@@ -85,6 +85,6 @@ def _row_to_be(
         return workspace_to_be(volume, site=site, clients=clients).facts
     assert difference.template_id is not None
     template = Template.with_deleted.get(pk=difference.template_id)
-    there = seen.snapshots[difference.details["volume_uuid"]]
+    there = seen.snapshots[difference.volume_uuid]
     [snapshot] = [s for s in there if s.uuid == difference.external_id]
     return facts_of_snapshot(snapshot_to_be(template, snapshot))

@@ -40,9 +40,9 @@ def remove_volume(finding: Finding) -> str:
         raise CannotRepair("It may hold work: adopt it, then retire it.")
     if isinstance(row, Template):
         raise CannotRepair("It is a template's volume.")
-    if row is None and "workspace=" in str(finding.details.get("comment", "")):
+    if finding.tag_kind == Finding.TagKind.WORKSPACE:
         raise CannotRepair("It may hold work: adopt it, then retire it.")
-    if row is None and _template_is_known(finding):
+    if finding.tag and Template.objects.filter(tag=finding.tag).exists():
         raise CannotRepair("Its tag belongs to a row now.")
     volume = volume_now(finding)
     if volume is None:
@@ -82,15 +82,10 @@ def _require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
             )
 
 
-def _template_is_known(finding: Finding) -> bool:
-    tag = str(finding.details.get("comment", "")).rpartition("=")[2]
-    return Template.objects.filter(tag=tag).exists()
-
-
 def adopt_volume(finding: Finding) -> str:
     row = resting_row(finding)
     if row is None:
-        is_template = "template=" in str(finding.details.get("comment", ""))
+        is_template = finding.tag_kind == Finding.TagKind.TEMPLATE
         return adopt_template(finding) if is_template else adopt_workspace(finding)
     volume = volume_now(finding)
     if volume is None:
@@ -252,7 +247,7 @@ def _let_its_owner_in(row: Workspace | Template, volume: Volume) -> None:
 def remove_snapshot(finding: Finding) -> str:
     row = resting_row(finding)
     assert isinstance(row, Template)
-    name = finding.details["snapshot"]
+    name = finding.snapshot
     rows = Snapshot.objects.filter(template=row, name=name)
     needed = Workspace.objects.filter(snapshot__in=rows).exclude(
         state=Workspace.State.RETIRED
@@ -260,25 +255,24 @@ def remove_snapshot(finding: Finding) -> str:
     if rows.filter(deleted_at=None).exists() or needed.exists():
         raise CannotRepair(f"The snapshot {name} is needed now.")
     ontap = registry.ontap(finding.site)
-    volume_uuid = finding.details["volume_uuid"]
-    found = ontap.find_snapshot(volume_uuid, name=name)
+    found = ontap.find_snapshot(finding.volume_uuid, name=name)
     if found is None or found.uuid != finding.external_id:
         return GONE
     if found.owners:
         raise CannotRepair(f"The snapshot {name} is in use: {', '.join(found.owners)}.")
-    ontap.delete_snapshot(volume_uuid, snapshot_uuid=found.uuid)
+    ontap.delete_snapshot(finding.volume_uuid, snapshot_uuid=found.uuid)
     return f"The snapshot {name} was deleted."
 
 
 def finish_lost_snapshot(finding: Finding) -> str:
     row = resting_row(finding)
     assert isinstance(row, Template)
-    there = registry.ontap(finding.site).list_snapshots(finding.details["volume_uuid"])
+    there = registry.ontap(finding.site).list_snapshots(finding.volume_uuid)
     if finding.external_id in {snapshot.uuid for snapshot in there}:
         return GONE
     lost = Snapshot.objects.filter(template=row, ontap_uuid=finding.external_id)
     lost.mark_deleted(at=clocks.database_now())
-    return f"The snapshot {finding.details['snapshot']} was taken off the offer."
+    return f"The snapshot {finding.snapshot} was taken off the offer."
 
 
 def cancel_job(finding: Finding) -> str:

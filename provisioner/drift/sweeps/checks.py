@@ -239,6 +239,10 @@ def keep_findings(
 def _fields_of(difference: Difference) -> dict[str, object]:
     return {
         "external_id": difference.external_id,
+        "volume_uuid": difference.volume_uuid,
+        "snapshot": difference.snapshot,
+        "tag_kind": difference.tag_kind,
+        "tag": difference.tag,
         "sentence": difference.sentence,
         "details": difference.details,
         "action": difference.action,
