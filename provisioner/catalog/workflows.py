@@ -88,6 +88,7 @@ TEMPLATE_BUILD = (
         publishing.ensure_snapshot,
         STORAGE,
         ("verify",),
+        is_commit_point=True,
     ),
     StepSpec(
         "prune",

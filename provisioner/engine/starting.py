@@ -32,6 +32,7 @@ def start_operation(
             operation=operation,
             name=spec.name,
             position=position,
+            is_commit_point=spec.is_commit_point,
             perforce_use=spec.perforce,
             perforce_server=operation.site.perforce_server if spec.perforce else None,
         )

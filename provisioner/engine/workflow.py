@@ -33,7 +33,8 @@ class StepSpec:
 
     `ensure` checks, acts if needed, and returns what later steps use. `applies` says
     whether an operation needs the step at all. `perforce` is what it does to the
-    Perforce server, where it may have to wait for a slot.
+    Perforce server, where it may have to wait for a slot. Once a commit point has
+    started, the operation is neither stopped nor treated as if it had not been.
     """
 
     name: str
@@ -43,6 +44,7 @@ class StepSpec:
     after: tuple[str, ...] = ()
     applies: Callable[[Operation], bool] = lambda operation: True
     perforce: PerforceUse = PerforceUse.NONE
+    is_commit_point: bool = False
 
     def queue_at(self, site: Site) -> str:
         if self.queue == HOST:

@@ -254,11 +254,9 @@ def was_purged(workspace: Workspace) -> bool:
 
 
 def _purged(keys: set[int]) -> set[int]:
-    begun = Step.objects.filter(
+    begun = Step.objects.committed().filter(
         operation__subject__workspace__in=keys,
         operation__kind=WorkspaceOperation.PURGE,
-        name__in=("contents", "delete"),
-        attempt__gt=0,
     )
     return set(begun.values_list("operation__subject__workspace", flat=True))
 

@@ -124,7 +124,14 @@ RETIRE = (
         applies=_stops_at_unsubmitted_work,
         perforce=SHORT,
     ),
-    StepSpec("freeze", "Freeze it", retire.ensure_frozen, STORAGE, ("unsubmitted",)),
+    StepSpec(
+        "freeze",
+        "Freeze it",
+        retire.ensure_frozen,
+        STORAGE,
+        ("unsubmitted",),
+        is_commit_point=True,
+    ),
     StepSpec(
         "work",
         "Rescue or discard unsubmitted work",
@@ -209,6 +216,7 @@ PURGE = (
         HOST,
         ("mount",),
         applies=_removes_contents,
+        is_commit_point=True,
     ),
     StepSpec(
         "unmount", "Unmount it", purge.ensure_unmounted, STORAGE, ("quiet", "contents")
@@ -219,6 +227,7 @@ PURGE = (
         purge.ensure_clone_deleted,
         STORAGE,
         ("unmount",),
+        is_commit_point=True,
     ),
     StepSpec(
         "proof",
@@ -278,8 +287,8 @@ def has_failed(operation: Operation, failure: Failure) -> None:
 def _not_retired(operation: Operation, failure: Failure) -> None:
     """Keep the workspace ready if its retirement was refused or changed nothing."""
     workspace = _subject(operation)
-    has_begun = operation.steps.filter(name="freeze", attempt__gt=0).exists()
-    if workspace.was_ready and (failure.is_refused or not has_begun):
+    has_changed = operation.steps.committed().exists()
+    if workspace.was_ready and (failure.is_refused or not has_changed):
         set_workspace_state(
             workspace,
             Workspace.State.READY,

@@ -272,9 +272,9 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
 
 
 def _is_publishing(build: Operation) -> bool:
-    """Return whether its snapshot step has started; if not, keep it from starting."""
-    snapshots = build.steps.select_for_update(no_key=True).filter(name="snapshot")
-    return any(step.attempt > 0 for step in snapshots)
+    """Return whether its commit point has started; if not, keep it from starting."""
+    points = build.steps.select_for_update(no_key=True).filter(is_commit_point=True)
+    return any(step.attempt > 0 for step in points)
 
 
 def is_settling(template: Template) -> bool:

@@ -135,6 +135,7 @@ class Engine:
                 operation=operation,
                 name=spec.name,
                 position=position,
+                is_commit_point=spec.is_commit_point,
                 perforce_use=spec.perforce,
                 perforce_server=site.perforce_server if spec.perforce else None,
                 progress=NOTHING,

@@ -99,6 +99,7 @@ class Migration(migrations.Migration):
                 ('position', models.PositiveSmallIntegerField()),
                 ('state', models.CharField(choices=[('waiting', 'Waiting'), ('queued', 'Queued'), ('running', 'Running'), ('retrying', 'Will be tried again'), ('done', 'Done'), ('skipped', 'Not needed'), ('failed', 'Failed')], default='waiting', max_length=10)),
                 ('attempt', models.PositiveIntegerField(default=0)),
+                ('is_commit_point', models.BooleanField(db_default=False, default=False, help_text='Once it has started, its operation cannot be taken back.')),
                 ('job_id', models.BigIntegerField(blank=True, null=True)),
                 ('perforce_use', models.CharField(blank=True, choices=[('', 'Nothing'), ('light', 'Commands that are over at once'), ('short', 'A flush, or a comparison: counts against the budget'), ('long', 'A sync of a template: counts, and leaves room for others')], db_default='', default='', max_length=5)),
                 ('queued_at', models.DateTimeField(blank=True, null=True)),

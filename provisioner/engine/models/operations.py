@@ -124,6 +124,14 @@ class PerforceUse(models.TextChoices):
     LONG = "long", "A sync of a template: counts, and leaves room for others"
 
 
+class StepQuerySet(models.QuerySet["Step"]):
+    """Queries for steps."""
+
+    def committed(self) -> StepQuerySet:
+        """Keep commit points that were started, however their attempts ended."""
+        return self.filter(is_commit_point=True, attempt__gt=0)
+
+
 class Step(models.Model):
     """One step of an operation; its StepSpec is in workflow.py.
 
@@ -150,6 +158,11 @@ class Step(models.Model):
     position = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     attempt = models.PositiveIntegerField(default=0)
+    is_commit_point = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Once it has started, its operation cannot be taken back.",
+    )
     job_id = models.BigIntegerField(null=True, blank=True)
     perforce_server = models.ForeignKey(
         "sites.PerforceServer",
@@ -183,6 +196,8 @@ class Step(models.Model):
     )
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
+
+    objects = StepQuerySet.as_manager()
 
     class Meta:
         ordering = ("operation", "position")
