@@ -71,7 +71,6 @@ def _about_workspace(
     notice: Notification, workspace: Workspace, *, now: dt.datetime
 ) -> dict[str, Any]:
     deadline = deadline_of(workspace, now=now)
-    operation = Operation.objects.filter(pk=notice.data.get("operation")).first()
     # A retried retirement builds on the work of the first attempt.
     retiring = operations_since_whole(workspace)
     began_at = retiring.values("created_at")[:1]
@@ -83,7 +82,7 @@ def _about_workspace(
         "latest_possible": _said(deadline.latest_possible),
         "restorable_until": _said(deadline.restorable_until),
         "left": _left(deadline.ends_at, now=now),
-        "operation": operation,
+        "operation": notice.operation,
         "rescue": Rescue.objects.with_work().filter(operation__in=retiring).first(),
         "discarded": discards.first(),
         "reasons": notice.data.get("reasons", []),

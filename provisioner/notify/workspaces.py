@@ -46,30 +46,31 @@ def say(
     due_at: dt.datetime,
     deadline_at: dt.datetime | None,
     seconds_before: int = 0,
+    operation: Operation | None = None,
+    is_for_lease: bool = False,
     data: dict[str, Any] | None = None,
 ) -> Notification:
     """Plan a mail. A repeated call finds the same row, which is never sent twice.
 
     A mail that was voided and never sent becomes due again.
     """
+    fields = {
+        "due_at": due_at,
+        "operation": operation,
+        "is_for_lease": is_for_lease,
+        "data": data or {},
+    }
     notice, is_new = Notification.objects.get_or_create(
         workspace=workspace,
         kind=kind,
         deadline_at=deadline_at,
         seconds_before=seconds_before,
-        defaults={"due_at": due_at, "data": data or {}},
+        defaults=fields,
     )
     if not is_new:
         Notification.objects.filter(
             pk=notice.pk, claimed_at__isnull=True, voided_at__isnull=False
-        ).update(
-            voided_at=None,
-            void_reason="",
-            due_at=due_at,
-            data=data or {},
-            attempts=0,
-            retry_at=None,
-        )
+        ).update(**fields, voided_at=None, void_reason="", attempts=0, retry_at=None)
     return notice
 
 
@@ -153,9 +154,9 @@ def why_not(notice: Notification, *, now: dt.datetime) -> str:
         return "It can no longer be restored until then."
     if notice.kind == Notification.Kind.RETIRE_FAILED:
         last = workspace.operations.first()
-        if last is None or last.pk != notice.data.get("operation"):
+        if last is None or last.pk != notice.operation_id:
             return "Another operation was requested since."
-        if notice.data.get("lease") and workspace.expires_at != notice.deadline_at:
+        if notice.is_for_lease and workspace.expires_at != notice.deadline_at:
             return "The deadline moved."
     return ""
 
@@ -202,14 +203,13 @@ def plan_notification_of(operation: Operation, *, now: dt.datetime) -> None:
     owner = workspace.owner
     if owner.is_service or operation.requested_by_id == owner.pk:
         return
-    data: dict[str, Any] = {"operation": operation.pk}
     if workspace.state == Workspace.State.TRASHED:
         say(
             workspace,
             Notification.Kind.TRASHED,
             due_at=now,
             deadline_at=workspace.purge_at,
-            data=data,
+            operation=operation,
         )
     elif operation.state in (Operation.State.FAILED, Operation.State.REFUSED):
         ends_at = workspace.expires_at
@@ -220,5 +220,6 @@ def plan_notification_of(operation: Operation, *, now: dt.datetime) -> None:
             due_at=now,
             # Once per lease, however often it is retried.
             deadline_at=ends_at if is_for_lease else operation.created_at,
-            data={**data, "lease": is_for_lease},
+            operation=operation,
+            is_for_lease=is_for_lease,
         )

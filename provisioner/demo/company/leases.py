@@ -8,6 +8,7 @@ from provisioner.demo.company.events import Log
 from provisioner.demo.company.operations import Ran
 from provisioner.demo.company.people import People
 from provisioner.demo.company.studio import Studio
+from provisioner.engine.models import Operation
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import end_moved
 from provisioner.lib.moments import recorded
@@ -56,13 +57,13 @@ class Leases:
         """Add the mail about a retirement that the owner did not request."""
         if workspace.owner.is_service or ran.ended_at < self._studio.now - MAILS_KEPT:
             return
-        notice = self.mail(
+        self.mail(
             workspace,
             Notification.Kind.TRASHED,
             due_at=ran.ended_at,
             deadline_at=workspace.purge_at,
+            operation=ran.operation,
         )
-        self._studio.finish(lambda: notice.data.update(operation=ran.operation.pk))
 
     def mail(
         self,
@@ -72,6 +73,7 @@ class Leases:
         due_at: dt.datetime,
         deadline_at: dt.datetime | None,
         seconds_before: int = 0,
+        operation: Operation | None = None,
     ) -> Notification:
         """Add a mail, already sent if it is due and has an address."""
         notice = self._studio.rows.add_later(
@@ -81,6 +83,7 @@ class Leases:
                 due_at=due_at,
                 deadline_at=deadline_at,
                 seconds_before=seconds_before,
+                operation=operation,
                 created_at=min(due_at, self._studio.now),
                 data={},
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import random
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.db.models import Model
@@ -48,23 +47,15 @@ class Studio:
         self.chance = random.Random(seed)  # noqa: S311 - nothing of it is a secret
         self.calendar = Calendar(now, days=DAYS, chance=self.chance)
         self.rows = Rows()
-        self._finishing: list[Callable[[], object]] = []
 
     @property
     def now(self) -> dt.datetime:
         return self.calendar.now
 
-    def finish(self, act: Callable[[], object]) -> None:
-        """Run a function once all rows have their numbers."""
-        self._finishing.append(act)
-
     def write(self) -> None:
         """Number rows by their time, and write all of them."""
         for model, by in BY_AGE:
             self.rows.number(model, by=by)
-        for act in self._finishing:
-            act()
-        self._finishing.clear()
         self.rows.write()
 
     def uuid(self) -> uuid.UUID:

@@ -253,7 +253,7 @@ def tell_owners(*, now: dt.datetime) -> None:
         Notification.objects.filter(
             kind__in=(Notification.Kind.TRASHED, Notification.Kind.RETIRE_FAILED),
             created_at__gt=now - NOTIFIED_WITHIN,
-        ).values_list("data__operation", flat=True)
+        ).values_list("operation", flat=True)
     )
     for pk in ended.values_list("pk", flat=True):
         if pk in told:

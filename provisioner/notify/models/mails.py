@@ -58,7 +58,7 @@ class Notification(models.Model):
         null=True,
         blank=True,
         related_name="notices",
-        help_text="The build, for a mail about a template.",
+        help_text="The retirement or the build that it is about.",
     )
     recipient = models.ForeignKey(
         User, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
@@ -69,6 +69,11 @@ class Notification(models.Model):
     deadline_at = models.DateTimeField(null=True, blank=True)
     seconds_before = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField()
+    is_for_lease = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its deadline is the end of the lease that began the retirement.",
+    )
     data = EvidenceField(default=dict, help_text="Details for the mail's text.")
     sent_to = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -112,6 +117,16 @@ class Notification(models.Model):
                         | (Q(recipient__isnull=True) & ~Q(p4_user=""))
                     )
                 ),
+            ),
+            models.CheckConstraint(
+                name="notification_of_retirement_says_which",
+                condition=~Q(kind__in=("trashed", "retire_failed"))
+                | Q(operation__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="notification_for_lease_is_of_retirement",
+                condition=Q(is_for_lease=False)
+                | Q(kind="retire_failed", deadline_at__isnull=False),
             ),
             models.CheckConstraint(
                 name="notification_sent_was_claimed",
