@@ -37,14 +37,14 @@ def record_event(
     reason: str = "",
     actor: User | None = None,
     data: dict[str, Any] | None = None,
-) -> None:
-    """Record an event.
+) -> Event:
+    """Record an event, and return it.
 
     Without an actor it is who sent the request, or Cloneyard itself.
     """
     here = origin.current()
     actor = actor or here.actor
-    Event.objects.create(
+    return Event.objects.create(
         kind=kind,
         message=message,
         reason=reason,

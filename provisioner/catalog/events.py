@@ -7,6 +7,9 @@ from django.dispatch import Signal
 before_building = Signal()
 """A build of a template is about to begin (template): receivers may raise a refusal."""
 
+snapshot_withdrawn = Signal()
+"""A snapshot was withdrawn (snapshot, event: the audit event), in the transaction."""
+
 asks_usual_seconds = Signal()
 """How long workspaces take to be ready (templates): receivers return seconds by id."""
 

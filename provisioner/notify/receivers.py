@@ -12,6 +12,8 @@ from django.dispatch import receiver
 
 from provisioner.audit_log.models import Event
 from provisioner.catalog.dependents import Dependent, register_dependent
+from provisioner.catalog.events import snapshot_withdrawn
+from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.lib import clocks
 from provisioner.notify import templates, webhooks, workspaces
@@ -30,12 +32,14 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
     if instance.workspace is not None:
         workspaces.say_provisioned(instance, instance.workspace)
         webhooks.tell_of_workspace(instance, instance.workspace)
-    elif instance.template is not None and instance.kind == "snapshot_withdrawn":
-        now = clocks.database_now()
-        workspaces.say_withdrawn(instance.data["snapshot"], now=now)
-        webhooks.tell_of_withdrawal(instance, instance.template)
     elif instance.template is not None and instance.kind in OF_BUILDS:
         _build_ended(instance)
+
+
+@receiver(snapshot_withdrawn, dispatch_uid="notify")
+def _withdrawn(snapshot: Snapshot, event: Event, **kwargs: Any) -> None:
+    workspaces.say_withdrawn(snapshot, now=clocks.database_now())
+    webhooks.tell_of_withdrawal(event, snapshot)
 
 
 def _build_ended(event: Event) -> None:

@@ -84,12 +84,12 @@ def tell_of_build(event: Event, build: Operation) -> None:
             _write(hooks, kind, at=event.at.isoformat(), said=said)
 
 
-def tell_of_withdrawal(event: Event, template: Template) -> None:
+def tell_of_withdrawal(event: Event, snapshot: Snapshot) -> None:
     """Write the messages about a withdrawn snapshot."""
+    template = snapshot.template
     kind = WebhookEvent.SNAPSHOT_WITHDRAWN
     hooks = listening(kind, _concern(template))
     if hooks:
-        snapshot = Snapshot.objects.get(pk=event.data["snapshot"])
         said = {"message": event.message, "template": _template(template)}
         said["snapshot"] = {
             "id": snapshot.pk,

@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.notify import templates
 from provisioner.notify.channels import Channel, channels_for
@@ -95,10 +96,10 @@ def _was_handed_over_before(event: Event, workspace: Workspace) -> bool:
     return workspace.events.filter(kind__in=handed_over).exclude(pk=event.pk).exists()
 
 
-def say_withdrawn(snapshot_id: int, *, now: dt.datetime) -> None:
+def say_withdrawn(snapshot: Snapshot, *, now: dt.datetime) -> None:
     """Mail everyone with a workspace of a withdrawn snapshot."""
     theirs = Workspace.objects.filter(
-        snapshot=snapshot_id,
+        snapshot=snapshot,
         is_pooled=False,
         state__in=STILL_TRUE_IN[Notification.Kind.SNAPSHOT_WITHDRAWN],
         owner__is_service=False,

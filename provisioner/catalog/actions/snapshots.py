@@ -8,6 +8,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.accounts.names import one_line
 from provisioner.audit_log.actions import record_event
+from provisioner.catalog.events import snapshot_withdrawn
 from provisioner.catalog.freshness import change_of
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import snapshot_before
@@ -102,7 +103,7 @@ def snapshot_withdraw(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
         row.withdrawn_at, row.withdrawn_by = clocks.database_now(), by
         row.withdraw_reason = reason
         row.save(update_fields=["withdrawn_at", "withdrawn_by", "withdraw_reason"])
-        record_event(
+        event = record_event(
             template,
             kind="snapshot_withdrawn",
             message=f"Withdrew change {row.change} ({row.name}): nobody gets it any "
@@ -111,6 +112,7 @@ def snapshot_withdraw(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
             actor=by,
             data={"snapshot": row.pk},
         )
+        snapshot_withdrawn.send(Snapshot, snapshot=row, event=event)
     return row
 
 
