@@ -326,7 +326,8 @@ BY_ACTIONS = {
 OURS = {
     "ApiToken": "digest token_key",
     "DriftCheck": "system status_message",
-    "Bisection": "state status_code status_message changes",
+    "Bisection": "state status_code status_message",
+    "BisectionChange": "user title",
     "Transfer": "plan shelves changes conflicts counts outcome",
     "ConnectionTest": "place host checks",
     "Event": "kind message actor_name via ip user_agent subject_kind subject data",

@@ -184,7 +184,7 @@ def bisection_go_on(bisection_id: int) -> None:
     """
     with transaction.atomic():
         bisection = _locked(bisection_id)
-        if not bisection.is_running or bisection.changes is None:
+        if not bisection.is_running or bisection.changes_read_at is None:
             return
         step = bisection.steps.filter(verdict="").first()
         if step is None or _has_settled(bisection, step):
@@ -287,20 +287,19 @@ def _put_away(step: BisectionStep) -> None:
 
 def _try_next(bisection: Bisection) -> None:
     """Start the next step, or end the search if there is none."""
-    changes = {row["change"]: row for row in bisection.changes or []}
+    changes = list(bisection.changes.values_list("change", flat=True))
     verdicts = dict(
         bisection.steps.exclude(verdict__in=("", Verdict.AGAIN)).values_list(
             "change", "verdict"
         )
     )
-    found = search.search(list(changes), verdicts)
+    found = search.search(changes, verdicts)
     if found.first_bad is not None:
-        row = changes[found.first_bad]
+        bad = bisection.changes.get(change=found.first_bad)
         end_bisection(
             bisection,
             Bisection.State.FOUND,
-            message=f"First bad change {row['change']} by {row['user']}: "
-            f"{row['title']}",
+            message=f"First bad change {bad.change} by {bad.user}: {bad.title}",
             first_bad=found.first_bad,
         )
     elif found.next_change is None:

@@ -48,9 +48,7 @@ BISECTIONS = Listing[Bisection](
     cells="bisect/_cells.html",
     matching=searched(
         # The list shows neither steps nor changes.
-        lambda user: (
-            bisections_visible_to(user).prefetch_related(None).defer("changes")
-        ),
+        lambda user: bisections_visible_to(user).prefetch_related(None),
         *("template__name", "owner__username"),
     ),
     usual="-created_at",

@@ -8,7 +8,6 @@ from django.db.models.functions import Now
 
 from provisioner.accounts.models import ApiToken, User
 from provisioner.catalog.models import Template
-from provisioner.lib.fields import EvidenceField
 from provisioner.workspaces.models import Workspace
 
 WAITS_FOR_VERDICT = "waits_for_verdict"
@@ -31,8 +30,7 @@ class Verdict(models.TextChoices):
 class Bisection(models.Model):
     """A search between a good and a bad change of a template for the first bad one.
 
-    `changes` are those submitted to the view after `good` and up to `bad`, oldest
-    first: {"change", "user", "title"}; None until the server was asked. With `command`
+    It is among the `changes`, which are known from `changes_read_at` on. With `command`
     its exit code is the verdict, otherwise people give it.
     """
 
@@ -63,7 +61,9 @@ class Bisection(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
-    changes = EvidenceField(null=True, blank=True)
+    changes_read_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the server had listed the changes."
+    )
     first_bad = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -79,6 +79,11 @@ class Bisection(models.Model):
                 name="bisection_ended_has_ended_at",
                 condition=Q(state="running", ended_at__isnull=True)
                 | (~Q(state="running") & Q(ended_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="bisection_found_among_known_changes",
+                condition=~Q(state__in=("found", "undecided"))
+                | Q(changes_read_at__isnull=False),
             ),
             models.CheckConstraint(
                 name="bisection_found_has_first_bad",
@@ -98,6 +103,28 @@ class Bisection(models.Model):
     @property
     def is_running(self) -> bool:
         return self.state == self.State.RUNNING
+
+
+class BisectionChange(models.Model):
+    """A change submitted to the view after the good one and up to the bad one."""
+
+    bisection = models.ForeignKey(
+        Bisection, on_delete=models.CASCADE, related_name="changes"
+    )
+    change = models.BigIntegerField()
+    user = models.CharField(max_length=1024)
+    title = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("change",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("bisection", "change"), name="bisection_change_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"change {self.change}"
 
 
 class BisectionStep(models.Model):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 from django.urls import reverse
@@ -15,6 +14,7 @@ from provisioner.bisect import search
 from provisioner.bisect.models import (
     WAITS_FOR_VERDICT,
     Bisection,
+    BisectionChange,
     BisectionOperation,
     BisectionStep,
     Verdict,
@@ -29,7 +29,7 @@ class BisectionStepLine:
     """One step, with the submitted change that it tests."""
 
     step: BisectionStep
-    submitted: dict[str, Any]
+    submitted: BisectionChange | None
     operation_id: int | None
 
     @property
@@ -60,8 +60,10 @@ class BisectionOverview:
     def __init__(self, bisection: Bisection, *, user: User) -> None:
         self.bisection = bisection
         self.can_change = can_change_bisection(user, bisection)
-        rows = bisection.changes or []
-        self._submitted: dict[int, dict[str, Any]] = {r["change"]: r for r in rows}
+
+    @cached_property
+    def _submitted(self) -> dict[int, BisectionChange]:
+        return {each.change: each for each in self.bisection.changes.all()}
 
     @property
     def actions(self) -> list[Action]:
@@ -81,7 +83,7 @@ class BisectionOverview:
     @property
     def changes_count(self) -> int | None:
         """The number of changes to search; None until the server was asked."""
-        return len(self._submitted) if self.bisection.changes is not None else None
+        return len(self._submitted) if self.bisection.changes_read_at else None
 
     @property
     def suspects_count(self) -> int | None:
@@ -93,7 +95,7 @@ class BisectionOverview:
         return self._search.steps_left if self._search else None
 
     @property
-    def first_bad(self) -> dict[str, Any] | None:
+    def first_bad(self) -> BisectionChange | None:
         return self._submitted.get(self.bisection.first_bad or 0)
 
     @cached_property
@@ -110,7 +112,7 @@ class BisectionOverview:
         return [
             BisectionStepLine(
                 step=step,
-                submitted=self._submitted.get(step.change, {}),
+                submitted=self._submitted.get(step.change),
                 operation_id=operations.get(step.workspace.subject_id),
             )
             for step in steps
@@ -134,7 +136,7 @@ class BisectionOverview:
         bisection, current = self.bisection, self.current
         if not bisection.is_running or bisection.status_message:
             return bisection.status_message
-        if bisection.changes is None:
+        if bisection.changes_read_at is None:
             return "Perforce is asked what was submitted in between."
         if current is None:
             return "The next step starts soon."
@@ -161,7 +163,7 @@ def bisections_visible_to(user: User) -> QuerySet[Bisection]:
         "workspace__snapshot", "workspace__site", "decided_by"
     )
     bisections = Bisection.objects.select_related("owner", "template").prefetch_related(
-        Prefetch("steps", queryset=steps.order_by("pk"))
+        Prefetch("steps", queryset=steps.order_by("pk")), "changes"
     )
     sees_all = may(user, Verb.SEE_BISECTION)
     return bisections if sees_all else bisections.filter(own_or_of_team(user))

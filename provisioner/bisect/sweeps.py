@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 
 import structlog
 from django.conf import settings
@@ -15,7 +16,7 @@ from provisioner.bisect.actions import (
     defer_reading,
     end_bisection,
 )
-from provisioner.bisect.models import Bisection
+from provisioner.bisect.models import Bisection, BisectionChange
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, TransientGatewayError
@@ -33,9 +34,10 @@ MOST_CHANGES = 20_000
 def sweep_bisections(timestamp: int) -> None:
     """Continue every running bisection."""
     running = Bisection.objects.filter(state=Bisection.State.RUNNING).order_by("pk")
-    for bisection in running.filter(changes__isnull=True):
+    for bisection in running.filter(changes_read_at__isnull=True):
         defer_reading(bisection)
-    for pk in running.filter(changes__isnull=False).values_list("pk", flat=True):
+    known = running.filter(changes_read_at__isnull=False)
+    for pk in known.values_list("pk", flat=True):
         bisection_go_on(pk)
 
 
@@ -54,7 +56,7 @@ def read_changes(bisection_id: int) -> None:
     bisection = Bisection.objects.select_related("template__site__perforce_server").get(
         pk=bisection_id
     )
-    if not bisection.is_running or bisection.changes is not None:
+    if not bisection.is_running or bisection.changes_read_at is not None:
         return
     perforce = registry.perforce(bisection.template.site.perforce_server)
     try:
@@ -86,7 +88,7 @@ def read_changes(bisection_id: int) -> None:
             "some by hand first.",
         )
     else:
-        _keep(bisection_id, found)
+        keep_changes(bisection_id, found)
         bisection_go_on(bisection_id)
 
 
@@ -95,15 +97,26 @@ def _is_late(bisection: Bisection) -> bool:
     return clocks.database_now() > bisection.created_at + patience
 
 
-def _keep(bisection_id: int, found: list[SubmittedChange]) -> None:
-    rows = [{"change": c.number, "user": c.user, "title": c.title} for c in found]
-    Bisection.objects.filter(
-        pk=bisection_id, changes__isnull=True, state=Bisection.State.RUNNING
-    ).update(changes=rows)
+def keep_changes(bisection_id: int, found: Collection[SubmittedChange]) -> None:
+    """Save the changes in between, once."""
+    with transaction.atomic():
+        is_first = Bisection.objects.filter(
+            pk=bisection_id, changes_read_at=None, state=Bisection.State.RUNNING
+        ).update(changes_read_at=clocks.database_now())
+        if is_first:
+            BisectionChange.objects.bulk_create(
+                BisectionChange(
+                    bisection_id=bisection_id,
+                    change=each.number,
+                    user=each.user[:1024],
+                    title=each.title,
+                )
+                for each in found
+            )
 
 
 def _fail(bisection_id: int, *, code: str, message: str) -> None:
     with transaction.atomic():
         bisection = Bisection.objects.select_for_update().get(pk=bisection_id)
-        if bisection.is_running and bisection.changes is None:
+        if bisection.is_running and bisection.changes_read_at is None:
             end_bisection(bisection, Bisection.State.FAILED, code=code, message=message)

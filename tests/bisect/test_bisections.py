@@ -11,7 +11,6 @@ import pytest
 
 from provisioner.accounts.models import User
 from provisioner.bisect.actions import (
-    bisection_go_on,
     bisection_start,
     bisection_stop,
     bisection_verdict,
@@ -37,6 +36,7 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
+from tests.support.bisections import read
 from tests.support.bisections_in_lab import (
     alice,
     built,
@@ -338,9 +338,7 @@ def test_a_command_that_nobody_waits_for_is_stopped(
     bisection = bisection_start(
         by=alice, template=snapshot.template, good=1, bad=9, command="sleep 600"
     )
-    rows = [{"change": c, "user": "bob", "title": "x"} for c in (3, 9)]
-    Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
-    bisection_go_on(bisection.pk)
+    read(bisection.pk, (3, 9))
     step = Step.objects.get(name="run", operation__kind=BisectionOperation.STEP)
     watch = StopWatch(WorkspaceRun(step), every_seconds=0)
     watch.look("running")

@@ -13,13 +13,13 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
-from provisioner.bisect.actions import bisection_go_on
 from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways.hosts import run_as
 from provisioner.gateways.hosts.nursery import Child, fork_child
 from tests.support.api_clients import api_of
+from tests.support.bisections import read
 from tests.support.bisections_in_lab import (
     alice,
     built,
@@ -159,9 +159,7 @@ def test_eighteen_of_them_leave_room_for_others(
             },
         )
     for bisection in Bisection.objects.order_by("pk"):
-        rows = [{"change": c, "user": "bob", "title": "x"} for c in changes[1:]]
-        Bisection.objects.filter(pk=bisection.pk).update(changes=rows)
-        bisection_go_on(bisection.pk)
+        read(bisection.pk, changes[1:])
 
     assert Operation.objects.filter(kind=BisectionOperation.STEP).count() == 2
     waiting = as_mallory.get("/api/v1/bisections").json()["results"]

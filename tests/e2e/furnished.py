@@ -12,8 +12,7 @@ from typing import Any
 from django.utils import timezone
 
 from provisioner.accounts.models import Team, User
-from provisioner.bisect.actions import bisection_go_on, bisection_start
-from provisioner.bisect.models import Bisection
+from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.actions.lifecycle import template_archive
 from provisioner.catalog.actions.snapshots import (
     snapshot_describe,
@@ -47,6 +46,7 @@ from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
+from tests.support.bisections import read
 from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import (
     SiteFactory,
@@ -395,12 +395,7 @@ class Furnished:
         self.bisection = bisection_start(
             by=self.bob, template=self.template, good=48100, bad=48150
         )
-        changes = [
-            {"change": 48100 + 5 * n, "user": "bob", "title": f"Cull less, part {n}"}
-            for n in range(1, 11)
-        ]
-        Bisection.objects.update(changes=changes)
-        bisection_go_on(self.bisection.pk)
+        read(self.bisection.pk, range(48105, 48151, 5))
         step = self.bisection.steps.get()
         end(running_of(step.workspace), OP.SUCCEEDED)
         set_workspace_state(step.workspace, W.READY)

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from django.utils import timezone
+
 from provisioner.bisect.actions import bisection_go_on
 from provisioner.bisect.models import Bisection, BisectionOperation
 from provisioner.bisect.steps import Ran
+from provisioner.bisect.sweeps import keep_changes
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
+from provisioner.gateways.perforce.types import SubmittedChange
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 
 CHANGES = [101, 105, 110, 111, 120, 130, 140, 150]
 
 
-def read(bisection_id: int) -> Bisection:
-    """Store the changes in between, as the server would list them."""
-    rows = [{"change": c, "user": "bob", "title": f"Title {c}"} for c in CHANGES]
-    Bisection.objects.filter(pk=bisection_id).update(changes=rows)
+def read(bisection_id: int, changes: Iterable[int] = CHANGES) -> Bisection:
+    """Store the changes in between, as the server would list them, and go on."""
+    listed = [
+        SubmittedChange(
+            number=number,
+            user="bob",
+            submitted_at=timezone.now(),
+            title=f"Title {number}",
+            paths=(),
+        )
+        for number in changes
+    ]
+    keep_changes(bisection_id, listed)
     bisection_go_on(bisection_id)
     return Bisection.objects.get(pk=bisection_id)
 

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('running', 'Under way'), ('found', 'Found'), ('undecided', 'Cannot be told'), ('stopped', 'Stopped'), ('failed', 'Failed')], default='running', max_length=10)),
                 ('status_code', models.CharField(blank=True, max_length=60)),
                 ('status_message', models.TextField(blank=True)),
-                ('changes', models.JSONField(blank=True, null=True)),
+                ('changes_read_at', models.DateTimeField(blank=True, help_text='When the server had listed the changes.', null=True)),
                 ('first_bad', models.BigIntegerField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
@@ -38,6 +38,20 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created_at', '-id'),
+            },
+        ),
+        migrations.CreateModel(
+            name='BisectionChange',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('change', models.BigIntegerField()),
+                ('user', models.CharField(max_length=1024)),
+                ('title', models.TextField(blank=True)),
+                ('bisection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='bisect.bisection')),
+            ],
+            options={
+                'ordering': ('change',),
+                'constraints': [models.UniqueConstraint(fields=('bisection', 'change'), name='bisection_change_once')],
             },
         ),
         migrations.CreateModel(
@@ -69,6 +83,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='bisection',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('state', 'running')), models.Q(models.Q(('state', 'running'), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='bisection_ended_has_ended_at'),
+        ),
+        migrations.AddConstraint(
+            model_name='bisection',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ('found', 'undecided')), _negated=True), ('changes_read_at__isnull', False), _connector='OR'), name='bisection_found_among_known_changes'),
         ),
         migrations.AddConstraint(
             model_name='bisection',

@@ -8,6 +8,7 @@ from typing import Any
 from provisioner.accounts.models import User
 from provisioner.bisect.models import (
     Bisection,
+    BisectionChange,
     BisectionOperation,
     BisectionStep,
     Verdict,
@@ -76,17 +77,19 @@ class Bisections:
                 good=known[-number - 1].number,
                 bad=changes[-1].number,
                 command="" if is_running else chance.choice(COMMANDS),
-                changes=[
-                    {
-                        "change": each.number,
-                        "user": each.user.perforce_name,
-                        "title": each.title,
-                    }
-                    for each in changes
-                ],
+                changes_read_at=at,
                 created_at=at,
             )
         )
+        for each in changes:
+            self._studio.rows.add(
+                BisectionChange(
+                    bisection=bisection,
+                    change=each.number,
+                    user=each.user.perforce_name,
+                    title=each.title,
+                )
+            )
         self._log.tell(
             bisection,
             "bisection_requested",
