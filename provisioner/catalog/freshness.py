@@ -122,7 +122,7 @@ def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
 
     Only for snapshots of a single change whose distance is known. Two queries.
     """
-    complete = [snapshot for snapshot in snapshots if not snapshot.parts]
+    complete = [snapshot for snapshot in snapshots if snapshot.is_complete]
     since = dict(
         TemplateWatch.objects.filter(
             template__in={snapshot.template_id for snapshot in complete}

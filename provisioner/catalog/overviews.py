@@ -79,7 +79,7 @@ class SnapshotLine:
             look="link",
             about=of,
         )
-        return [*([] if snapshot.parts else [use]), describe, withdraw]
+        return [*([use] if snapshot.is_complete else []), describe, withdraw]
 
 
 def snapshots_of(template: Template, *, named: int) -> list[SnapshotLine]:

@@ -74,7 +74,7 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
         .select_related("held_by", "withdrawn_by")
     )
     offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
-    complete = [snapshot for snapshot in offered if not snapshot.parts]
+    complete = [snapshot for snapshot in offered if snapshot.is_complete]
     default = default_snapshot(template)
     tested = next((each for each in complete if each.quality == Quality.TESTED), None)
     recent = offered[: template.snapshots_to_keep]

@@ -62,7 +62,9 @@ def holding(user: User, change: int) -> list[Holding]:
         .annotate(number=Count("pk"), newest=Max("change"))
     )
     snapshots = {pk: (number, newest) for pk, number, newest in counted}
-    own = workspaces_of(user).filter(snapshot__change__gte=change, snapshot__parts=[])
+    own = workspaces_of(user).filter(
+        snapshot__change__gte=change, snapshot__is_complete=True
+    )
     workspaces = defaultdict(list)
     for workspace in own.order_by("name")[:WORKSPACES_SHOWN]:
         workspaces[workspace.template_id].append(workspace)

@@ -63,14 +63,15 @@ def outcome_of(build: Operation) -> Outcome | None:
         return Outcome.FAILED
     if build.state != Operation.State.SUCCEEDED:
         return None
-    is_of_part = Snapshot.objects.filter(operation=build).exclude(parts=[]).exists()
-    return None if is_of_part else Outcome.GOOD
+    of_part = Snapshot.objects.filter(operation=build, is_complete=False)
+    return None if of_part.exists() else Outcome.GOOD
 
 
 def good_builds_of(template: Template) -> QuerySet[Operation]:
     """Return the builds whose outcome is good, newest first."""
-    of_parts = Snapshot.objects.filter(template=template, operation__isnull=False)
-    of_parts = of_parts.exclude(parts=[])
+    of_parts = Snapshot.objects.filter(
+        template=template, operation__isnull=False, is_complete=False
+    )
     return (
         builds_of(template)
         .filter(state=Operation.State.SUCCEEDED)
@@ -170,8 +171,8 @@ def failed_its_tests(build: Operation) -> bool:
 def last_good_snapshot(build: Operation) -> Snapshot | None:
     """Return the newest whole snapshot before this build whose tests did not fail."""
     return (
-        Snapshot.objects.filter(template=build.subject.template, parts=[])
-        .filter(created_at__lte=build.created_at)
+        Snapshot.objects.complete()
+        .filter(template=build.subject.template, created_at__lte=build.created_at)
         .exclude(quality=Quality.FAILED)
         .order_by("-created_at", "-id")
         .first()

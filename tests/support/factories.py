@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from django.db.models import Model
-from factory.declarations import LazyFunction, Sequence, SubFactory
+from factory.declarations import LazyAttribute, LazyFunction, Sequence, SubFactory
 from factory.django import DjangoModelFactory, Password
 from factory.faker import Faker
 
@@ -83,6 +83,8 @@ class SnapshotFactory(DjangoModelFactory[Snapshot]):
     )
     have_count = 1
     have_digest = "0" * 64
+    parts = LazyFunction(list)
+    is_complete = LazyAttribute(lambda made: not made.parts)
 
 
 def copy_of(row: Row) -> Row:

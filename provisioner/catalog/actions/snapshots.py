@@ -40,7 +40,7 @@ def snapshot_hold(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
     with transaction.atomic():
         template, row = _locked(snapshot)
         require_offered(row)
-        if row.parts:
+        if not row.is_complete:
             raise SnapshotInParts(snapshot=row.name)
         if (row.is_held, row.hold_reason) == (True, reason):
             return row

@@ -124,6 +124,7 @@ class Migration(migrations.Migration):
                 ('have_digest', models.CharField(max_length=64)),
                 ('quality', models.CharField(choices=[('built', 'Built'), ('tested', 'Tested'), ('failed', 'Tests failed')], default='built', max_length=6)),
                 ('is_clean', models.BooleanField(default=False)),
+                ('is_complete', models.BooleanField(default=True, help_text='Its whole view is at one change.')),
                 ('parts', models.JSONField(blank=True, default=list)),
                 ('remarks', models.JSONField(default=list, help_text='Remarks for people.')),
                 ('sync_seconds', models.FloatField(default=0)),
@@ -243,7 +244,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='snapshot',
-            constraint=models.CheckConstraint(condition=models.Q(('held_at__isnull', True), models.Q(('deleted_at__isnull', True), ('parts', []), ('withdrawn_at__isnull', True)), _connector='OR'), name='snapshot_held_can_be_had'),
+            constraint=models.CheckConstraint(condition=models.Q(('held_at__isnull', True), models.Q(('deleted_at__isnull', True), ('is_complete', True), ('withdrawn_at__isnull', True)), _connector='OR'), name='snapshot_held_can_be_had'),
+        ),
+        migrations.AddConstraint(
+            model_name='snapshot',
+            constraint=models.CheckConstraint(condition=models.Q(('is_complete', False), ('parts', []), _connector='OR'), name='snapshot_complete_has_no_parts'),
         ),
         migrations.AddConstraint(
             model_name='snapshot',

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from provisioner.accounts.models import User
 from provisioner.accounts.names import check_one_line
 from provisioner.catalog.models.templates import Template
-from provisioner.lib.fields import EvidenceField
+from provisioner.lib.fields import EvidenceField, NamesField
 
 
 class Quality(models.TextChoices):
@@ -44,7 +44,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 
     def complete(self) -> SnapshotQuerySet:
         """Keep snapshots whose whole view is at one change."""
-        return self.filter(parts=[])
+        return self.filter(is_complete=True)
 
     def mark_deleted(self, *, at: dt.datetime) -> int:
         """Mark them as deleted, so that they are not cloned any more, held or not."""
@@ -78,9 +78,9 @@ class Snapshot(models.Model):
 
     Workspaces flush to `change` and compare with `have_count` and `have_digest`, never
     with the template's client, which may have moved on. `parts` are {"path", "change"}
-    of depot paths at other changes, the latest refreshed last; a snapshot with parts is
-    never the default. `is_clean`: its build began with versioned files alone.
-    `operation` made it.
+    of depot paths at other changes, the latest refreshed last; a snapshot that has any
+    is not `is_complete`, and never the default. `is_clean`: its build began with
+    versioned files alone. `operation` made it.
 
     While it is held, new workspaces get it whatever is published later. Once it is
     withdrawn nobody gets it; it is deleted when no workspace needs it.
@@ -97,7 +97,10 @@ class Snapshot(models.Model):
     have_digest = models.CharField(max_length=64)
     quality = models.CharField(max_length=6, choices=Quality, default=Quality.BUILT)
     is_clean = models.BooleanField(default=False)
-    parts = EvidenceField(default=list, blank=True)
+    is_complete = models.BooleanField(
+        default=True, help_text="Its whole view is at one change."
+    )
+    parts = NamesField(default=list, blank=True)
     remarks = EvidenceField(default=list, help_text="Remarks for people.")
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)
@@ -162,7 +165,13 @@ class Snapshot(models.Model):
             models.CheckConstraint(
                 name="snapshot_held_can_be_had",
                 condition=Q(held_at__isnull=True)
-                | Q(deleted_at__isnull=True, withdrawn_at__isnull=True, parts=[]),
+                | Q(
+                    deleted_at__isnull=True, withdrawn_at__isnull=True, is_complete=True
+                ),
+            ),
+            models.CheckConstraint(
+                name="snapshot_complete_has_no_parts",
+                condition=Q(is_complete=False) | Q(parts=[]),
             ),
             models.CheckConstraint(
                 name="snapshot_withdrawn_by_somebody_for_a_reason",
@@ -190,7 +199,7 @@ class Snapshot(models.Model):
     def mark(self) -> str:
         """Return its quality in a word or two."""
         mark = str(Quality(self.quality).label)
-        return f"{mark}, refreshed in part" if self.parts else mark
+        return mark if self.is_complete else f"{mark}, refreshed in part"
 
     @property
     def is_held(self) -> bool:

@@ -162,6 +162,7 @@ def _publish(
             defaults={
                 "ontap_uuid": taken.uuid,
                 "change": pin.change,
+                "is_complete": not pin.parts,
                 "parts": [asdict(part) for part in pin.parts],
                 "client_spec": pin.client_spec,
                 "have_count": verified.have_count,

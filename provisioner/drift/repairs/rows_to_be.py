@@ -276,7 +276,9 @@ def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
     )
     if mark is not None:
         snapshot.change = mark.change
-        snapshot.deleted_at = snapshot.deleted_at if mark.parts else None
+        snapshot.is_complete = mark.parts == 0
+        if snapshot.is_complete:
+            snapshot.deleted_at = None
         snapshot.have_count, snapshot.have_digest = mark.have_count, mark.have_digest
     return snapshot
 
