@@ -10,7 +10,6 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import (
     PinnedTemplate,
     Snapshot,
-    SnapshotQuerySet,
     Template,
 )
 from provisioner.engine.models import Operation
@@ -32,11 +31,6 @@ def named_template(value: str) -> Q:
     if value.isascii() and value.isdecimal():
         return Q(template_id=int(value))
     return Q(template__name=value)
-
-
-def available_snapshots() -> SnapshotQuerySet:
-    """Return the snapshots that can be cloned, newest first."""
-    return Snapshot.objects.available()
 
 
 def default_snapshot(template: Template, *, quality: str = "") -> Snapshot | None:
@@ -65,7 +59,7 @@ def snapshot_before(template: Template, *, build: Operation) -> Snapshot | None:
 
 def reference_snapshot(template: Template) -> Snapshot | None:
     """Return the snapshot to compare a template with: its default, else its newest."""
-    newest = available_snapshots().complete().filter(template=template)
+    newest = Snapshot.objects.available().complete().filter(template=template)
     return default_snapshot(template) or newest.first()
 
 
@@ -115,7 +109,9 @@ def templates_visible_to(user: User) -> QuerySet[Template]:
         default_created_at=Subquery(newest.values("created_at")[:1]),
         default_have_count=Subquery(newest.values("have_count")[:1]),
         default_quality=Subquery(newest.values("quality")[:1]),
-        has_snapshots=Exists(available_snapshots().filter(template=OuterRef("pk"))),
+        has_snapshots=Exists(
+            Snapshot.objects.available().filter(template=OuterRef("pk"))
+        ),
     )
 
 
@@ -141,6 +137,6 @@ def snapshots_for_bisection(template: Template) -> list[Snapshot]:
 
     Each has its whole view at one change, and the view of the newest of them.
     """
-    snapshots = list(available_snapshots().complete().filter(template=template))
+    snapshots = list(Snapshot.objects.available().complete().filter(template=template))
     views = [parse_client_spec(s.client_spec).view for s in snapshots]
     return [s for s, view in zip(snapshots, views, strict=True) if view == views[0]]

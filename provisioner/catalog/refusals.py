@@ -113,7 +113,7 @@ def require_offered(snapshot: Snapshot) -> None:
 
     Raises: SnapshotGone, SnapshotWithdrawn.
     """
-    if snapshot.deleted_at is not None:
+    if not snapshot.is_there:
         raise SnapshotGone(snapshot=snapshot.name)
     if snapshot.is_withdrawn:
         reason = snapshot.withdraw_reason

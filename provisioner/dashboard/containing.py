@@ -9,11 +9,12 @@ from django.db.models import Count, Max
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import (
+    Snapshot,
     SubmittedChange,
     Template,
     TemplateWatch,
 )
-from provisioner.catalog.queries import available_snapshots, templates_to_choose_from
+from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_of
 
@@ -54,7 +55,7 @@ def holding(user: User, change: int) -> list[Holding]:
             template__in=templates, since__lt=change
         ).values_list("template", flat=True)
     )
-    later = available_snapshots().complete().filter(change__gte=change)
+    later = Snapshot.objects.available().complete().filter(change__gte=change)
     counted = (
         later.filter(template__in=templates)
         .order_by()

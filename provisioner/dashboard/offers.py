@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import freshness_of_all
+from provisioner.catalog.models import Snapshot
 from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
-    available_snapshots,
     default_snapshots_of,
     is_archived,
     is_pinned_by,
@@ -130,7 +130,7 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
 def _choices(user: User) -> list[Choice]:
     """Return all templates on offer, in order. Two queries."""
     uses = uses_of_templates(user, since=timezone.now() - USED_LATELY)
-    snapshots = available_snapshots().filter(template=OuterRef("pk"))
+    snapshots = Snapshot.objects.available().filter(template=OuterRef("pk"))
     rows = is_archived(templates_to_choose_from(user), "").values_list(
         "pk", "name", is_pinned_by(user), Exists(snapshots)
     )

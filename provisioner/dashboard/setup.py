@@ -11,8 +11,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Template
-from provisioner.catalog.queries import available_snapshots
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.workers import AliveWorker, alive_workers
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.sites.queries import (
@@ -169,7 +168,7 @@ def _template() -> Milestone:
         Template.State.FAILED: Progress.FAILED,
     }
 
-    published = set(available_snapshots().values_list("template_id", flat=True))
+    published = set(Snapshot.objects.available().values_list("template_id", flat=True))
 
     def progress_of(template: Template) -> Progress:
         if template.pk in published:

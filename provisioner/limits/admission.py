@@ -269,7 +269,7 @@ def place_limits(
 
 def snapshot_limit(template: Template) -> Limit:
     """Return how many snapshots the template's volume has, including foreign ones."""
-    ours = template.snapshots.filter(deleted_at__isnull=True).count()
+    ours = template.snapshots.there().count()
     known = _known(template.site)
     return _snapshots(known, template, ours=ours)
 

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from django.db import connection
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from provisioner.accounts.models import Team
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, snapshot_is_there
 from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 # The ORM knows no grouping sets, and would read everything for each of them.
@@ -106,7 +106,7 @@ class Tallies:
     @cached_property
     def templates(self) -> list[CountedTemplate]:
         """All templates by name, including those without workspaces."""
-        published = Count("snapshots", filter=Q(snapshots__deleted_at__isnull=True))
+        published = Count("snapshots", filter=snapshot_is_there(by="snapshots__"))
         rows = (
             Template.objects.order_by("name", "pk")
             .values_list(*CountedTemplate._fields[:-1])

@@ -8,7 +8,7 @@ from django import forms
 
 from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import available_snapshots, default_snapshot
+from provisioner.catalog.queries import default_snapshot
 from provisioner.leases.refusals import LeaseTooLong
 from provisioner.lib.refusals import ActionRefused
 from provisioner.web.forms import AskingForm, NameField
@@ -73,7 +73,7 @@ class WorkspaceCreateForm(AskingForm):
     def __init__(self, data: Any = None, *, template: Template) -> None:
         super().__init__(data, initial={"purpose": Workspace.Purpose.DEVELOPMENT})
         self._why_not = unsupported_purposes(template.site.perforce_server)
-        snapshots = available_snapshots().filter(template=template)
+        snapshots = Snapshot.objects.available().filter(template=template)
         field = self.fields["snapshot"]
         assert isinstance(field, SnapshotChoiceField)
         field.offer(snapshots, usual=default_snapshot(template))

@@ -19,7 +19,7 @@ from django.db.models import (
 from provisioner.accounts.models import User
 from provisioner.accounts.permissions import Verb, may, own_or_of_team, team_members
 from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
-from provisioner.catalog.queries import available_snapshots, default_snapshot
+from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
 from provisioner.workspaces.events import asks_deadline, asks_trash_seconds
@@ -221,7 +221,7 @@ def last_rescue(workspace: Workspace) -> Rescue | None:
 
 def snapshots_to_move_to(workspace: Workspace) -> SnapshotQuerySet:
     """Return the snapshots newer than a workspace's, newest first."""
-    return available_snapshots().filter(
+    return Snapshot.objects.available().filter(
         template=workspace.template_id, created_at__gt=workspace.snapshot.created_at
     )
 

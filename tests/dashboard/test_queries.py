@@ -14,7 +14,6 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import (
-    available_snapshots,
     default_snapshot,
     snapshots_visible_to,
     templates_visible_to,
@@ -94,7 +93,7 @@ def test_the_default_snapshot_is_the_newest_that_is_there(
     Snapshot.objects.filter(pk=newer.pk).update(deleted_at=timezone.now())
 
     assert default_snapshot(template) == snapshot
-    assert newer not in available_snapshots()
+    assert newer not in Snapshot.objects.available()
     assert newer not in snapshots_visible_to(alice)
 
 

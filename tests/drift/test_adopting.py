@@ -22,7 +22,6 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Quality, Snapshot, Template
-from provisioner.catalog.queries import available_snapshots
 from provisioner.catalog.snapshot_comments import SnapshotMark, build_number_of
 from provisioner.drift.actions import finding_resolve, findings_adopt
 from provisioner.drift.comparison import preview
@@ -213,7 +212,7 @@ def test_a_snapshot_without_a_mark_of_ours_is_never_handed_out(
 
     assert found is not None
     assert found.snapshot.deleted_at is not None
-    assert found.snapshot not in available_snapshots()
+    assert found.snapshot not in Snapshot.objects.available()
 
 
 def forget_build(snapshot: Snapshot) -> None:
@@ -606,7 +605,7 @@ def test_a_build_refreshed_in_part_is_not_taken_for_complete(
     assert "not handed out" in finding.resolution
     found = built_template.snapshots.get(name=name)
     assert found.have_digest == known.have_digest
-    assert found not in available_snapshots()
+    assert found not in Snapshot.objects.available()
 
 
 def test_two_who_adopt_a_snapshot_at_a_time_write_one_row(

@@ -15,8 +15,13 @@ from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.catalog import checks
 from provisioner.catalog.events import before_building
-from provisioner.catalog.models import BuildParameters, Template, TemplateOperation
-from provisioner.catalog.queries import available_snapshots, reference_snapshot
+from provisioner.catalog.models import (
+    BuildParameters,
+    Snapshot,
+    Template,
+    TemplateOperation,
+)
+from provisioner.catalog.queries import reference_snapshot
 from provisioner.catalog.refusals import (
     NothingToRefresh,
     NothingToStop,
@@ -260,7 +265,7 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
         )
         message = f"{by} stopped the build. Nothing of it was published."
         engine_states.cancel_operation(build, message=message)
-        has_snapshots = available_snapshots().filter(template=template).exists()
+        has_snapshots = Snapshot.objects.available().filter(template=template).exists()
         set_template_state(
             template,
             Template.State.READY if has_snapshots else Template.State.FAILED,

@@ -244,7 +244,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='snapshot',
-            constraint=models.CheckConstraint(condition=models.Q(('held_at__isnull', True), models.Q(('deleted_at__isnull', True), ('is_complete', True), ('withdrawn_at__isnull', True)), _connector='OR'), name='snapshot_held_can_be_had'),
+            constraint=models.CheckConstraint(condition=models.Q(('held_at__isnull', True), models.Q(('deleted_at__isnull', True), ('withdrawn_at__isnull', True), ('is_complete', True)), _connector='OR'), name='snapshot_held_can_be_had'),
         ),
         migrations.AddConstraint(
             model_name='snapshot',

@@ -16,6 +16,7 @@ from provisioner.catalog.models.snapshots import (
     Quality,
     Snapshot,
     SnapshotQuerySet,
+    snapshot_is_there,
 )
 from provisioner.catalog.models.templates import (
     BuildParameters,
@@ -40,4 +41,5 @@ __all__ = [
     "TemplateCheck",
     "TemplateOperation",
     "TemplateWatch",
+    "snapshot_is_there",
 ]

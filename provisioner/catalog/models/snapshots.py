@@ -31,16 +31,28 @@ AT_LEAST: dict[str, tuple[Quality, ...]] = {
 """What is as good as what a template, or a request, asks for."""
 
 
+def snapshot_is_there(*, by: str = "") -> Q:
+    """Return the condition for snapshots that are not deleted, as `Snapshot.is_there`.
+
+    `by` leads to the snapshot.
+    """
+    return Q(**{f"{by}deleted_at__isnull": True})
+
+
+IS_AVAILABLE = snapshot_is_there() & Q(withdrawn_at__isnull=True)
+"""The condition for snapshots that can be cloned."""
+
+
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     """Queries for available and default snapshots."""
 
     def there(self) -> SnapshotQuerySet:
         """Keep those not deleted, including withdrawn ones, which may have clones."""
-        return self.filter(deleted_at__isnull=True)
+        return self.filter(snapshot_is_there())
 
     def available(self) -> SnapshotQuerySet:
-        """Keep those that can be cloned."""
-        return self.there().filter(withdrawn_at__isnull=True)
+        """Keep those that can be cloned, newest first."""
+        return self.filter(IS_AVAILABLE)
 
     def complete(self) -> SnapshotQuerySet:
         """Keep snapshots whose whole view is at one change."""
@@ -165,9 +177,7 @@ class Snapshot(models.Model):
             models.CheckConstraint(
                 name="snapshot_held_can_be_had",
                 condition=Q(held_at__isnull=True)
-                | Q(
-                    deleted_at__isnull=True, withdrawn_at__isnull=True, is_complete=True
-                ),
+                | (IS_AVAILABLE & Q(is_complete=True)),
             ),
             models.CheckConstraint(
                 name="snapshot_complete_has_no_parts",
@@ -200,6 +210,10 @@ class Snapshot(models.Model):
         """Return its quality in a word or two."""
         mark = str(Quality(self.quality).label)
         return mark if self.is_complete else f"{mark}, refreshed in part"
+
+    @property
+    def is_there(self) -> bool:
+        return self.deleted_at is None
 
     @property
     def is_held(self) -> bool:

@@ -50,9 +50,11 @@ JITTER = 0.2
 def sweep_watch(timestamp: int) -> None:
     """Poll every server that is due and that a template needs."""
     now = clocks.database_now()
-    needed = Snapshot.objects.filter(
-        deleted_at=None, template__archived_at=None
-    ).values("template__site__perforce_server")
+    needed = (
+        Snapshot.objects.there()
+        .filter(template__archived_at=None)
+        .values("template__site__perforce_server")
+    )
     servers = PerforceServer.objects.filter(pk__in=needed).exclude(
         slot_budget__paused_at__isnull=False
     )
@@ -266,7 +268,7 @@ def _record(
 def forget_old(watch: ServerWatch) -> None:
     """Delete changes that every published snapshot of a template has. Repeatable."""
     through = SubmittedChange.templates.through
-    oldest = Snapshot.objects.filter(template=OuterRef("template"), deleted_at=None)
+    oldest = Snapshot.objects.there().filter(template=OuterRef("template"))
     for known in TemplateWatch.objects.filter(server=watch.server_id).annotate(
         oldest=Subquery(oldest.order_by("change").values("change")[:1])
     ):

@@ -128,7 +128,7 @@ class Company:
                 self.studio,
                 built.template,
                 clones=sum(each.template == built.template for each in there),
-                snapshots=sum(each.deleted_at is None for each in built.snapshots),
+                snapshots=sum(each.is_there for each in built.snapshots),
             )
 
     def _have_joined(self) -> None:

@@ -108,9 +108,7 @@ def _of_template(built: Built) -> dict[str, Any]:
         "said_own_bytes": template.used_bytes,
         "said_files": template.used_inodes,
         "snapshots": [
-            _snapshot(built, each)
-            for each in built.snapshots
-            if each.deleted_at is None
+            _snapshot(built, each) for each in built.snapshots if each.is_there
         ],
     }
 

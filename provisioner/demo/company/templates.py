@@ -55,7 +55,7 @@ class Built:
         return [
             snapshot
             for snapshot in self.snapshots
-            if snapshot.quality != Quality.FAILED and snapshot.deleted_at is None
+            if snapshot.quality != Quality.FAILED and snapshot.is_there
         ]
 
     def default_at(self, moment: dt.datetime) -> Snapshot:
@@ -241,7 +241,7 @@ def remember_changes(studio: Studio, built: list[Built], history: History) -> No
 
 def oldest_published(built: Built) -> int | None:
     """Return the change of the oldest existing snapshot, or None."""
-    there = [each.change for each in built.snapshots if each.deleted_at is None]
+    there = [each.change for each in built.snapshots if each.is_there]
     return min(there, default=None)
 
 
@@ -257,7 +257,7 @@ def pin(built: Built, history: History) -> None:
     revisions: Counter[str] = Counter()
     later = [each for each in history.of(built.plan.name) if each.number > since]
     for snapshot in sorted(built.snapshots, key=lambda each: each.change):
-        if snapshot.deleted_at is not None:
+        if not snapshot.is_there:
             continue
         while later and later[0].number <= snapshot.change:
             for path in later.pop(0).paths[built.plan.name]:

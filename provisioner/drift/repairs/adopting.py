@@ -114,7 +114,7 @@ def adopt_snapshot(finding: Finding) -> str:
     except IntegrityError:
         raise _snapshot_taken(snapshot) from None
     said = f"The snapshot {snapshot.name} of {template.name}"
-    if snapshot.deleted_at is not None:
+    if not snapshot.is_there:
         return f"{said} is kept for its clones, and not handed out."
     return f"{said} can be chosen again."
 

@@ -290,7 +290,7 @@ def facts_of_snapshot(snapshot: Snapshot) -> dict[str, Any]:
         "snapshot": snapshot.name,
         "change": snapshot.change,
         "files": snapshot.have_count,
-        "is_offered": snapshot.deleted_at is None,
+        "is_offered": snapshot.is_there,
     }
 
 

@@ -252,7 +252,7 @@ def remove_snapshot(finding: Finding) -> str:
     needed = Workspace.objects.filter(snapshot__in=rows).exclude(
         state=Workspace.State.RETIRED
     )
-    if rows.filter(deleted_at=None).exists() or needed.exists():
+    if rows.there().exists() or needed.exists():
         raise CannotRepair(f"The snapshot {name} is needed now.")
     ontap = registry.ontap(finding.site)
     found = ontap.find_snapshot(finding.volume_uuid, name=name)

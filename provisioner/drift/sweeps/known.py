@@ -237,7 +237,7 @@ def _snapshots(site: Site) -> Iterable[KnownSnapshot]:
             template_id=snapshot.template_id,
             name=snapshot.name,
             uuid=snapshot.ontap_uuid,
-            is_published=snapshot.deleted_at is None,
+            is_published=snapshot.is_there,
             is_needed=snapshot.pk in needed,
         )
 

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import available_snapshots, default_snapshot
+from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.refusals import (
     NoGoodSnapshot,
     NoSnapshot,
@@ -62,7 +62,7 @@ def choose_snapshot(
     if snapshot is None:
         snapshot = default_snapshot(template, quality=quality)
     if snapshot is None:
-        if not available_snapshots().filter(template=template).exists():
+        if not Snapshot.objects.available().filter(template=template).exists():
             raise NoSnapshot(template=template.name)
         wanted = quality or template.wanted_quality
         raise NoGoodSnapshot(template=template.name, quality=wanted)
