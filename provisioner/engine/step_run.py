@@ -45,7 +45,8 @@ class StepRun:
 
     @property
     def ontap(self) -> OntapGateway:
-        return registry.ontap(self.site)
+        """The gateway to the site's SVM; ids of ONTAP's jobs are kept in the step."""
+        return registry.ontap(self.site).telling(self._remember_ontap_job)
 
     @property
     def perforce(self) -> PerforceGateway:
@@ -173,8 +174,7 @@ class StepRun:
         """
         return states.holding(self.step)
 
-    def remember_ontap_job(self, ontap_job_uuid: str) -> None:
-        """Keep the ONTAP job's id before waiting for the job."""
+    def _remember_ontap_job(self, ontap_job_uuid: str) -> None:
         states.remember_ontap_job(self.step, ontap_job_uuid)
 
     def result_of(self, of: type[AnyResult]) -> AnyResult:

@@ -107,9 +107,7 @@ def test_an_address_serves_nfs(ontap: OntapScene) -> None:
 
 
 def test_a_new_volume_is_thin_unmounted_and_ours(ontap: OntapScene) -> None:
-    volume = ontap.gateway.create_volume(
-        ontap.volume_spec(), ontap_job_started=ontap.jobs.append
-    )
+    volume = ontap.telling.create_volume(ontap.volume_spec())
     assert volume.name == ontap.name("tmpl")
     assert volume.state == "online"
     assert volume.comment == ontap.comment("tmpl")
@@ -188,9 +186,7 @@ def test_a_volume_that_cannot_be(
 def test_a_new_clone_is_online_unmounted_and_its_owners(ontap: OntapScene) -> None:
     parent = ontap.make_volume()
     snapshot = ontap.make_snapshot(parent)
-    clone = ontap.gateway.create_clone(
-        ontap.clone_spec(uid=2001, gid=2002), ontap_job_started=ontap.jobs.append
-    )
+    clone = ontap.telling.create_clone(ontap.clone_spec(uid=2001, gid=2002))
     assert clone.state == "online"
     assert clone.comment == ontap.comment("ws")
     assert clone.junction_path == ""
@@ -250,8 +246,8 @@ def test_a_clone_gets_its_policies(ontap: OntapScene) -> None:
     clone = ontap.make_clone()
     policy = ontap.make_policy()
     for _ in range(2):
-        changed = ontap.gateway.set_volume_policies(
-            clone.uuid, export_policy=policy.name, ontap_job_started=ontap.jobs.append
+        changed = ontap.telling.set_volume_policies(
+            clone.uuid, export_policy=policy.name
         )
         assert changed.export_policy == policy.name
         assert changed.snapshot_policy == "none"
@@ -318,7 +314,6 @@ def test_an_offline_volume_is_brought_online_unmounted_and_again(
         operation="test",
         body={"state": "offline"},
         is_done=lambda changed: changed.state == "offline",
-        ontap_job_started=lambda _: None,
     )
     for _ in range(2):
         again = ontap.gateway.bring_volume_online(volume.uuid)
@@ -424,11 +419,8 @@ def test_a_uuid_that_is_none_touches_nothing(
 
 def test_a_snapshot_is_taken(ontap: OntapScene) -> None:
     volume = ontap.make_volume()
-    snapshot = ontap.gateway.create_snapshot(
-        volume.uuid,
-        name="cl_7",
-        comment="change 7",
-        ontap_job_started=ontap.jobs.append,
+    snapshot = ontap.telling.create_snapshot(
+        volume.uuid, name="cl_7", comment="change 7"
     )
     assert snapshot.name == "cl_7"
     assert snapshot.comment == "change 7"

@@ -48,7 +48,7 @@ def create_volume(scene: OntapScene) -> Verb:
     return Verb(
         "POST",
         VOLUMES,
-        lambda: scene.gateway.create_volume(spec, ontap_job_started=scene.jobs.append),
+        lambda: scene.telling.create_volume(spec),
         lambda: scene.gateway.find_volume(spec.name) is not None,
         AlreadyExists,
     )
@@ -60,7 +60,7 @@ def create_clone(scene: OntapScene) -> Verb:
     return Verb(
         "POST",
         VOLUMES,
-        lambda: scene.gateway.create_clone(spec, ontap_job_started=scene.jobs.append),
+        lambda: scene.telling.create_clone(spec),
         lambda: scene.gateway.find_volume(spec.name) is not None,
         AlreadyExists,
     )
@@ -71,9 +71,7 @@ def create_snapshot(scene: OntapScene) -> Verb:
     return Verb(
         "POST",
         "*/snapshots*",
-        lambda: scene.gateway.create_snapshot(
-            uuid, name="cl_7", comment="", ontap_job_started=scene.jobs.append
-        ),
+        lambda: scene.telling.create_snapshot(uuid, name="cl_7", comment=""),
         lambda: scene.gateway.find_snapshot(uuid, name="cl_7") is not None,
         AlreadyExists,
     )
@@ -84,9 +82,7 @@ def set_volume_policies(scene: OntapScene) -> Verb:
     policy = scene.make_policy().name
 
     def act() -> None:
-        scene.gateway.set_volume_policies(
-            uuid, export_policy=policy, ontap_job_started=scene.jobs.append
-        )
+        scene.telling.set_volume_policies(uuid, export_policy=policy)
 
     return Verb(
         "PATCH",
@@ -103,9 +99,7 @@ def mount_volume(scene: OntapScene) -> Verb:
     return Verb(
         "PATCH",
         VOLUMES,
-        lambda: scene.gateway.mount_volume(
-            volume.uuid, junction_path=path, ontap_job_started=scene.jobs.append
-        ),
+        lambda: scene.telling.mount_volume(volume.uuid, junction_path=path),
         lambda: scene.gateway.get_volume(volume.uuid).junction_path == path,
         None,
     )
@@ -117,9 +111,7 @@ def unmount_volume(scene: OntapScene) -> Verb:
     return Verb(
         "PATCH",
         VOLUMES,
-        lambda: scene.gateway.unmount_volume(
-            volume.uuid, ontap_job_started=scene.jobs.append
-        ),
+        lambda: scene.telling.unmount_volume(volume.uuid),
         lambda: scene.gateway.get_volume(volume.uuid).junction_path == "",
         None,
     )
@@ -130,9 +122,7 @@ def delete_volume(scene: OntapScene) -> Verb:
     return Verb(
         "DELETE",
         VOLUMES,
-        lambda: scene.gateway.delete_volume(
-            volume.uuid, force=True, ontap_job_started=scene.jobs.append
-        ),
+        lambda: scene.telling.delete_volume(volume.uuid, force=True),
         lambda: scene.gateway.find_volume(volume.name) is None,
         None,
     )
@@ -144,11 +134,7 @@ def delete_snapshot(scene: OntapScene) -> Verb:
     return Verb(
         "DELETE",
         "*/snapshots/*",
-        lambda: scene.gateway.delete_snapshot(
-            volume.uuid,
-            snapshot_uuid=snapshot.uuid,
-            ontap_job_started=scene.jobs.append,
-        ),
+        lambda: scene.telling.delete_snapshot(volume.uuid, snapshot_uuid=snapshot.uuid),
         lambda: scene.gateway.find_snapshot(volume.uuid, name="cl_7") is None,
         None,
     )

@@ -302,7 +302,6 @@ def change(ontap: OntapGateway, uuid: str, **body: str) -> None:
         operation="test",
         body=body,
         is_done=lambda volume: True,
-        ontap_job_started=lambda _: None,
     )
 
 

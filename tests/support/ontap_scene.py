@@ -60,6 +60,11 @@ class OntapScene:
     jobs: list[str] = field(default_factory=list)
     policies: list[ExportPolicy] = field(default_factory=list)
 
+    @property
+    def telling(self) -> OntapGateway:
+        """The gateway, which tells us of ONTAP's jobs."""
+        return self.gateway.telling(self.jobs.append)
+
     def name(self, suffix: str) -> str:
         return f"cytest_{self.tag}_{suffix}"
 

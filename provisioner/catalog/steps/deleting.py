@@ -51,16 +51,14 @@ def ensure_unmounted(run: TemplateRun) -> None:
     """Ensure that the volume has no junction path."""
     volume = _own_volume(run)
     if volume is not None and volume.junction_path:
-        run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
+        run.ontap.unmount_volume(volume.uuid)
 
 
 def ensure_volume_deleted(run: TemplateRun) -> None:
     """Delete the volume; ONTAP keeps it in its recovery queue for some hours."""
     volume = _own_volume(run)
     if volume is not None:
-        run.ontap.delete_volume(
-            volume.uuid, force=False, ontap_job_started=run.remember_ontap_job
-        )
+        run.ontap.delete_volume(volume.uuid, force=False)
 
 
 def ensure_nothing_left(run: TemplateRun) -> None:

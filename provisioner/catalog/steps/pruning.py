@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from provisioner.catalog import retention
 from provisioner.catalog.models import Template
@@ -21,7 +21,6 @@ def ensure_pruned(run: TemplateRun) -> None:
         run.ontap,
         run.template,
         volume_uuid=run.result_of(TemplateVolume).volume_uuid,
-        ontap_job_started=run.remember_ontap_job,
     )
 
 
@@ -30,7 +29,6 @@ def delete_superfluous(
     template: Template,
     *,
     volume_uuid: str,
-    ontap_job_started: Callable[[str], None] = lambda ontap_job_uuid: None,
 ) -> tuple[list[str], dict[str, str]]:
     """Delete unneeded snapshots; return their names, and what ONTAP kept and why.
 
@@ -50,9 +48,7 @@ def delete_superfluous(
 
     def delete(name: str, uuid: str) -> bool:
         try:
-            ontap.delete_snapshot(
-                volume_uuid, snapshot_uuid=uuid, ontap_job_started=ontap_job_started
-            )
+            ontap.delete_snapshot(volume_uuid, snapshot_uuid=uuid)
         except PermanentGatewayError as error:
             refused[name] = error.sentence
             return False

@@ -136,7 +136,6 @@ def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
                     uuid,
                     name=name,
                     comment=str(mark),
-                    ontap_job_started=run.remember_ontap_job,
                 )
         except AlreadyExists as error:
             # Our own request before a lost reply: ONTAP was, or is, still at it.

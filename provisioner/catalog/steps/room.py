@@ -118,9 +118,7 @@ def ensure_inodes(
     used, given = volume.used_inodes or 0, volume.max_inodes
     wanted = min(most, max(files * INODES_FOR_A_FILE, more_inodes(used, given or 0)))
     if given is not None and wanted > given:
-        run.ontap.set_max_inodes(
-            volume.uuid, max_inodes=wanted, ontap_job_started=run.remember_ontap_job
-        )
+        run.ontap.set_max_inodes(volume.uuid, max_inodes=wanted)
 
 
 def _known_files(template: Template) -> int:

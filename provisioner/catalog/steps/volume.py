@@ -61,9 +61,7 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
         run,
         name=spec.name,
         comment=spec.comment,
-        create=lambda: run.ontap.create_volume(
-            spec, ontap_job_started=run.remember_ontap_job
-        ),
+        create=lambda: run.ontap.create_volume(spec),
     )
     require_online(volume)
     _ensure_size(run, volume)
@@ -90,9 +88,7 @@ def _ensure_size(run: TemplateRun, volume: Volume) -> None:
             "give the template more, then build again.",
             code="volume_smaller_than_its_content",
         )
-    run.ontap.set_volume_size(
-        volume.uuid, size_bytes=wanted, ontap_job_started=run.remember_ontap_job
-    )
+    run.ontap.set_volume_size(volume.uuid, size_bytes=wanted)
 
 
 def ensure_exported(run: TemplateRun) -> None:

@@ -141,7 +141,6 @@ def ensure_policies(
             export_policy=export_policy,
             root_mode=root_mode,
             shows_snapshots=run.site.shows_snapshots,
-            ontap_job_started=run.remember_ontap_job,
         )
 
 
@@ -151,5 +150,4 @@ def ensure_junction(run: TemplateRun, *, volume_uuid: str, junction_path: str) -
         run.ontap.mount_volume(
             volume_uuid,
             junction_path=junction_path,
-            ontap_job_started=run.remember_ontap_job,
         )

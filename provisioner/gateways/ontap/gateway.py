@@ -4,9 +4,8 @@ Every method may raise Unreachable (no answer in time; the effect may have happe
 Busy (ONTAP asks to come back later) and AuthFailed. Each docstring lists only what else
 it raises.
 
-A write returns when ONTAP's own job has ended and a read shows the effect. It calls
-`ontap_job_started(uuid)` as soon as ONTAP has accepted the request, so that the caller
-can record the job before it waits.
+A write returns when ONTAP's own job has ended and a read shows the effect. `telling`
+lets the caller record the job before that.
 """
 
 from __future__ import annotations

@@ -8,12 +8,7 @@ from typing import Any
 from provisioner.gateways.ontap import records
 from provisioner.gateways.ontap.names import exact_name, path_uuid
 from provisioner.gateways.ontap.types import VolumeSnapshot
-from provisioner.gateways.ontap.verbs import (
-    OntapJobStarted,
-    Verbs,
-    forget,
-    volume_path,
-)
+from provisioner.gateways.ontap.verbs import Verbs, volume_path
 
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
@@ -46,12 +41,7 @@ class Snapshots(Verbs):
         return sorted(snapshots, key=lambda each: each.created_at or _LONG_AGO)
 
     def create_snapshot(
-        self,
-        volume_uuid: str,
-        *,
-        name: str,
-        comment: str,
-        ontap_job_started: OntapJobStarted = forget,
+        self, volume_uuid: str, *, name: str, comment: str
     ) -> VolumeSnapshot:
         """Create a snapshot.
 
@@ -59,24 +49,17 @@ class Snapshots(Verbs):
         Source: POST /api/storage/volumes/{uuid}/snapshots.
         """
         operation = "snapshot create"
-        self._ontap.write(
+        self._write(
             "POST",
             f"{volume_path(volume_uuid)}/snapshots",
             operation=operation,
             body={"name": exact_name(name, operation=operation), "comment": comment},
-            ontap_job_started=ontap_job_started,
         )
         return self._wait_for(
             lambda: self.find_snapshot(volume_uuid, name=name), operation=operation
         )
 
-    def delete_snapshot(
-        self,
-        volume_uuid: str,
-        *,
-        snapshot_uuid: str,
-        ontap_job_started: OntapJobStarted = forget,
-    ) -> None:
+    def delete_snapshot(self, volume_uuid: str, *, snapshot_uuid: str) -> None:
         """Delete a snapshot. One that is gone is success.
 
         Raises: InUse (a clone depends on it, 1638555).
@@ -86,7 +69,6 @@ class Snapshots(Verbs):
             f"{volume_path(volume_uuid)}/snapshots/{path_uuid(snapshot_uuid)}",
             operation="snapshot delete",
             query={},
-            ontap_job_started=ontap_job_started,
         )
 
     def _snapshot_records(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from provisioner.gateways.errors import Busy, NotFound
-from provisioner.gateways.ontap.connection import OntapConnection
+from provisioner.gateways.ontap.connection import Body, OntapConnection, Query
 from provisioner.gateways.ontap.errors import problem
 from provisioner.gateways.ontap.names import exact_name, path_uuid
 from provisioner.gateways.ontap.polling import wait_until
@@ -18,12 +19,7 @@ EFFECT_LIMIT_SECONDS = 30.0
 
 VOLUMES = "/storage/volumes"
 
-OntapJobStarted = Callable[[str], None]
 _Seen = TypeVar("_Seen")
-
-
-def forget(ontap_job_uuid: str) -> None:
-    """Do nothing: for callers that do not record ONTAP jobs."""
 
 
 def volume_path(uuid: str) -> str:
@@ -43,10 +39,38 @@ class Verbs:
     ) -> None:
         self._svm = account.svm
         self._ontap = OntapConnection(account, job_limit_seconds=job_limit_seconds)
+        self._job_started: Callable[[str], None] = lambda ontap_job_uuid: None
+
+    def telling(self, job_started: Callable[[str], None]) -> Self:
+        """Return this gateway with a function that it calls for each ONTAP job.
+
+        It gets the UUID as soon as ONTAP has accepted the request, before we wait.
+        """
+        telling = copy.copy(self)
+        telling._job_started = job_started
+        return telling
 
     def close(self) -> None:
         """Close the pooled connections; the gateway stays usable."""
         self._ontap.close()
+
+    def _write(
+        self,
+        method: str,
+        path: str,
+        *,
+        operation: str,
+        query: Query | None = None,
+        body: Body | None = None,
+    ) -> None:
+        self._ontap.write(
+            method,
+            path,
+            operation=operation,
+            query=query,
+            body=body,
+            ontap_job_started=self._job_started,
+        )
 
     def _in_svm(self, operation: str) -> dict[str, str]:
         return {"svm.name": exact_name(self._svm, operation=operation)}
@@ -66,7 +90,6 @@ class Verbs:
         *,
         operation: str,
         query: dict[str, str],
-        ontap_job_started: OntapJobStarted,
     ) -> None:
         """Delete an object and wait until it is gone. One that is gone is success."""
 
@@ -78,13 +101,7 @@ class Verbs:
             return None
 
         with contextlib.suppress(NotFound):
-            self._ontap.write(
-                "DELETE",
-                path,
-                operation=operation,
-                query=query,
-                ontap_job_started=ontap_job_started,
-            )
+            self._write("DELETE", path, operation=operation, query=query)
         self._wait_for(is_gone, operation=operation)
 
     def _wait_for(self, look: Callable[[], _Seen | None], *, operation: str) -> _Seen:

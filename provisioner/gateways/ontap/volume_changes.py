@@ -12,11 +12,7 @@ from provisioner.gateways.ontap.types import (
     SIZES_DIFFER_BYTES,
     Volume,
 )
-from provisioner.gateways.ontap.verbs import (
-    OntapJobStarted,
-    forget,
-    volume_path,
-)
+from provisioner.gateways.ontap.verbs import volume_path
 from provisioner.gateways.ontap.volumes import Volumes, without_unknown_setting
 
 
@@ -30,7 +26,6 @@ class VolumeChanges(Volumes):
         export_policy: str | None = None,
         root_mode: str | None = None,
         shows_snapshots: bool | None = None,
-        ontap_job_started: OntapJobStarted = forget,
     ) -> Volume:
         """Set the export policy, the root directory's mode, or .snapshot visibility.
 
@@ -65,7 +60,6 @@ class VolumeChanges(Volumes):
                     export_policy, root_mode=root_mode, shows_snapshots=shows_snapshots
                 ),
                 is_done=lambda volume: is_set(volume, shows_snapshots),
-                ontap_job_started=ontap_job_started,
             ),
         )
 
@@ -77,13 +71,7 @@ class VolumeChanges(Volumes):
         shows: bool | None = record.get(bodies.SNAPDIR)
         return shows
 
-    def set_volume_comment(
-        self,
-        uuid: str,
-        *,
-        comment: str,
-        ontap_job_started: OntapJobStarted = forget,
-    ) -> Volume:
+    def set_volume_comment(self, uuid: str, *, comment: str) -> Volume:
         """Set the comment, "" to remove it. Safe to repeat.
 
         Raises: NotFound, Refused (longer than 1,023 characters).
@@ -94,16 +82,9 @@ class VolumeChanges(Volumes):
             operation="volume comment set",
             body={"comment": comment},
             is_done=lambda volume: volume.comment == comment,
-            ontap_job_started=ontap_job_started,
         )
 
-    def set_volume_size(
-        self,
-        uuid: str,
-        *,
-        size_bytes: int,
-        ontap_job_started: OntapJobStarted = forget,
-    ) -> Volume:
+    def set_volume_size(self, uuid: str, *, size_bytes: int) -> Volume:
         """Grow or shrink a volume; ONTAP rounds to blocks. Safe to repeat.
 
         Raises: NotFound, OutOfSpace, Refused (smaller than its contents).
@@ -116,16 +97,9 @@ class VolumeChanges(Volumes):
             is_done=lambda volume: (
                 abs(volume.size_bytes - size_bytes) < SIZES_DIFFER_BYTES
             ),
-            ontap_job_started=ontap_job_started,
         )
 
-    def set_max_inodes(
-        self,
-        uuid: str,
-        *,
-        max_inodes: int,
-        ontap_job_started: OntapJobStarted = forget,
-    ) -> Volume:
+    def set_max_inodes(self, uuid: str, *, max_inodes: int) -> Volume:
         """Set how many files a volume may have. Safe to repeat.
 
         A higher limit takes no space until files are created.
@@ -139,12 +113,9 @@ class VolumeChanges(Volumes):
             body={"files": {"maximum": max_inodes}},
             # ONTAP rounds up to whole blocks of inodes.
             is_done=lambda volume: (volume.max_inodes or 0) >= max_inodes,
-            ontap_job_started=ontap_job_started,
         )
 
-    def bring_volume_online(
-        self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
-    ) -> Volume:
+    def bring_volume_online(self, uuid: str) -> Volume:
         """Bring the volume online. It has no junction path then. Safe to repeat.
 
         Raises: NotFound, Refused (the volume is damaged).
@@ -155,16 +126,9 @@ class VolumeChanges(Volumes):
             operation="volume online",
             body={"state": "online"},
             is_done=lambda volume: volume.state == "online",
-            ontap_job_started=ontap_job_started,
         )
 
-    def mount_volume(
-        self,
-        uuid: str,
-        *,
-        junction_path: str,
-        ontap_job_started: OntapJobStarted = forget,
-    ) -> Volume:
+    def mount_volume(self, uuid: str, *, junction_path: str) -> Volume:
         """Mount the volume at a junction path. Safe to repeat.
 
         Raises: NotFound, Refused (path taken, invalid, or its parent does not exist).
@@ -178,7 +142,6 @@ class VolumeChanges(Volumes):
                 operation=operation,
                 body={"nas": {"path": junction_path}},
                 is_done=lambda volume: volume.junction_path == junction_path,
-                ontap_job_started=ontap_job_started,
             )
         except Refused:
             volume = self.get_volume(uuid)
@@ -186,9 +149,7 @@ class VolumeChanges(Volumes):
                 raise
             return volume
 
-    def unmount_volume(
-        self, uuid: str, *, ontap_job_started: OntapJobStarted = forget
-    ) -> None:
+    def unmount_volume(self, uuid: str) -> None:
         """Unmount the volume. An unmounted or deleted volume is success.
 
         Source: PATCH /api/storage/volumes/{uuid} nas.path "".
@@ -202,12 +163,11 @@ class VolumeChanges(Volumes):
                 return True
 
         try:
-            self._ontap.write(
+            self._write(
                 "PATCH",
                 volume_path(uuid),
                 operation=operation,
                 body={"nas": {"path": ""}},
-                ontap_job_started=ontap_job_started,
             )
         except (NotFound, Refused):
             if is_unmounted():
@@ -222,7 +182,6 @@ class VolumeChanges(Volumes):
         operation: str,
         body: dict[str, Any],
         is_done: Callable[[Volume], bool],
-        ontap_job_started: OntapJobStarted,
     ) -> Volume:
         """Change a volume and wait until a read shows the effect."""
 
@@ -230,11 +189,10 @@ class VolumeChanges(Volumes):
             volume = self.get_volume(uuid)
             return volume if is_done(volume) else None
 
-        self._ontap.write(
+        self._write(
             "PATCH",
             volume_path(uuid),
             operation=operation,
             body=body,
-            ontap_job_started=ontap_job_started,
         )
         return self._wait_for(changed, operation=operation)

@@ -19,9 +19,7 @@ from provisioner.gateways.ontap.types import (
 )
 from provisioner.gateways.ontap.verbs import (
     VOLUMES,
-    OntapJobStarted,
     Verbs,
-    forget,
     volume_path,
 )
 
@@ -143,9 +141,7 @@ class Volumes(Verbs):
         )
         return [records.file_entry(record) for record in page.get("records", ())]
 
-    def create_volume(
-        self, spec: VolumeSpec, *, ontap_job_started: OntapJobStarted = forget
-    ) -> Volume:
+    def create_volume(self, spec: VolumeSpec) -> Volume:
         """Create a thin read-write volume, unmounted.
 
         Raises: AlreadyExists, NotFound (aggregate), Refused (name, space, limit).
@@ -161,13 +157,10 @@ class Volumes(Verbs):
                     dataclasses.replace(spec, shows_snapshots=shows_snapshots),
                     svm=self._svm,
                 ),
-                ontap_job_started=ontap_job_started,
             ),
         )
 
-    def create_clone(
-        self, spec: CloneSpec, *, ontap_job_started: OntapJobStarted = forget
-    ) -> Volume:
+    def create_clone(self, spec: CloneSpec) -> Volume:
         """Create a FlexClone of a snapshot, unmounted, and wait until it is online.
 
         Raises: AlreadyExists, NotFound (parent or snapshot), Refused (limit, space,
@@ -179,7 +172,6 @@ class Volumes(Verbs):
             exact_name(spec.name, operation=operation),
             operation=operation,
             body=bodies.clone(spec, svm=self._svm, operation=operation),
-            ontap_job_started=ontap_job_started,
         )
 
     def _create_volume(
@@ -188,24 +180,20 @@ class Volumes(Verbs):
         *,
         operation: str,
         body: dict[str, Any],
-        ontap_job_started: OntapJobStarted,
     ) -> Volume:
         def is_online() -> Volume | None:
             volume = self.find_volume(name)
             return volume if volume and volume.state == "online" else None
 
-        self._ontap.write(
+        self._write(
             "POST",
             VOLUMES,
             operation=operation,
             body=body,
-            ontap_job_started=ontap_job_started,
         )
         return self._wait_for(is_online, operation=operation)
 
-    def delete_volume(
-        self, uuid: str, *, force: bool, ontap_job_started: OntapJobStarted = forget
-    ) -> None:
+    def delete_volume(self, uuid: str, *, force: bool) -> None:
         """Destroy the volume. A volume that is gone is success.
 
         `force` skips the recovery queue, in which a deleted volume keeps its space, and
@@ -218,7 +206,6 @@ class Volumes(Verbs):
             volume_path(uuid),
             operation="volume delete",
             query={"force": "true"} if force else {},
-            ontap_job_started=ontap_job_started,
         )
 
 

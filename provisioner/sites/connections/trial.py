@@ -48,7 +48,7 @@ def try_out(site: Site) -> list[Check]:
     One at a time for a site: it takes the volumes of all its trials for leftovers.
     """
     reached = reach_ontap(site)
-    if any(check.outcome == Outcome.FAILED for check in reached):
+    if any(one.outcome == Outcome.FAILED for one in reached):
         return reached
     with registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS) as ontap:
         name = f"{PREFIX}_{secrets.token_hex(4)}"

@@ -66,9 +66,7 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
         run,
         name=spec.name,
         comment=spec.comment,
-        create=lambda: run.ontap.create_clone(
-            spec, ontap_job_started=run.remember_ontap_job
-        ),
+        create=lambda: run.ontap.create_clone(spec),
     )
     parent = volume.clone_parent
     if parent is None or parent.snapshot_name != workspace.snapshot.name:

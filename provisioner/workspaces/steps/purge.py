@@ -31,7 +31,7 @@ def ensure_unmounted(run: WorkspaceRun) -> None:
     """Ensure that the clone is not mounted in the SVM's namespace."""
     volume = _volume_out_of_use(run)
     if volume is not None:
-        run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
+        run.ontap.unmount_volume(volume.uuid)
 
 
 def _volume_out_of_use(run: WorkspaceRun) -> Volume | None:
@@ -76,9 +76,7 @@ def ensure_clone_deleted(run: WorkspaceRun) -> None:
     """Delete the FlexClone past the recovery queue: its work is settled."""
     volume = our_volume(run)
     if volume is not None:
-        run.ontap.delete_volume(
-            volume.uuid, force=True, ontap_job_started=run.remember_ontap_job
-        )
+        run.ontap.delete_volume(volume.uuid, force=True)
 
 
 def ensure_nothing_left(run: WorkspaceRun) -> None:

@@ -58,7 +58,6 @@ def ensure_frozen(run: WorkspaceRun) -> None:
         run.ontap.set_volume_policies(
             volume.uuid,
             export_policy=policy,
-            ontap_job_started=run.remember_ontap_job,
         )
 
 
@@ -212,7 +211,7 @@ def ensure_unmounted(run: WorkspaceRun) -> None:
     """Ensure that the clone is not mounted in the SVM's namespace."""
     volume = our_volume(run)
     if volume is not None:
-        run.ontap.unmount_volume(volume.uuid, ontap_job_started=run.remember_ontap_job)
+        run.ontap.unmount_volume(volume.uuid)
 
 
 def ensure_path_gone(run: WorkspaceRun) -> None:
