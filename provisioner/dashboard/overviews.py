@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
+from provisioner.dashboard.cards import WorkspaceCard
 from provisioner.dashboard.offers import Offers, offers_to
 from provisioner.dashboard.setup import Setup, setup_for
 from provisioner.engine.models import Operation
@@ -44,7 +45,7 @@ class Home:
 
     offers: Offers
     quotas: list[Limit]
-    shared: list[Workspace]
+    shared: list[WorkspaceCard]
     setup: Setup | None
 
 
@@ -57,7 +58,7 @@ def home_of(user: User, *, text: str = "") -> Home:
     return Home(
         offers=offers,
         quotas=quotas,
-        shared=shared_with(user),
+        shared=[WorkspaceCard(workspace=w, user=user) for w in shared_with(user)],
         setup=setup_for(user) if needs_setup else None,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from django.urls import reverse
@@ -13,11 +14,13 @@ from django.utils.safestring import SafeString
 from provisioner.accounts.models import User
 from provisioner.dashboard.overviews import WorkspaceOverview
 from provisioner.dashboard.proofs import Proof, activity_of, proofs_of, space_of
+from provisioner.engine.overviews import OperationOverview
+from provisioner.leases.templatetags.leases import lease_words
 from provisioner.lib.moments import exact
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
 from provisioner.web.notices import Action, Level, Notice
-from provisioner.web.templatetags.cloneyard import ago
+from provisioner.web.templatetags.cloneyard import ago, count
 from provisioner.workspaces.forms import OpenForm
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.sharing import Company
@@ -42,6 +45,17 @@ _READS_AS = {
     "": "Your account has no uid here. What you may read depends on your user on that "
     "host.",
 }
+
+
+def _shelved(shelf: dict[str, Any]) -> SafeString:
+    change, was = shelf["change"], shelf["was"]
+    of = "" if was == change else f" of change {was}"
+    return format_html(
+        "Shelved in change <code>{}</code>: {}{}. <code>p4 unshelve -s {}</code>",
+        *(change, count(len(shelf["files"]), "file", "files")),
+        " of the default changelist" if was == "default" else of,
+        change,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +88,55 @@ class WorkspacePage:
         if workspace.state == State.TRASHED:
             return format_html("Moved to the trash {}.", ago(workspace.trashed_at))
         if workspace.state != State.READY or seconds is None:
-            return format_html("Requested {}.", ago(workspace.created_at))
+            is_claimed = workspace.state == State.PROVISIONING and workspace.pool_id
+            start = workspace.start_sentence if is_claimed else ""
+            return format_html("Requested {}. {}", ago(workspace.created_at), start)
         took = "at once" if workspace.is_warm else f"after {duration_text(seconds)}"
         return format_html("Ready {}, {}.", ago(workspace.ready_at), took)
+
+    @property
+    def facts(self) -> list[SafeString]:
+        """What it was cloned from and for whom, and when its lease ends."""
+        workspace = self.workspace
+        is_own = workspace.owner == self.user
+        clone = format_html(
+            '<a href="{}">{}</a> at change <span class="change">{}</span>{}{}',
+            reverse("template-detail", args=[workspace.template_id]),
+            *(workspace.template.name, workspace.snapshot.change),
+            "" if is_own else f", for {workspace.owner.username}",
+            "" if workspace.client_name else ", build only",
+        )
+        return [fact for fact in (clone, lease_words(self.overview.deadline)) if fact]
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether something changes on the page by itself."""
+        return self.workspace.is_moving or self.overview.unsubmitted.is_checking
+
+    @property
+    def ended(self) -> OperationOverview | None:
+        """Its last operation, unless one is under way."""
+        return None if self.workspace.is_moving else self.overview.last
+
+    @property
+    def has_failed(self) -> bool:
+        return self.workspace.state == State.FAILED
+
+    @property
+    def shelved(self) -> list[SafeString]:
+        """The changes of its last rescue."""
+        rescue = self.overview.rescue
+        return [_shelved(shelf) for shelf in rescue.shelves] if rescue else []
+
+    @property
+    def rescue_actions(self) -> tuple[Action, ...]:
+        """What can be done with the archive of its last rescue."""
+        rescue = self.overview.rescue
+        if rescue is None or not rescue.directory:
+            return ()
+        url = reverse("workspace-rescue", args=[self.workspace.pk, rescue.pk])
+        show = Action(label="List and download", url=url, icon="download")
+        return self._allowed(show)
 
     @property
     def open_form(self) -> OpenForm:

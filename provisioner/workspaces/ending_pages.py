@@ -26,6 +26,13 @@ def why_not_retired(workspace: Workspace) -> str:
     return _OVER.get(State(workspace.state), "")
 
 
+def why_not_purged(workspace: Workspace) -> str:
+    """Return why a workspace cannot be purged, "" if it can."""
+    if workspace.state == State.TRASHED:
+        return ""
+    return f"It is not in the trash: {workspace.get_state_display().lower()}."
+
+
 def retire_steps(
     work: UnsubmittedWork, *, has_choice: bool, trash_seconds: int
 ) -> Iterator[str]:

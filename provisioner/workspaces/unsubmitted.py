@@ -133,6 +133,31 @@ class UnsubmittedWork:
         return is_ready and self.workspace.holds_work
 
     @property
+    def is_checking(self) -> bool:
+        return self.check is not None and self.check.is_running
+
+    @property
+    def failure(self) -> str:
+        """Why the last check failed, "" if it did not."""
+        failed = self.check if self.check_failed else None
+        return failed.operation.status_message if failed else ""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether there is more to say than that the last check failed."""
+        return self.checked_at is not None or not self.check_failed
+
+    @property
+    def check_label(self) -> str:
+        again = self.checked_at is not None
+        return "Check again" if again else "Check for unsubmitted work"
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader announces once a check has ended, "" during it."""
+        return "" if self.is_checking else self.sentence
+
+    @property
     def check_failed(self) -> bool:
         return (
             self.check is not None

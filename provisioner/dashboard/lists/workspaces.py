@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from provisioner.accounts.models import User
+from provisioner.dashboard.cards import WorkspaceCard
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import (
@@ -163,10 +164,11 @@ class Keep(Act[Workspace]):
 
 @dataclass(frozen=True, kw_only=True)
 class LeasedWorkspace:
-    """A workspace with the end of its lease."""
+    """A workspace with the end of its lease; `path` is "" where it is not shown."""
 
     workspace: Workspace
     lease: lease_queries.LeaseEnd
+    path: str = ""
 
     @property
     def is_moving(self) -> bool:
@@ -183,6 +185,18 @@ def _leased(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace
             ),
         )
         for workspace in workspaces
+    ]
+
+
+def _with_paths(user: User, workspaces: list[Workspace]) -> Sequence[LeasedWorkspace]:
+    rows = _leased(user, workspaces)
+    return [replace(row, path=str(row.workspace.path)) for row in rows]
+
+
+def _cards(user: User, workspaces: list[Workspace]) -> Sequence[WorkspaceCard]:
+    return [
+        WorkspaceCard(workspace=row.workspace, user=user, lease=row.lease)
+        for row in _leased(user, workspaces)
     ]
 
 
@@ -271,7 +285,7 @@ OWN_WORKSPACES = Listing[Workspace](
     form=OwnWorkspaceFilterForm,
     chips=(_FAILED, _ENDS),
     reads=READS,
-    dress=_leased,
+    dress=_cards,
     acts=(Extend, Retire),
     page_size=25,
     quiet_below=10,
@@ -286,7 +300,7 @@ TEAM_WORKSPACES = Listing[Workspace](
     matching=searched(workspaces_of_team, "name", "owner__username", "template__name"),
     usual="-created_at",
     reads=READS,
-    dress=_leased,
+    dress=_with_paths,
     quiet_below=10,
 )
 

@@ -12,6 +12,17 @@ from provisioner.web.templatetags.cloneyard import ago
 register = template.Library()
 
 
+def lease_words(lease: lease_queries.LeaseEnd) -> SafeString:
+    """Return "lease ends in 3 days" or "kept", "" for a lease without an end."""
+    if lease.kept_because:
+        return SafeString("kept")
+    if lease.ends_at is None:
+        return SafeString()
+    ends = "lease ended" if lease.is_over else "lease ends"
+    is_soon = SafeString(' class="lease-soon"' if lease.is_soon else "")
+    return format_html("<span{}>{} {}</span>", is_soon, ends, ago(lease.ends_at))
+
+
 @register.simple_tag
 def lease_end(lease: lease_queries.LeaseEnd) -> SafeString:
     """Show when a lease ends: "in 3 days", "kept", or never."""

@@ -344,6 +344,10 @@ class Look(Generic[Row]):
         return bool(self._given)
 
     @property
+    def has_several(self) -> bool:
+        return self.count > 1
+
+    @property
     def has_any(self) -> bool:
         """Whether there are rows, or filters or an error that may hide them."""
         return bool(self.count or self.is_filtered or self.error)

@@ -438,6 +438,10 @@ class Workspace(HasOperations):
         return self.state in PUT_AWAY
 
     @property
+    def is_trashed(self) -> bool:
+        return self.state == self.State.TRASHED
+
+    @property
     def is_moving(self) -> bool:
         return self.state in MOVING
 

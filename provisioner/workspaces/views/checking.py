@@ -33,7 +33,11 @@ def workspace_check(request: WebRequest, pk: int) -> HttpResponse:
         raise Http404
     if not request.htmx:
         return redirect(reverse("workspace-detail", args=[pk]) + "#unsubmitted")
-    context = {"unsubmitted": work, "workspace": work.workspace, "is_update": True}
+    context = {
+        "unsubmitted": work,
+        "workspace": work.workspace,
+        "announcement": work.announcement,
+    }
     return render(request, "workspaces/_unsubmitted.html", context)
 
 

@@ -21,6 +21,7 @@ from provisioner.workspaces.actions import retiring
 from provisioner.workspaces.ending_pages import (
     purge_steps,
     retire_steps,
+    why_not_purged,
     why_not_retired,
 )
 from provisioner.workspaces.forms import WorkspaceRetireForm
@@ -62,7 +63,7 @@ def workspace_retire(request: WebRequest, pk: int) -> HttpResponse:
             "form": form,
             "unsubmitted": work,
             "workspace": workspace,
-            "is_update": is_part,
+            "announcement": work.announcement if is_part else "",
             "why_not": why_not_retired(workspace),
             "steps": retire_steps(
                 work,
@@ -88,7 +89,12 @@ def workspace_purge(request: WebRequest, pk: int) -> HttpResponse:
     return render(
         request,
         "workspaces/purge.html",
-        {"form": form, "workspace": workspace, "steps": purge_steps(workspace)},
+        {
+            "form": form,
+            "workspace": workspace,
+            "why_not": why_not_purged(workspace),
+            "steps": purge_steps(workspace),
+        },
         status=form.http_code,
     )
 
