@@ -99,7 +99,7 @@ def test_the_page_says_the_formula_and_the_table_has_the_same(
     [row] = table(as_admin, "/savings/?as=csv")
 
     assert "clean builds as measured" in page
-    assert '<td data-label="Hours">1.5</td>' in page
+    assert '<td class="number" data-label="Hours">1.5</td>' in page
     assert (row["team"], row["hours_not_spent"]) == ("", "1.5")
     assert row["bytes_not_used"] == str(90 * GIB)
     assert as_alice.get("/savings/").status_code == 403
