@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from provisioner.lib.moments import exact
+from provisioner.lib.times import exact
 
 # A view has thousands of lines; the event keeps them all, a page shows how they begin.
 SHOWN_CHARACTERS = 200

@@ -40,7 +40,7 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib import clocks
-from provisioner.lib.locks import pass_one_by_one
+from provisioner.lib.databases import pass_one_by_one
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.limits.admission import check_admission
 from provisioner.workspaces.actions.making import (

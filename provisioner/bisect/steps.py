@@ -31,8 +31,7 @@ from provisioner.lib.databases import unless_database_is_away
 from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.purposes import known_client_types
 from provisioner.workspaces.steps import access
-from provisioner.workspaces.steps.room import room_of
-from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.steps.run import WorkspaceRun, room_of
 
 POLL_EVERY_SECONDS = 2.0
 

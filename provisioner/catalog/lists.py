@@ -15,7 +15,7 @@ from provisioner.catalog import freshness, refresh_policy
 from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.events import asks_usual_seconds
-from provisioner.catalog.forms.filters import TemplateFilterForm
+from provisioner.catalog.forms.templates import TemplateFilterForm
 from provisioner.catalog.models import Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.offers import Offer

@@ -10,7 +10,6 @@ from provisioner.catalog.api.snapshots import SnapshotViewSet
 from provisioner.catalog.api.templates import TemplateViewSet
 from provisioner.catalog.views import (
     lifecycle,
-    pinning,
     refresh,
     snapshots,
     templates,
@@ -52,7 +51,7 @@ urlpatterns: list[URLPattern] = [
         refresh.template_refresh,
         name="template-refresh",
     ),
-    path("templates/<int:pk>/pin/", pinning.pin, name="template-pin"),
+    path("templates/<int:pk>/pin/", templates.pin, name="template-pin"),
     path("templates/<int:pk>/check/", templates.template_check, name="template-check"),
     path(
         "templates/<int:pk>/rename/",

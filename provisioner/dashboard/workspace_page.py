@@ -16,9 +16,8 @@ from provisioner.dashboard.overviews import WorkspaceOverview
 from provisioner.dashboard.proofs import Proof, activity_of, proofs_of, space_of
 from provisioner.engine.overviews import OperationOverview
 from provisioner.leases.templatetags.leases import lease_words
-from provisioner.lib.moments import exact
 from provisioner.lib.sizes import size_text
-from provisioner.lib.times import duration_text
+from provisioner.lib.times import duration_text, exact
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, count
 from provisioner.workspaces.forms import OpenForm

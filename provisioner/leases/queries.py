@@ -14,7 +14,7 @@ from django.db.models import Q
 from provisioner.catalog.models import Template
 from provisioner.leases.models import LeasePolicy
 from provisioner.lib import times
-from provisioner.lib.moments import exact
+from provisioner.lib.times import exact
 from provisioner.workspaces.models import LEASED, Workspace
 
 HOUR = 3600

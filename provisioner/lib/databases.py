@@ -41,3 +41,12 @@ def close_unusable_connection() -> None:
     """
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()
+
+
+def pass_one_by_one(what: str, pk: int) -> None:
+    """Lock a row until the transaction ends, waiting for others that hold it.
+
+    Lock teams before sites, and sites before people.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, pk])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
+
+from provisioner.lib.refusals import InvalidRequest
 
 LONGEST_NAME = 40
 
@@ -33,3 +36,14 @@ def same_tag(one: str, other: str) -> bool:
 
 
 TAG_PREFIX = "cloneyard:v1:"
+
+
+def check_name(name: str) -> None:
+    """Refuse what is not a valid name.
+
+    Raises: InvalidRequest.
+    """
+    try:
+        name_validator(name)
+    except ValidationError as error:
+        raise InvalidRequest(f"“{name}” is not a name: {error.message}") from error

@@ -7,6 +7,8 @@ import math
 import re
 from contextlib import suppress
 
+from django.utils import timezone
+
 MINUTE = 60
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
@@ -93,3 +95,16 @@ def largest_unit(seconds: float) -> str:
         if count:
             return f"{count} {name}" + ("s" if count > 1 else "")
     return f"{int(seconds)} seconds"
+
+
+def exact(moment: dt.datetime) -> str:
+    """Return a moment in the reader's zone: "Sat 21 Nov 2026, 23:05 CET".
+
+    On pages and in mails that is the reader's zone, elsewhere UTC.
+    """
+    return exact_text(timezone.localtime(moment))
+
+
+def recorded(moment: dt.datetime) -> str:
+    """Return a moment for the audit log: "Sat 21 Nov 2026, 22:05 UTC"."""
+    return exact_text(moment.astimezone(dt.UTC))

@@ -30,12 +30,12 @@ from provisioner.accounts.models import Quota, Team, User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.lib import clocks
+from provisioner.lib.databases import pass_one_by_one
 from provisioner.lib.limits import (
     Limit,
     refuse_what_is_near,
     refuse_what_is_reached,
 )
-from provisioner.lib.locks import pass_one_by_one
 from provisioner.limits.tallies import CountedTemplate, Tallies, Tally
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import PUT_AWAY, Workspace

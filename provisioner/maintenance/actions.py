@@ -11,8 +11,8 @@ from provisioner.accounts.models import User
 from provisioner.accounts.names import one_line
 from provisioner.audit_log.actions import record_event
 from provisioner.lib import clocks
-from provisioner.lib.moments import recorded
 from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.times import recorded
 from provisioner.maintenance.models import LONGEST_MESSAGE, Maintenance
 
 

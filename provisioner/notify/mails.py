@@ -18,7 +18,7 @@ from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.logs.excerpt import Excerpt, excerpt_of
 from provisioner.engine.models import Operation
 from provisioner.lib import times
-from provisioner.lib.moments import exact
+from provisioner.lib.times import exact
 from provisioner.notify import templates
 from provisioner.notify.models import Notification, Subscription
 from provisioner.workspaces.models import Rescue, Workspace

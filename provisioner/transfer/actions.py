@@ -15,7 +15,7 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib import clocks
-from provisioner.lib.typed_names import check_name
+from provisioner.lib.names import check_name
 from provisioner.limits.admission import check_admission
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.queries import transfer_under_way

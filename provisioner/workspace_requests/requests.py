@@ -17,8 +17,8 @@ from provisioner.leases.actions.heartbeats import check_heartbeat
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.leases.queries import Policy
 from provisioner.lib import clocks
+from provisioner.lib.names import check_name
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.lib.typed_names import check_name
 from provisioner.pools.models import Pool
 from provisioner.pools.queries import find_pool
 from provisioner.workspaces.actions.making import choose_snapshot, name_for

@@ -53,7 +53,7 @@ def test_what_stands_against_a_request_that_is_well_formed_is_a_conflict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for most in (
-        "catalog.actions.pinning.MOST_PINNED",
+        "catalog.actions.templates.MOST_PINNED",
         "notify.actions.webhooks.MOST_WEBHOOKS",
         "workspaces.actions.sharing.MOST_SHARES",
     ):

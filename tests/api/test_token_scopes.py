@@ -13,7 +13,7 @@ from provisioner.accounts.models import ApiToken, TokenUse, User
 from provisioner.accounts.refusals import OutOfScope
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.models import Bisection
-from provisioner.catalog.actions.pinning import template_pin, template_unpin
+from provisioner.catalog.actions.templates import template_pin, template_unpin
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.leases import queries as lease_queries

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
-from provisioner.workspaces.api.waiting import wait_until_settled
+from provisioner.workspaces.api.viewsets import wait_until_settled
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.workspaces import end, running_of

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import Team, User
-from provisioner.catalog.actions.pinning import MOST_PINNED
+from provisioner.catalog.actions.templates import MOST_PINNED
 from provisioner.catalog.models import PinnedTemplate, Snapshot, Template
 from provisioner.dashboard.offers import Group, offers_to
 from provisioner.engine.models import Step

@@ -32,8 +32,8 @@ from provisioner.leases.sweeps.leases import (
     retire_expired,
     tell_owners,
 )
-from provisioner.lib.moments import exact
 from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.times import exact
 from provisioner.notify import workspaces
 from provisioner.notify.mails import mail_of
 from provisioner.notify.models import Notification

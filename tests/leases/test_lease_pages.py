@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import Team, User
 from provisioner.leases.models import LeasePolicy
-from provisioner.lib.moments import exact
+from provisioner.lib.times import exact
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import browser_of
 from tests.support.factories import UserFactory

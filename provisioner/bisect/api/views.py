@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from provisioner.accounts.models import User
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
-from provisioner.api.waiting import ask_again_unless
+from provisioner.api.waiting import ask_again_unless, wait_while
 from provisioner.bisect.actions import (
     bisection_start,
     bisection_stop,
@@ -25,10 +26,19 @@ from provisioner.bisect.api.shapes import (
     BisectionWaitQuery,
     VerdictSerializer,
 )
-from provisioner.bisect.api.waiting import wait_until_asked_or_ended
-from provisioner.bisect.models import Bisection
+from provisioner.bisect.models import WAITS_FOR_VERDICT, Bisection
 from provisioner.bisect.queries import BisectionOverview, bisections_visible_to
 from provisioner.catalog.queries import templates_visible_to
+
+
+def wait_until_asked_or_ended(bisection_id: int, *, seconds: float, by: User) -> bool:
+    """Wait until a bisection has ended or waits for a verdict, or the time is over.
+
+    Return False if too many requests wait already, so that this one did not.
+    """
+    running = Bisection.objects.filter(pk=bisection_id, state=Bisection.State.RUNNING)
+    undecided = running.exclude(status_code=WAITS_FOR_VERDICT)
+    return wait_while(undecided, seconds=seconds, by=by)
 
 
 class BisectionViewSet(ApiViewSet):

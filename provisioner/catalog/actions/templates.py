@@ -17,6 +17,7 @@ from provisioner.catalog import checks
 from provisioner.catalog.events import before_building
 from provisioner.catalog.models import (
     BuildParameters,
+    PinnedTemplate,
     Snapshot,
     Template,
     TemplateOperation,
@@ -43,12 +44,13 @@ from provisioner.gateways.perforce.specs import (
     check_view,
     parse_client_spec,
 )
-from provisioner.lib.refusals import InvalidRequest, NameTaken
+from provisioner.lib.names import check_name
+from provisioner.lib.refusals import InvalidRequest, NameTaken, TooMany
 from provisioner.lib.sizes import size_text
-from provisioner.lib.typed_names import check_name
 from provisioner.sites.models import Site
 
 LARGEST_CHANGE = 2**31 - 1
+MOST_PINNED = 24
 MOST_PATHS = 100
 # What ld.so(8) and shells read from their environment before they run anything.
 OF_THE_LOADER = ("LD_", "GLIBC_TUNABLES", "BASH_ENV", "BASH_FUNC_")
@@ -324,3 +326,28 @@ def _checked_paths(
         if not view.overlaps(path):
             raise InvalidRequest(f"“{path}” is not in the view of this template.")
     return checked
+
+
+def template_pin(*, by: User, template: Template) -> None:
+    """Keep a template at the top of a person's home page. Safe to repeat.
+
+    Raises: NotAllowed (a scoped token), TooMany.
+    """
+    permissions.require(permissions.can_be_told(by))
+    others = PinnedTemplate.objects.filter(person=by).exclude(template=template)
+    if others.count() >= MOST_PINNED:
+        raise TooMany(
+            most=MOST_PINNED,
+            things="pinned templates",
+            instead="Unpin one of them first.",
+        )
+    PinnedTemplate.objects.get_or_create(person=by, template=template)
+
+
+def template_unpin(*, by: User, template: Template) -> None:
+    """Remove a template from the top of the home page. Safe to repeat.
+
+    Raises: NotAllowed (a scoped token).
+    """
+    permissions.require(permissions.can_be_told(by))
+    PinnedTemplate.objects.filter(person=by, template=template).delete()

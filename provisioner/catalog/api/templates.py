@@ -20,13 +20,14 @@ from provisioner.catalog.actions.lifecycle import (
     template_rename,
     template_unarchive,
 )
-from provisioner.catalog.actions.pinning import template_pin, template_unpin
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.actions.snapshots import template_roll_back
 from provisioner.catalog.actions.templates import (
     template_build,
     template_build_stop,
     template_create,
+    template_pin,
+    template_unpin,
 )
 from provisioner.catalog.api import examples
 from provisioner.catalog.api.refresh_shapes import RefreshSaveSerializer

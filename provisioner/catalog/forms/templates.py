@@ -7,10 +7,13 @@ from typing import Any
 from django import forms
 from django.core.validators import MinValueValidator
 
+from provisioner.accounts.models import User
+from provisioner.catalog.actions.lifecycle import LONGEST_REASON, LONGEST_TITLE
 from provisioner.catalog.models import LineEnd, Template
 from provisioner.catalog.models.templates import check_error_patterns
 from provisioner.lib.sizes import exact_size_text
 from provisioner.sites.models import Site
+from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, LinesField, NameField, SizeField
 
 
@@ -172,3 +175,52 @@ class TemplateBuildForm(AskingForm):
     def clean_paths(self) -> list[str]:
         lines = (line.strip() for line in self.cleaned_data["paths"].splitlines())
         return [line for line in lines if line]
+
+
+class TemplateFilterForm(FilterForm):
+    """Filters of templates."""
+
+    q = forms.CharField(required=False, max_length=100, label="Name or description")
+    state = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", "All states"),
+            *(c for c in Template.State.choices if c[0] != Template.State.DELETED),
+        ],
+    )
+    behind = forms.ChoiceField(
+        required=False, choices=[("", "Behind or not"), ("1", "Behind")]
+    )
+    owner = forms.CharField(required=False, max_length=150)
+    archived = forms.ChoiceField(
+        required=False,
+        choices=[("", "Not archived"), ("only", "Archived"), ("all", "All")],
+    )
+
+
+class TemplateRenameForm(AskingForm):
+    """The title that pages show."""
+
+    title = forms.CharField(
+        required=False,
+        max_length=LONGEST_TITLE,
+        help_text="Empty: its name.",
+    )
+
+
+class TemplateOwnerForm(AskingForm):
+    """The new owner."""
+
+    owner = forms.ModelChoiceField(
+        queryset=User.objects.filter(is_active=True).order_by("username")
+    )
+
+
+class OptionalReasonForm(AskingForm):
+    """A reason that may be left out."""
+
+    reason = forms.CharField(
+        required=False,
+        max_length=LONGEST_REASON,
+        help_text="One line, such as what to use instead.",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from provisioner.catalog.models.checks import TemplateCheck
 from provisioner.catalog.models.freshness import (
     RefreshPolicy,
     RefreshSwitch,
@@ -10,7 +9,6 @@ from provisioner.catalog.models.freshness import (
     SubmittedChange,
     TemplateWatch,
 )
-from provisioner.catalog.models.pinned import PinnedTemplate
 from provisioner.catalog.models.snapshots import (
     AT_LEAST,
     Quality,
@@ -21,7 +19,9 @@ from provisioner.catalog.models.snapshots import (
 from provisioner.catalog.models.templates import (
     BuildParameters,
     LineEnd,
+    PinnedTemplate,
     Template,
+    TemplateCheck,
     TemplateOperation,
 )
 

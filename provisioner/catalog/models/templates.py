@@ -312,3 +312,46 @@ class Template(HasOperations):
     @property
     def error_pattern_lines(self) -> tuple[str, ...]:
         return _lines(self.error_patterns)
+
+
+class TemplateCheck(models.Model):
+    """The latest checks of a template's definition.
+
+    `remarks` are {"kind", "sentence"}. If the view could not be counted, none of the
+    numbers is known, and `error` says why.
+    """
+
+    template = models.OneToOneField(
+        Template, on_delete=models.CASCADE, related_name="check_result"
+    )
+    remarks = EvidenceField(default=list)
+    files = models.BigIntegerField(null=True, blank=True)
+    size_bytes = models.BigIntegerField(null=True, blank=True)
+    depot_files = models.BigIntegerField(null=True, blank=True)
+    error = models.TextField(blank=True)
+    checked_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.template}: {len(self.remarks)} remarks"
+
+
+class PinnedTemplate(models.Model):
+    """A template on top of a person's home page."""
+
+    person = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="pinned_templates"
+    )
+    template = models.ForeignKey(
+        Template, on_delete=models.CASCADE, related_name="pinned_by"
+    )
+    pinned_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("person", "template"), name="template_pinned_once_by_a_person"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.template} for {self.person}"

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from provisioner.catalog.actions import lifecycle
 from provisioner.catalog.dependents import goes_with, needed_by
-from provisioner.catalog.forms.lifecycle import (
+from provisioner.catalog.forms.templates import (
     OptionalReasonForm,
     TemplateOwnerForm,
     TemplateRenameForm,

@@ -16,7 +16,11 @@ from django_htmx.http import retarget
 
 from provisioner.catalog.actions import checks, templates
 from provisioner.catalog.actions.checks import template_preview
-from provisioner.catalog.actions.templates import template_update
+from provisioner.catalog.actions.templates import (
+    template_pin,
+    template_unpin,
+    template_update,
+)
 from provisioner.catalog.checks import Check
 from provisioner.catalog.durations import durations_of
 from provisioner.catalog.forms.templates import (
@@ -26,11 +30,17 @@ from provisioner.catalog.forms.templates import (
 )
 from provisioner.catalog.lists import TEMPLATES
 from provisioner.catalog.overviews import find_template_overview
-from provisioner.catalog.queries import templates_visible_to
+from provisioner.catalog.queries import templates_to_choose_from, templates_visible_to
 from provisioner.catalog.template_page import TemplatePage
 from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.sizes import size_text
-from provisioner.web.http import WebRequest, administrators_only, digest, posted
+from provisioner.web.http import (
+    WebRequest,
+    administrators_only,
+    came_from,
+    digest,
+    posted,
+)
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Level, Notice
 from provisioner.web.templatetags.cloneyard import count
@@ -187,3 +197,15 @@ def template_build_stop(request: WebRequest, pk: int) -> HttpResponse:
             return redirect("template-detail", template.pk)
     context = {"template": template, "refusal": refusal}
     return render(request, "catalog/build_stop.html", context, status=status)
+
+
+@require_POST
+def pin(request: WebRequest, pk: int) -> HttpResponse:
+    """Pin a template, or with `do` "unpin" remove the pin; then go back."""
+    template = get_object_or_404(templates_to_choose_from(request.user), pk=pk)
+    do = template_unpin if request.POST.get("do") == "unpin" else template_pin
+    try:
+        do(by=request.user, template=template)
+    except ActionRefused as refusal:
+        messages.error(request, refusal.sentence)
+    return redirect(came_from(request))

@@ -24,8 +24,8 @@ from provisioner.leases.actions.leases import (
 )
 from provisioner.leases.forms import LeaseExtendForm, LeaseKeepForm, extension_to
 from provisioner.lib import clocks
-from provisioner.lib.moments import exact
 from provisioner.lib.spans import span_text
+from provisioner.lib.times import exact
 from provisioner.web.lists.acts import Act, unless_refused
 from provisioner.web.lists.listing import Chip, Column, Listing, searched
 from provisioner.workspaces.actions.retiring import (

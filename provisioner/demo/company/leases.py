@@ -11,7 +11,7 @@ from provisioner.demo.company.studio import Studio
 from provisioner.engine.models import Operation
 from provisioner.leases import queries
 from provisioner.leases.actions.leases import end_moved
-from provisioner.lib.moments import recorded
+from provisioner.lib.times import recorded
 from provisioner.notify.models import Notification
 from provisioner.workspaces.models import Workspace
 

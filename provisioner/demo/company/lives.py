@@ -19,8 +19,8 @@ from provisioner.demo.company.transfers import Transfers
 from provisioner.demo.company.work import Work
 from provisioner.engine.models import Step, Subject
 from provisioner.gateways.perforce.specs import render_client_spec
-from provisioner.lib.moments import recorded
 from provisioner.lib.names import LONGEST_NAME
+from provisioner.lib.times import recorded
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspaces.models import (
     RetireParameters,

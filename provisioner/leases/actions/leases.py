@@ -21,8 +21,8 @@ from provisioner.leases.refusals import (
 )
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib import clocks
-from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.times import exact, recorded
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.refusals import WorkspaceNotReady

@@ -19,9 +19,8 @@ from provisioner.leases.models import LeasePolicy
 from provisioner.leases.refusals import PreviewStale
 from provisioner.leases.warnings import plan_warnings
 from provisioner.lib import clocks
-from provisioner.lib.moments import exact, recorded
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.lib.times import duration_text
+from provisioner.lib.times import duration_text, exact, recorded
 from provisioner.workspaces.models import LEASED, Workspace
 
 MOST_WARNINGS = 14

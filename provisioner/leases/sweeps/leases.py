@@ -24,8 +24,8 @@ from provisioner.leases.actions.leases import (
     set_lease,
 )
 from provisioner.lib import clocks
-from provisioner.lib.moments import recorded
 from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.times import recorded
 from provisioner.notify import workspaces
 from provisioner.notify.models import Notification
 from provisioner.workspaces.actions.retiring import (

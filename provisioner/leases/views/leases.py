@@ -29,8 +29,8 @@ from provisioner.leases.forms import (
 from provisioner.leases.lists.policies import TEMPLATE_POLICIES
 from provisioner.leases.models import LeasePolicy
 from provisioner.leases.refusals import PreviewStale
-from provisioner.lib.moments import exact
 from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.times import exact
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.workspaces.models import Workspace

@@ -20,7 +20,7 @@ from provisioner.gateways.webhooks.addresses import (
     read_url,
 )
 from provisioner.lib import clocks
-from provisioner.lib.locks import pass_one_by_one
+from provisioner.lib.databases import pass_one_by_one
 from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.notify import webhooks
 from provisioner.notify.models import (

@@ -19,8 +19,7 @@ from provisioner.transfer.api.shapes import (
 )
 from provisioner.transfer.queries import transfer_of
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
-from provisioner.workspaces.api.viewsets import OfWorkspace
-from provisioner.workspaces.api.waiting import wait_until_settled
+from provisioner.workspaces.api.viewsets import OfWorkspace, wait_until_settled
 
 
 class WorkspaceTransferViewSet(OfWorkspace):

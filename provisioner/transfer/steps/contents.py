@@ -27,8 +27,7 @@ from provisioner.transfer.steps.plan import (
     require_ready,
     transfer_of,
 )
-from provisioner.workspaces.steps.room import room_of
-from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.steps.run import WorkspaceRun, room_of
 
 _GONE = ("delete", "move/delete")
 

@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from provisioner import __version__
-from provisioner.lib import moments, sizes, spans, terminal, times
+from provisioner.lib import sizes, spans, terminal, times
 from provisioner.lib.limits import Limit
 from provisioner.web import navigation, themes
 from provisioner.web.http import digest
@@ -213,7 +213,7 @@ def exact(moment: dt.datetime | None) -> SafeString | str:
     if moment is None:
         return ""
     age = times.age_text(moment, now=timezone.now())
-    return _time(moment, title=age, text=moments.exact(moment))
+    return _time(moment, title=age, text=times.exact(moment))
 
 
 @register.filter

@@ -15,7 +15,7 @@ from provisioner.catalog.refusals import (
     require_not_archived,
     require_offered,
 )
-from provisioner.lib.locks import pass_one_by_one
+from provisioner.lib.databases import pass_one_by_one
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.lib.refusals import InvalidRequest, NameTaken
 from provisioner.workspaces.models import Workspace

@@ -20,8 +20,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.api import examples, shapes
-from provisioner.workspaces.api.viewsets import OfWorkspace
-from provisioner.workspaces.api.waiting import wait_until_settled
+from provisioner.workspaces.api.viewsets import OfWorkspace, wait_until_settled
 from provisioner.workspaces.models import Workspace
 
 

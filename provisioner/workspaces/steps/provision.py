@@ -33,8 +33,7 @@ from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
 from provisioner.workspaces.steps.clients import is_own, take_another_name
 from provisioner.workspaces.steps.flushing import flush_to_pin
-from provisioner.workspaces.steps.room import room_of
-from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.steps.run import WorkspaceRun, room_of
 
 P4CONFIG_NAME = ".p4config"
 IGNORE_NAME = ".cloneyardignore"

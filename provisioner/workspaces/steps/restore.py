@@ -49,8 +49,7 @@ from provisioner.workspaces.steps.provision import (
     client_spec_of,
     ensure_p4config,
 )
-from provisioner.workspaces.steps.room import room_of
-from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.steps.run import WorkspaceRun, room_of
 from provisioner.workspaces.steps.unsubmitted import our_volume
 
 C = WorkspaceClient.State

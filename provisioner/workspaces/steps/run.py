@@ -1,11 +1,20 @@
-"""The context of steps about workspaces."""
+"""The context of steps about workspaces, and the free space of a clone."""
 
 from __future__ import annotations
 
 from provisioner.catalog.models import Template
+from provisioner.catalog.steps.room import Room
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine.models import Step
+from provisioner.gateways.hosts.room import Lack
 from provisioner.workspaces.models import Workspace
+
+_ADVICE = {
+    Lack.INODES: "Its limit is raised within minutes, up to one per 4 KB. Retry "
+    "then, or delete unneeded files.",
+    Lack.BYTES: "Delete files that nobody needs, or ask an administrator to grow it. "
+    "Then try again.",
+}
 
 
 class WorkspaceRun(TemplateRun):
@@ -26,3 +35,13 @@ class WorkspaceRun(TemplateRun):
     @property
     def template(self) -> Template:
         return self.workspace.template
+
+
+def room_of(run: WorkspaceRun) -> Room:
+    """Return the free space of the workspace's clone."""
+    workspace = run.workspace
+    return Room(
+        volume_name=workspace.volume_name,
+        root=lambda: run.visible_root(workspace.junction_path),
+        advice=_ADVICE,
+    )
