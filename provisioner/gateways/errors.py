@@ -12,9 +12,9 @@ from provisioner.lib.storable import shown
 class GatewayError(Exception):
     """A remote system failed; raise one of the subclasses.
 
-    `system` is "ontap", "perforce" or "host"; `operation` is what was attempted
-    ("volume create"); `remote_code` is the remote system's own code as text, "" if it
-    gave none.
+    `system` is "ontap", "perforce" or "host"; `operation` is what was tried ("client
+    -d", "POST /storage/volumes"); `remote_code` is the remote system's own code as
+    text, "" if it gave none.
     """
 
     def __init__(

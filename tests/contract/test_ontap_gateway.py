@@ -311,7 +311,6 @@ def test_an_offline_volume_is_brought_online_unmounted_and_again(
     volume = ontap.make_volume()
     ontap.gateway._change_volume(
         volume.uuid,
-        operation="test",
         body={"state": "offline"},
         is_done=lambda changed: changed.state == "offline",
     )

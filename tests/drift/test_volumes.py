@@ -299,7 +299,6 @@ def change(ontap: OntapGateway, uuid: str, **body: str) -> None:
     """Change a volume behind our back, by what no verb of ours does."""
     ontap._change_volume(
         uuid,
-        operation="test",
         body=body,
         is_done=lambda volume: True,
     )

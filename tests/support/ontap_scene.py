@@ -121,7 +121,6 @@ class OntapScene:
             connection.write_at_once(
                 "DELETE",
                 f"/protocols/nfs/export-policies/{policy.id}",
-                operation="export policy delete",
                 body={},
             )
         connection.close()

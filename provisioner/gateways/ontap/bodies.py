@@ -39,7 +39,7 @@ def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
     }
 
 
-def clone(spec: CloneSpec, *, svm: str, operation: str) -> dict[str, Any]:
+def clone(spec: CloneSpec, *, svm: str) -> dict[str, Any]:
     """Return the body that creates the clone, unmounted.
 
     Raises: Refused (uid or gid 0), ValueError (only one of uid and gid).
@@ -60,7 +60,7 @@ def clone(spec: CloneSpec, *, svm: str, operation: str) -> dict[str, Any]:
     if None in owner:
         raise ValueError("a clone needs both uid and gid, or neither")
     if 0 in owner:
-        raise refusal(operation, code="13565983", message="")
+        raise refusal("clone", code="13565983", message="")
     return {**body, "nas": {"uid": spec.uid, "gid": spec.gid}}
 
 

@@ -16,11 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import requests
-from netapp_ontap.host_connection import (
-    HostConnection,
-    LoggingAdapter,
-    LoggingRetry,
-)
+from netapp_ontap.host_connection import HostConnection, LoggingAdapter, LoggingRetry
 
 from provisioner.gateways.errors import (
     AuthFailed,
@@ -61,22 +57,20 @@ class OntapConnection:
         self._session: requests.Session | None = None
         self._lock = threading.Lock()
 
-    def get(self, path: str, *, operation: str, query: Query) -> dict[str, Any]:
+    def get(self, path: str, *, query: Query) -> dict[str, Any]:
         """Return the response to a GET of one object.
 
         Raises: NotFound, Refused.
         """
-        return self._request("GET", path, operation=operation, query=query)
+        return self._request("GET", path, query=query)
 
-    def get_records(
-        self, path: str, *, operation: str, query: Query
-    ) -> list[dict[str, Any]]:
+    def get_records(self, path: str, *, query: Query) -> list[dict[str, Any]]:
         """Return all records of a collection, page by page.
 
         Raises: NotFound, Refused.
         """
         records: list[dict[str, Any]] = []
-        page = self._request("GET", path, operation=operation, query=query)
+        page = self._request("GET", path, query=query)
         seen: set[str] = set()
         while True:
             records.extend(page.get("records", ()))
@@ -84,16 +78,13 @@ class OntapConnection:
             if not next_page or next_page in seen:
                 return records
             seen.add(next_page)
-            page = self._request(
-                "GET", next_page.removeprefix("/api"), operation=operation, query={}
-            )
+            page = self._request("GET", next_page.removeprefix("/api"), query={})
 
     def write(
         self,
         method: str,
         path: str,
         *,
-        operation: str,
         query: Query | None = None,
         body: Body | None = None,
         ontap_job_started: Callable[[str], None],
@@ -106,31 +97,21 @@ class OntapConnection:
         takes longer than the limit, and continues).
         """
         answer = self._request(
-            method,
-            path,
-            operation=operation,
-            query={**(query or {}), "return_timeout": 0},
-            body=body,
+            method, path, query={**(query or {}), "return_timeout": 0}, body=body
         )
         ontap_job_uuid = answer.get("job", {}).get("uuid", "")
         if ontap_job_uuid:
             ontap_job_started(ontap_job_uuid)
-            self._wait_for_job(ontap_job_uuid, operation=operation)
+            self._wait_for_job(ontap_job_uuid, operation=f"{method} {path}")
 
     def write_at_once(
-        self,
-        method: str,
-        path: str,
-        *,
-        operation: str,
-        query: Query | None = None,
-        body: Body,
+        self, method: str, path: str, *, query: Query | None = None, body: Body
     ) -> None:
         """Send a change that ONTAP makes before it answers, without a job.
 
         Raises: the error for a refusal.
         """
-        self._request(method, path, operation=operation, query=query or {}, body=body)
+        self._request(method, path, query=query or {}, body=body)
 
     def close(self) -> None:
         """Close the pooled connections; a later request opens new ones."""
@@ -145,7 +126,7 @@ class OntapConnection:
         def ended_job() -> Mapping[str, Any] | None:
             nonlocal missed
             try:
-                job = self._get_job(uuid, operation=operation)
+                job = self._get_job(uuid)
             except TransientGatewayError:
                 missed += 1
                 if missed > MISSED_LOOKS_ALLOWED:
@@ -162,7 +143,7 @@ class OntapConnection:
             )
         _raise_if_failed(job, operation=operation)
 
-    def _get_job(self, uuid: str, *, operation: str) -> Mapping[str, Any]:
+    def _get_job(self, uuid: str) -> Mapping[str, Any]:
         """Return an ONTAP job, with state `_FORGOTTEN` if ONTAP no longer knows it.
 
         ONTAP forgets a job some minutes after its end, and after a takeover. Only a
@@ -174,22 +155,15 @@ class OntapConnection:
             return self._request(
                 "GET",
                 f"/cluster/jobs/{uuid}",
-                operation=operation,
                 query={"fields": "state,message,code,error"},
             )
         except NotFound:
             return {"state": _FORGOTTEN}
 
     def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        operation: str,
-        query: Query,
-        body: Body | None = None,
+        self, method: str, path: str, *, query: Query, body: Body | None = None
     ) -> dict[str, Any]:
-        session = self._open()
+        session, operation = self._open(), f"{method} {path}"
         if method != "GET":
             require_leave()
         try:
@@ -313,7 +287,5 @@ def _raise_if_failed(job: Mapping[str, Any], *, operation: str) -> None:
         )
     if job["state"] in _CUT_SHORT:
         raise problem(
-            Refused,
-            f"The ONTAP job ended early ({job['state']}).",
-            operation=operation,
+            Refused, f"The ONTAP job ended early ({job['state']}).", operation=operation
         )

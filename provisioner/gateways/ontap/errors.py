@@ -219,9 +219,13 @@ def refusal(
 
 
 def problem(
-    error: type[_Error], sentence: str, *, operation: str, remote_code: str = ""
+    error: type[_Error],
+    sentence: str,
+    *,
+    operation: str = "read",
+    remote_code: str = "",
 ) -> _Error:
-    """Return an error of this class about ONTAP."""
+    """Return an error of this class about ONTAP; `operation` is the request's."""
     return error(sentence, system=SYSTEM, operation=operation, remote_code=remote_code)
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from provisioner.gateways.ontap import bodies, records
 from provisioner.gateways.ontap.names import exact_name
-from provisioner.gateways.ontap.types import (
-    ExportPolicy,
-    ExportRule,
-)
+from provisioner.gateways.ontap.types import ExportPolicy, ExportRule
 from provisioner.gateways.ontap.verbs import Verbs
 
 _EXPORT_POLICIES = "/protocols/nfs/export-policies"
@@ -23,7 +20,6 @@ class ExportPolicies(Verbs):
         """
         found = self._find(
             _EXPORT_POLICIES,
-            operation="export policy find",
             name=name,
             fields=records.EXPORT_POLICY_FIELDS,
             in_svm=True,
@@ -38,20 +34,16 @@ class ExportPolicies(Verbs):
         Raises: AlreadyExists, Refused (name, client match).
         Source: POST /api/protocols/nfs/export-policies.
         """
-        operation = "export policy create"
         self._ontap.write_at_once(
             "POST",
             _EXPORT_POLICIES,
-            operation=operation,
             body={
-                "name": exact_name(name, operation=operation),
+                "name": exact_name(name),
                 "svm": {"name": self._svm},
                 "rules": [bodies.export_rule(rule) for rule in rules],
             },
         )
-        return self._wait_for(
-            lambda: self.find_export_policy(name), operation=operation
-        )
+        return self._wait_for(lambda: self.find_export_policy(name))
 
     def set_export_rules(
         self, policy_id: int, *, rules: tuple[ExportRule, ...]
@@ -66,6 +58,5 @@ class ExportPolicies(Verbs):
         self._ontap.write_at_once(
             "PATCH",
             f"{_EXPORT_POLICIES}/{policy_id}",
-            operation="export rules set",
             body={"rules": [bodies.export_rule(rule) for rule in rules]},
         )

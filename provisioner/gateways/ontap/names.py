@@ -16,7 +16,7 @@ _JUNCTION_PATH = re.compile(r'/[^*#"><|?\\\x00-\x1f]{0,253}[^*#"><|?\\/\x00-\x1f
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-def exact_name(name: str, *, operation: str) -> str:
+def exact_name(name: str) -> str:
     """Return the name if a query for it matches nothing else.
 
     Raises: Refused.
@@ -25,12 +25,12 @@ def exact_name(name: str, *, operation: str) -> str:
         raise problem(
             Refused,
             f"ONTAP would not treat {name!r} as a plain name.",
-            operation=operation,
+            operation="name",
         )
     return name
 
 
-def check_junction_path(path: str, *, operation: str) -> None:
+def check_junction_path(path: str) -> None:
     """Refuse a path that cannot be a junction path.
 
     An empty one would turn "mount" into "unmount".
@@ -38,9 +38,7 @@ def check_junction_path(path: str, *, operation: str) -> None:
     Raises: Refused.
     """
     if not _JUNCTION_PATH.fullmatch(path):
-        raise problem(
-            Refused, f"{path!r} cannot be a junction path.", operation=operation
-        )
+        raise problem(Refused, f"{path!r} cannot be a junction path.", operation="name")
 
 
 def path_uuid(uuid: str) -> str:

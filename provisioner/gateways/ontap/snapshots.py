@@ -22,12 +22,7 @@ class Snapshots(Verbs):
         Raises: NotFound (volume).
         Source: GET /api/storage/volumes/{uuid}/snapshots?name=.
         """
-        operation = "snapshot find"
-        found = self._snapshot_records(
-            volume_uuid,
-            operation=operation,
-            query={"name": exact_name(name, operation=operation)},
-        )
+        found = self._snapshot_records(volume_uuid, query={"name": exact_name(name)})
         return records.snapshot(found[0]) if found else None
 
     def list_snapshots(self, volume_uuid: str) -> list[VolumeSnapshot]:
@@ -36,7 +31,7 @@ class Snapshots(Verbs):
         Raises: NotFound (volume).
         Source: GET /api/storage/volumes/{uuid}/snapshots.
         """
-        found = self._snapshot_records(volume_uuid, operation="snapshot list", query={})
+        found = self._snapshot_records(volume_uuid, query={})
         snapshots = [records.snapshot(record) for record in found]
         return sorted(snapshots, key=lambda each: each.created_at or _LONG_AGO)
 
@@ -48,16 +43,12 @@ class Snapshots(Verbs):
         Raises: AlreadyExists, NotFound (volume), Refused (limit, space).
         Source: POST /api/storage/volumes/{uuid}/snapshots.
         """
-        operation = "snapshot create"
         self._write(
             "POST",
             f"{volume_path(volume_uuid)}/snapshots",
-            operation=operation,
-            body={"name": exact_name(name, operation=operation), "comment": comment},
+            body={"name": exact_name(name), "comment": comment},
         )
-        return self._wait_for(
-            lambda: self.find_snapshot(volume_uuid, name=name), operation=operation
-        )
+        return self._wait_for(lambda: self.find_snapshot(volume_uuid, name=name))
 
     def delete_snapshot(self, volume_uuid: str, *, snapshot_uuid: str) -> None:
         """Delete a snapshot. One that is gone is success.
@@ -66,13 +57,11 @@ class Snapshots(Verbs):
         Source: DELETE /api/storage/volumes/{uuid}/snapshots/{uuid}.
         """
         self._delete(
-            f"{volume_path(volume_uuid)}/snapshots/{path_uuid(snapshot_uuid)}",
-            operation="snapshot delete",
-            query={},
+            f"{volume_path(volume_uuid)}/snapshots/{path_uuid(snapshot_uuid)}", query={}
         )
 
     def _snapshot_records(
-        self, volume_uuid: str, *, operation: str, query: dict[str, str]
+        self, volume_uuid: str, *, query: dict[str, str]
     ) -> list[dict[str, Any]]:
         """Return snapshot records.
 
@@ -80,10 +69,8 @@ class Snapshots(Verbs):
         """
         path = volume_path(volume_uuid)
         found = self._ontap.get_records(
-            f"{path}/snapshots",
-            operation=operation,
-            query={**query, "fields": records.SNAPSHOT_FIELDS},
+            f"{path}/snapshots", query={**query, "fields": records.SNAPSHOT_FIELDS}
         )
         if not found:  # an empty answer does not prove that the volume exists
-            self._ontap.get(path, operation=operation, query={"fields": "uuid"})
+            self._ontap.get(path, query={"fields": "uuid"})
         return found

@@ -5,13 +5,7 @@ from __future__ import annotations
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.ontap import records
 from provisioner.gateways.ontap.errors import problem
-from provisioner.gateways.ontap.types import (
-    Aggregate,
-    Cluster,
-    DataLif,
-    OntapJob,
-    Svm,
-)
+from provisioner.gateways.ontap.types import Aggregate, Cluster, DataLif, OntapJob, Svm
 from provisioner.gateways.ontap.verbs import Verbs
 
 _JOB_HAS_ENDED = "458762"
@@ -26,9 +20,7 @@ class System(Verbs):
         Source: GET /api/cluster.
         """
         return records.cluster(
-            self._ontap.get(
-                "/cluster", operation="cluster get", query={"fields": "name,version"}
-            )
+            self._ontap.get("/cluster", query={"fields": "name,version"})
         )
 
     def has_license(self, name: str) -> bool:
@@ -37,12 +29,7 @@ class System(Verbs):
         Raises: Refused (our account may not ask).
         Source: GET /api/cluster/licensing/licenses.
         """
-        found = self._find(
-            "/cluster/licensing/licenses",
-            operation="license find",
-            name=name,
-            fields="name",
-        )
+        found = self._find("/cluster/licensing/licenses", name=name, fields="name")
         return found is not None
 
     def get_aggregate(self, name: str) -> Aggregate:
@@ -51,17 +38,11 @@ class System(Verbs):
         Raises: NotFound.
         Source: GET /api/storage/aggregates.
         """
-        operation = "aggregate get"
         found = self._find(
-            "/storage/aggregates",
-            operation=operation,
-            name=name,
-            fields=records.AGGREGATE_FIELDS,
+            "/storage/aggregates", name=name, fields=records.AGGREGATE_FIELDS
         )
         if found is None:
-            raise problem(
-                NotFound, f"There is no aggregate {name}.", operation=operation
-            )
+            raise problem(NotFound, f"There is no aggregate {name}.")
         return records.aggregate(found)
 
     def list_svms(self) -> list[Svm]:
@@ -70,7 +51,7 @@ class System(Verbs):
         Source: GET /api/svm/svms.
         """
         found = self._ontap.get_records(
-            "/svm/svms", operation="svm list", query={"fields": records.SVM_FIELDS}
+            "/svm/svms", query={"fields": records.SVM_FIELDS}
         )
         return [records.svm(record) for record in found]
 
@@ -80,27 +61,15 @@ class System(Verbs):
         Raises: NotFound, Refused (stopped, or NFS off).
         Source: GET /api/svm/svms.
         """
-        operation = "svm check"
-        svm = self._find(
-            "/svm/svms",
-            operation=operation,
-            name=self._svm,
-            fields="name,state,nfs.enabled",
-        )
+        svm = self._find("/svm/svms", name=self._svm, fields="name,state,nfs.enabled")
         if svm is None:
             raise problem(
-                NotFound,
-                f"There is no SVM {self._svm}, or our account may not see it.",
-                operation=operation,
+                NotFound, f"There is no SVM {self._svm}, or our account may not see it."
             )
         if svm.get("state") != "running":
-            raise problem(
-                Refused, f"The SVM {self._svm} is not running.", operation=operation
-            )
+            raise problem(Refused, f"The SVM {self._svm} is not running.")
         if svm.get("nfs", {}).get("enabled") is False:
-            raise problem(
-                Refused, f"The SVM {self._svm} does not serve NFS.", operation=operation
-            )
+            raise problem(Refused, f"The SVM {self._svm} does not serve NFS.")
 
     def max_volumes(self) -> int | None:
         """Return how many volumes the SVM may have, None if it has no limit.
@@ -108,14 +77,9 @@ class System(Verbs):
         Raises: NotFound (SVM).
         Source: GET /api/svm/svms max_volumes.
         """
-        operation = "svm limit get"
-        svm = self._find(
-            "/svm/svms", operation=operation, name=self._svm, fields="max_volumes"
-        )
+        svm = self._find("/svm/svms", name=self._svm, fields="max_volumes")
         if svm is None:
-            raise problem(
-                NotFound, f"There is no SVM {self._svm}.", operation=operation
-            )
+            raise problem(NotFound, f"There is no SVM {self._svm}.")
         return records.max_volumes(svm)
 
     def list_data_lifs(self) -> list[DataLif]:
@@ -123,12 +87,10 @@ class System(Verbs):
 
         Source: GET /api/network/ip/interfaces.
         """
-        operation = "lif list"
         found = self._ontap.get_records(
             "/network/ip/interfaces",
-            operation=operation,
             query={
-                **self._in_svm(operation),
+                **self._in_svm(),
                 "services": "data_nfs",
                 "fields": records.LIF_FIELDS,
             },
@@ -142,7 +104,6 @@ class System(Verbs):
         """
         found = self._ontap.get_records(
             "/cluster/jobs",
-            operation="job list",
             query={"state": "queued|running|paused", "fields": records.JOB_FIELDS},
         )
         return [records.ontap_job(record) for record in found]
@@ -155,11 +116,7 @@ class System(Verbs):
         """
         try:
             self._ontap.write_at_once(
-                "PATCH",
-                f"/cluster/jobs/{uuid}",
-                operation="job cancel",
-                query={"action": "cancel"},
-                body={},
+                "PATCH", f"/cluster/jobs/{uuid}", query={"action": "cancel"}, body={}
             )
         except NotFound:
             return

@@ -59,52 +59,40 @@ class Verbs:
         method: str,
         path: str,
         *,
-        operation: str,
         query: Query | None = None,
         body: Body | None = None,
     ) -> None:
         self._ontap.write(
-            method,
-            path,
-            operation=operation,
-            query=query,
-            body=body,
-            ontap_job_started=self._job_started,
+            method, path, query=query, body=body, ontap_job_started=self._job_started
         )
 
-    def _in_svm(self, operation: str) -> dict[str, str]:
-        return {"svm.name": exact_name(self._svm, operation=operation)}
+    def _in_svm(self) -> dict[str, str]:
+        return {"svm.name": exact_name(self._svm)}
 
     def _find(
-        self, path: str, *, operation: str, name: str, fields: str, in_svm: bool = False
+        self, path: str, *, name: str, fields: str, in_svm: bool = False
     ) -> dict[str, Any] | None:
-        query = {"name": exact_name(name, operation=operation), "fields": fields}
+        query = {"name": exact_name(name), "fields": fields}
         if in_svm:
-            query |= self._in_svm(operation)
-        found = self._ontap.get_records(path, operation=operation, query=query)
+            query |= self._in_svm()
+        found = self._ontap.get_records(path, query=query)
         return found[0] if found else None
 
-    def _delete(
-        self,
-        path: str,
-        *,
-        operation: str,
-        query: dict[str, str],
-    ) -> None:
+    def _delete(self, path: str, *, query: dict[str, str]) -> None:
         """Delete an object and wait until it is gone. One that is gone is success."""
 
         def is_gone() -> bool | None:
             try:
-                self._ontap.get(path, operation=operation, query={"fields": "uuid"})
+                self._ontap.get(path, query={"fields": "uuid"})
             except NotFound:
                 return True
             return None
 
         with contextlib.suppress(NotFound):
-            self._write("DELETE", path, operation=operation, query=query)
-        self._wait_for(is_gone, operation=operation)
+            self._write("DELETE", path, query=query)
+        self._wait_for(is_gone)
 
-    def _wait_for(self, look: Callable[[], _Seen | None], *, operation: str) -> _Seen:
+    def _wait_for(self, look: Callable[[], _Seen | None]) -> _Seen:
         """Call `look` until it shows the effect, and return its result.
 
         Raises: Busy.
@@ -112,8 +100,6 @@ class Verbs:
         seen = wait_until(look, limit_seconds=EFFECT_LIMIT_SECONDS)
         if seen is None:
             raise problem(
-                Busy,
-                "ONTAP reported success, but the change is not visible yet.",
-                operation=operation,
+                Busy, "ONTAP reported success, but the change is not visible yet."
             )
         return seen

@@ -8,10 +8,7 @@ from typing import Any
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.ontap import bodies
 from provisioner.gateways.ontap.names import check_junction_path
-from provisioner.gateways.ontap.types import (
-    SIZES_DIFFER_BYTES,
-    Volume,
-)
+from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, Volume
 from provisioner.gateways.ontap.verbs import volume_path
 from provisioner.gateways.ontap.volumes import Volumes, without_unknown_setting
 
@@ -55,7 +52,6 @@ class VolumeChanges(Volumes):
             shows_snapshots,
             lambda shows_snapshots: self._change_volume(
                 uuid,
-                operation="volume policies set",
                 body=bodies.volume_policies(
                     export_policy, root_mode=root_mode, shows_snapshots=shows_snapshots
                 ),
@@ -65,9 +61,7 @@ class VolumeChanges(Volumes):
 
     def _shows_snapshots(self, uuid: str) -> bool | None:
         """Return whether clients of the volume see .snapshot."""
-        record = self._ontap.get(
-            volume_path(uuid), operation="volume get", query={"fields": bodies.SNAPDIR}
-        )
+        record = self._ontap.get(volume_path(uuid), query={"fields": bodies.SNAPDIR})
         shows: bool | None = record.get(bodies.SNAPDIR)
         return shows
 
@@ -79,7 +73,6 @@ class VolumeChanges(Volumes):
         """
         return self._change_volume(
             uuid,
-            operation="volume comment set",
             body={"comment": comment},
             is_done=lambda volume: volume.comment == comment,
         )
@@ -92,7 +85,6 @@ class VolumeChanges(Volumes):
         """
         return self._change_volume(
             uuid,
-            operation="volume size set",
             body={"size": size_bytes},
             is_done=lambda volume: (
                 abs(volume.size_bytes - size_bytes) < SIZES_DIFFER_BYTES
@@ -109,7 +101,6 @@ class VolumeChanges(Volumes):
         """
         return self._change_volume(
             uuid,
-            operation="volume inodes set",
             body={"files": {"maximum": max_inodes}},
             # ONTAP rounds up to whole blocks of inodes.
             is_done=lambda volume: (volume.max_inodes or 0) >= max_inodes,
@@ -123,7 +114,6 @@ class VolumeChanges(Volumes):
         """
         return self._change_volume(
             uuid,
-            operation="volume online",
             body={"state": "online"},
             is_done=lambda volume: volume.state == "online",
         )
@@ -134,12 +124,10 @@ class VolumeChanges(Volumes):
         Raises: NotFound, Refused (path taken, invalid, or its parent does not exist).
         Source: PATCH /api/storage/volumes/{uuid} nas.path.
         """
-        operation = "volume mount"
-        check_junction_path(junction_path, operation=operation)
+        check_junction_path(junction_path)
         try:
             return self._change_volume(
                 uuid,
-                operation=operation,
                 body={"nas": {"path": junction_path}},
                 is_done=lambda volume: volume.junction_path == junction_path,
             )
@@ -154,7 +142,6 @@ class VolumeChanges(Volumes):
 
         Source: PATCH /api/storage/volumes/{uuid} nas.path "".
         """
-        operation = "volume unmount"
 
         def is_unmounted() -> bool | None:
             try:
@@ -163,25 +150,15 @@ class VolumeChanges(Volumes):
                 return True
 
         try:
-            self._write(
-                "PATCH",
-                volume_path(uuid),
-                operation=operation,
-                body={"nas": {"path": ""}},
-            )
+            self._write("PATCH", volume_path(uuid), body={"nas": {"path": ""}})
         except (NotFound, Refused):
             if is_unmounted():
                 return
             raise
-        self._wait_for(is_unmounted, operation=operation)
+        self._wait_for(is_unmounted)
 
     def _change_volume(
-        self,
-        uuid: str,
-        *,
-        operation: str,
-        body: dict[str, Any],
-        is_done: Callable[[Volume], bool],
+        self, uuid: str, *, body: dict[str, Any], is_done: Callable[[Volume], bool]
     ) -> Volume:
         """Change a volume and wait until a read shows the effect."""
 
@@ -189,10 +166,5 @@ class VolumeChanges(Volumes):
             volume = self.get_volume(uuid)
             return volume if is_done(volume) else None
 
-        self._write(
-            "PATCH",
-            volume_path(uuid),
-            operation=operation,
-            body=body,
-        )
-        return self._wait_for(changed, operation=operation)
+        self._write("PATCH", volume_path(uuid), body=body)
+        return self._wait_for(changed)

@@ -17,11 +17,7 @@ from provisioner.gateways.ontap.types import (
     VolumeSpec,
     VolumeUsage,
 )
-from provisioner.gateways.ontap.verbs import (
-    VOLUMES,
-    Verbs,
-    volume_path,
-)
+from provisioner.gateways.ontap.verbs import VOLUMES, Verbs, volume_path
 
 # Error codes of a release that does not know an argument, or a field of a query.
 UNEXPECTED_ARGUMENT, INVALID_VALUE = "262179", "262197"
@@ -38,11 +34,7 @@ class Volumes(Verbs):
         Source: GET /api/storage/volumes?name=&svm.name=.
         """
         found = self._find(
-            VOLUMES,
-            operation="volume find",
-            name=name,
-            fields=records.VOLUME_FIELDS,
-            in_svm=True,
+            VOLUMES, name=name, fields=records.VOLUME_FIELDS, in_svm=True
         )
         return records.volume(found) if found else None
 
@@ -53,11 +45,7 @@ class Volumes(Verbs):
         Source: GET /api/storage/volumes/{uuid}.
         """
         return records.volume(
-            self._ontap.get(
-                volume_path(uuid),
-                operation="volume get",
-                query={"fields": records.VOLUME_FIELDS},
-            )
+            self._ontap.get(volume_path(uuid), query={"fields": records.VOLUME_FIELDS})
         )
 
     def list_volumes(self, *, comment_prefix: str = "") -> list[Volume]:
@@ -65,11 +53,10 @@ class Volumes(Verbs):
 
         Source: GET /api/storage/volumes?comment=.
         """
-        operation = "volume list"
-        query = {**self._in_svm(operation), "fields": records.VOLUME_FIELDS}
+        query = {**self._in_svm(), "fields": records.VOLUME_FIELDS}
         if comment_prefix:
-            query["comment"] = f"{exact_name(comment_prefix, operation=operation)}*"
-        found = self._ontap.get_records(VOLUMES, operation=operation, query=query)
+            query["comment"] = f"{exact_name(comment_prefix)}*"
+        found = self._ontap.get_records(VOLUMES, query=query)
         volumes = [records.volume(record) for record in found]
         # ONTAP ignores case in this query.
         return [each for each in volumes if each.comment.startswith(comment_prefix)]
@@ -82,11 +69,8 @@ class Volumes(Verbs):
 
         Source: GET /api/storage/volumes?fields=clone,space.physical_used.
         """
-        operation = "volume usage list"
         found = self._ontap.get_records(
-            VOLUMES,
-            operation=operation,
-            query={**self._in_svm(operation), "fields": records.USAGE_FIELDS},
+            VOLUMES, query={**self._in_svm(), "fields": records.USAGE_FIELDS}
         )
         return [records.volume_usage(record) for record in found]
 
@@ -100,15 +84,13 @@ class Volumes(Verbs):
 
         Source: GET /api/storage/volumes?snapshot_directory_access_enabled=.
         """
-        operation = "volume list"
         try:
             found = self._ontap.get_records(
                 VOLUMES,
-                operation=operation,
                 query={
-                    **self._in_svm(operation),
+                    **self._in_svm(),
                     "fields": "comment",
-                    "comment": f"{exact_name(comment_prefix, operation=operation)}*",
+                    "comment": f"{exact_name(comment_prefix)}*",
                     bodies.SNAPDIR: str(shows_snapshots).lower(),
                 },
             )
@@ -136,7 +118,6 @@ class Volumes(Verbs):
         below = f"/{quote(path, safe='')}" if path else ""
         page = self._ontap.get(
             f"/storage/volumes/{volume_uuid}/files{below}",
-            operation="directory list",
             query={"fields": records.FILE_FIELDS, "max_records": at_most},
         )
         return [records.file_entry(record) for record in page.get("records", ())]
@@ -147,12 +128,10 @@ class Volumes(Verbs):
         Raises: AlreadyExists, NotFound (aggregate), Refused (name, space, limit).
         Source: POST /api/storage/volumes.
         """
-        operation = "volume create"
         return without_unknown_setting(
             spec.shows_snapshots,
             lambda shows_snapshots: self._create_volume(
-                exact_name(spec.name, operation=operation),
-                operation=operation,
+                exact_name(spec.name),
                 body=bodies.volume(
                     dataclasses.replace(spec, shows_snapshots=shows_snapshots),
                     svm=self._svm,
@@ -167,31 +146,17 @@ class Volumes(Verbs):
         uid or gid 0).
         Source: POST /api/storage/volumes with clone.is_flexclone.
         """
-        operation = "clone create"
         return self._create_volume(
-            exact_name(spec.name, operation=operation),
-            operation=operation,
-            body=bodies.clone(spec, svm=self._svm, operation=operation),
+            exact_name(spec.name), body=bodies.clone(spec, svm=self._svm)
         )
 
-    def _create_volume(
-        self,
-        name: str,
-        *,
-        operation: str,
-        body: dict[str, Any],
-    ) -> Volume:
+    def _create_volume(self, name: str, *, body: dict[str, Any]) -> Volume:
         def is_online() -> Volume | None:
             volume = self.find_volume(name)
             return volume if volume and volume.state == "online" else None
 
-        self._write(
-            "POST",
-            VOLUMES,
-            operation=operation,
-            body=body,
-        )
-        return self._wait_for(is_online, operation=operation)
+        self._write("POST", VOLUMES, body=body)
+        return self._wait_for(is_online)
 
     def delete_volume(self, uuid: str, *, force: bool) -> None:
         """Destroy the volume. A volume that is gone is success.
@@ -202,11 +167,7 @@ class Volumes(Verbs):
         Raises: InUse (it has clones, or SnapMirror holds it).
         Source: DELETE /api/storage/volumes/{uuid}.
         """
-        self._delete(
-            volume_path(uuid),
-            operation="volume delete",
-            query={"force": "true"} if force else {},
-        )
+        self._delete(volume_path(uuid), query={"force": "true"} if force else {})
 
 
 def without_unknown_setting(

@@ -51,9 +51,7 @@ def test_a_volume_is_thin_unmounted_and_without_schedules() -> None:
 
 
 def test_a_clone_names_its_owner_and_nothing_that_a_clone_does_not_take() -> None:
-    body = bodies.clone(
-        clone_spec(uid=1001, gid=1002), svm="svm1", operation="clone create"
-    )
+    body = bodies.clone(clone_spec(uid=1001, gid=1002), svm="svm1")
     assert body == {
         "name": "ws_alice",
         "svm": {"name": "svm1"},
@@ -68,23 +66,21 @@ def test_a_clone_names_its_owner_and_nothing_that_a_clone_does_not_take() -> Non
 
 
 def test_a_clone_without_an_owner_keeps_its_parents() -> None:
-    body = bodies.clone(
-        clone_spec(uid=None, gid=None), svm="svm1", operation="clone create"
-    )
+    body = bodies.clone(clone_spec(uid=None, gid=None), svm="svm1")
     assert "nas" not in body
 
 
 @pytest.mark.parametrize(("uid", "gid"), [(0, 1001), (1001, 0), (0, 0)])
 def test_a_clone_for_root_is_refused_before_ontap_is_asked(uid: int, gid: int) -> None:
     with pytest.raises(Refused) as refused:
-        bodies.clone(clone_spec(uid=uid, gid=gid), svm="svm1", operation="clone create")
+        bodies.clone(clone_spec(uid=uid, gid=gid), svm="svm1")
     assert refused.value.remote_code == "13565983"
 
 
 @pytest.mark.parametrize(("uid", "gid"), [(1001, None), (None, 1001)])
 def test_half_an_owner_is_a_mistake_of_ours(uid: int | None, gid: int | None) -> None:
     with pytest.raises(ValueError):
-        bodies.clone(clone_spec(uid=uid, gid=gid), svm="svm1", operation="clone create")
+        bodies.clone(clone_spec(uid=uid, gid=gid), svm="svm1")
 
 
 def test_an_export_rule() -> None:

@@ -51,7 +51,7 @@ def connected(
 
 def ask(account: OntapAccount) -> dict[str, Any]:
     with connected(account) as connection:
-        return connection.get("/cluster", operation="cluster get", query={})
+        return connection.get("/cluster", query={})
 
 
 def change(
@@ -63,7 +63,6 @@ def change(
         connection.write(
             method,
             "/storage/volumes",
-            operation="volume create",
             body={"name": "a"},
             ontap_job_started=started.append,
         )
@@ -126,9 +125,7 @@ def test_all_pages_are_read(tmp_path: Path) -> None:
         running_peer(tmp_path, *pages) as peer,
         connected(peer.account()) as connection,
     ):
-        records = connection.get_records(
-            "/storage/volumes", operation="volume list", query={"max_records": 1}
-        )
+        records = connection.get_records("/storage/volumes", query={"max_records": 1})
     assert records == [{"n": 1}, {"n": 2}]
     assert peer.asked == [
         "GET /api/storage/volumes?max_records=1",
@@ -144,7 +141,7 @@ def test_pages_that_go_round_in_a_circle_have_an_end(tmp_path: Path) -> None:
         running_peer(tmp_path, page, page, page) as peer,
         connected(peer.account()) as connection,
     ):
-        connection.get_records("/storage/volumes", operation="volume list", query={})
+        connection.get_records("/storage/volumes", query={})
     assert len(peer.asked) == 2
 
 
@@ -244,7 +241,6 @@ def test_a_job_is_announced_before_it_is_waited_for(tmp_path: Path) -> None:
         connection.write(
             "POST",
             "/storage/volumes",
-            operation="volume create",
             ontap_job_started=lambda _: asked_when_announced.append(len(peer.asked)),
         )
     assert asked_when_announced == [1]

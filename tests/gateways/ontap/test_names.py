@@ -16,7 +16,7 @@ UUID = "e3cb2bef-0f1c-11f0-8de9-0242ac120002"
 
 @pytest.mark.parametrize("name", ["ws_alice", "cl_81234", "hourly.2026-11-21_1005"])
 def test_a_plain_name_passes(name: str) -> None:
-    assert exact_name(name, operation="volume find") == name
+    assert exact_name(name) == name
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_a_plain_name_passes(name: str) -> None:
 )
 def test_a_name_that_is_a_query_is_refused(name: str) -> None:
     with pytest.raises(Refused) as refused:
-        exact_name(name, operation="volume find")
-    assert refused.value.operation == "volume find"
+        exact_name(name)
+    assert refused.value.operation == "name"
 
 
 @pytest.mark.parametrize("path", ["/a", "/ws/alice_main", "/" + "a" * 254])
 def test_a_junction_path_passes(path: str) -> None:
-    check_junction_path(path, operation="volume mount")
+    check_junction_path(path)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_junction_path_passes(path: str) -> None:
 )
 def test_what_cannot_be_a_junction_path_is_refused(path: str) -> None:
     with pytest.raises(Refused):
-        check_junction_path(path, operation="volume mount")
+        check_junction_path(path)
 
 
 def test_a_uuid_passes() -> None:
