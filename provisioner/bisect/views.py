@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
+from functools import partial
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.bisect import actions
@@ -22,37 +19,25 @@ from provisioner.bisect.models import Bisection
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.queries import bisections_visible_to, find_bisection
 from provisioner.catalog.queries import templates_visible_to
-from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, digest, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.posting import acted, form_page, require_safe_or_POST
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def bisection_list(request: WebRequest) -> HttpResponseBase:
     """Show the bisections that a person may see; stop several."""
     return list_answer(request, BISECTIONS, "bisect/list.html")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def bisection_create(request: WebRequest, template_pk: int) -> HttpResponse:
     """Start a bisection of a template."""
     template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
     form = BisectionCreateForm(posted(request))
-    if form.is_valid():
-        try:
-            bisection = bisection_start(
-                by=request.user, template=template, **form.cleaned_data
-            )
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            return redirect("bisection-detail", bisection.pk)
-    return render(
-        request,
-        "bisect/create.html",
-        {"form": form, "template": template},
-        status=form.http_code,
-    )
+    if bisection := form.tried(bisection_start, by=request.user, template=template):
+        return redirect("bisection-detail", bisection.pk)
+    return form_page(request, "bisect/create.html", form, template=template)
 
 
 @require_safe
@@ -72,18 +57,15 @@ def bisection_detail(request: WebRequest, pk: int) -> HttpResponse:
 @require_POST
 def bisection_verdict(request: WebRequest, pk: int) -> HttpResponse:
     """Give a verdict on the current change."""
-    bisection = _to_change(request, pk)
     change = request.POST.get("change", "")
-    try:
-        actions.bisection_verdict(
-            by=request.user,
-            bisection=bisection,
-            change=int(change) if change.isascii() and change.isdecimal() else 0,
-            verdict=request.POST.get("verdict", ""),
-        )
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    return redirect("bisection-detail", pk)
+    act = partial(
+        actions.bisection_verdict,
+        by=request.user,
+        bisection=_to_change(request, pk),
+        change=int(change) if change.isascii() and change.isdecimal() else 0,
+        verdict=request.POST.get("verdict", ""),
+    )
+    return acted(request, act, "bisection-detail", pk)
 
 
 @require_POST

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-)
+from django.views.decorators.http import require_POST
 
 from provisioner.drift import evidence
 from provisioner.drift.actions import (
@@ -27,10 +23,11 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
+from provisioner.web.posting import done, require_safe_or_POST
 from provisioner.web.templatetags.cloneyard import ago
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def drift(request: WebRequest) -> HttpResponseBase:
     """List findings and the last check of each system; resolve in bulk."""
@@ -47,10 +44,8 @@ def drift(request: WebRequest) -> HttpResponseBase:
 def drift_adopt(request: WebRequest) -> HttpResponse:
     """Request the adoption of every workspace that is missing from the database."""
     count = findings_adopt(by=request.user)
-    messages.success(
-        request, f"Asked for the adoption of {count:,}. Reload this page in a moment."
-    )
-    return redirect("drift")
+    said = f"Asked for the adoption of {count:,}. Reload this page in a moment."
+    return done(request, said, "drift")
 
 
 @require_POST
@@ -58,11 +53,11 @@ def drift_adopt(request: WebRequest) -> HttpResponse:
 def drift_check(request: WebRequest) -> HttpResponse:
     """Request a drift check."""
     drift_check_start(by=request.user)
-    messages.success(request, "Drift check queued. Reload this page in a moment.")
-    return redirect("drift")
+    said = "Drift check queued. Reload this page in a moment."
+    return done(request, said, "drift")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
     """Show a finding with its evidence and repair; repair it when confirmed."""
@@ -80,8 +75,8 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
         except ActionRefused as error:
             refusal, status = error.sentence, 409
         else:
-            messages.success(request, f"Asked for: {finding.subject}.")
-            return redirect("finding-detail", finding.pk)
+            said = f"Asked for: {finding.subject}."
+            return done(request, said, "finding-detail", finding.pk)
     context = {
         "finding": finding,
         "notices": _notices(finding, refusal),

@@ -50,8 +50,7 @@ class LeaseExtendForm(AskingForm):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
-    def asked(self) -> dict[str, Any]:
-        """Return the requested end as `workspace_extend` takes it."""
+    def arguments(self) -> dict[str, Any]:
         return extension_to(self.cleaned_data["span"])
 
     def refuse(self, refusal: ActionRefused) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-)
+from django.views.decorators.http import require_POST
 
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.lib.refusals import ActionRefused
@@ -32,6 +31,7 @@ from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 
 
 @require_POST
@@ -40,14 +40,14 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     if request.POST.get("do") == "unsubscribe":
         template_unsubscribe(by=request.user, template=template)
-        messages.success(request, f"You get no more mails about {template.name}.")
+        said = f"You get no more mails about {template.name}."
     else:
         subscriptions.template_subscribe(by=request.user, template=template)
-        messages.success(request, f"You get a mail when {template.name} fails.")
-    return redirect("template-detail", pk)
+        said = f"You get a mail when {template.name} fails."
+    return done(request, said, "template-detail", pk)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def my_notifications(request: WebRequest) -> HttpResponse:
     """Choose the channels of one's notifications."""
     person = request.user
@@ -55,34 +55,28 @@ def my_notifications(request: WebRequest) -> HttpResponse:
     if form.is_valid():
         for topic, chosen in form.chosen.items():
             choose_channels(by=person, topic=topic, chosen=chosen)
-        messages.success(request, "Saved.")
-        return redirect("my-notifications")
-    context = {"form": form, "webhooks": person.webhooks.count()}
-    return render(request, "notify/channels.html", context, status=form.http_code)
+        return done(request, "Saved.", "my-notifications")
+    webhooks = person.webhooks.count()
+    return form_page(request, "notify/channels.html", form, webhooks=webhooks)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def webhook_list(request: WebRequest) -> HttpResponseBase:
     """List one's own webhooks, or all for administrators; switch or delete several."""
     return list_answer(request, WEBHOOKS, "notify/list.html")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def webhook_create(request: WebRequest) -> HttpResponse:
     """Create a webhook. Only this answer shows its secret, if any."""
     form = WebhookCreateForm(posted(request), user=request.user)
-    if form.is_valid():
-        try:
-            webhook = webhooks.webhook_create(by=request.user, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            if webhook.is_signed:
-                return _with_secret(request, webhook)
-            said = "Webhook created. Send a test to check that messages arrive."
-            messages.success(request, said)
-            return redirect("webhook-detail", webhook.pk)
-    return render(request, "notify/create.html", {"form": form}, status=form.http_code)
+    webhook = form.tried(webhooks.webhook_create, by=request.user)
+    if webhook is None:
+        return form_page(request, "notify/create.html", form)
+    if webhook.is_signed:
+        return _with_secret(request, webhook)
+    said = "Webhook created. Send a test to check that messages arrive."
+    return done(request, said, "webhook-detail", webhook.pk)
 
 
 def _webhook(request: WebRequest, pk: int) -> Webhook:
@@ -93,7 +87,7 @@ def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
     return render(request, "notify/secret.html", {"webhook": webhook})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a webhook and its deliveries; resend several."""
     webhook = _webhook(request, pk)
@@ -145,25 +139,14 @@ def _actions(webhook: Webhook) -> list[Action]:
     ]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def webhook_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a webhook's address and events."""
     webhook = _webhook(request, pk)
     form = WebhookChangeForm(posted(request), user=request.user, webhook=webhook)
-    if form.is_valid():
-        try:
-            webhook_update(by=request.user, webhook=webhook, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Saved.")
-            return redirect("webhook-detail", pk)
-    return render(
-        request,
-        "notify/edit.html",
-        {"form": form, "webhook": webhook},
-        status=form.http_code,
-    )
+    if form.tried(webhook_update, by=request.user, webhook=webhook):
+        return done(request, "Saved.", "webhook-detail", pk)
+    return form_page(request, "notify/edit.html", form, webhook=webhook)
 
 
 @require_POST
@@ -171,21 +154,17 @@ def webhook_switch(request: WebRequest, pk: int) -> HttpResponse:
     """Turn a webhook on or off."""
     is_on = request.POST.get("do") != "off"
     webhook_update(by=request.user, webhook=_webhook(request, pk), is_enabled=is_on)
-    messages.success(request, "Turned on." if is_on else "Turned off.")
-    return redirect("webhook-detail", pk)
+    said = "Turned on." if is_on else "Turned off."
+    return done(request, said, "webhook-detail", pk)
 
 
 @require_POST
 def webhook_test(request: WebRequest, pk: int) -> HttpResponse:
     """Send a test message."""
-    try:
-        webhooks.webhook_test(by=request.user, webhook=_webhook(request, pk))
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        said = "Test sent. See the result below."
-        messages.success(request, said)
-    return redirect("webhook-detail", pk)
+    webhook = _webhook(request, pk)
+    act = partial(webhooks.webhook_test, by=request.user, webhook=webhook)
+    said = "Test sent. See the result below."
+    return acted(request, act, "webhook-detail", pk, said=said)
 
 
 @require_POST
@@ -199,14 +178,13 @@ def webhook_secret(request: WebRequest, pk: int) -> HttpResponse:
     return _with_secret(request, webhook)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def webhook_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Ask for confirmation, then delete a webhook."""
     webhook = _webhook(request, pk)
     if request.method == "POST":
         webhooks.webhook_delete(by=request.user, webhook=webhook)
-        messages.success(request, "Deleted.")
-        return redirect("webhook-list")
+        return done(request, "Deleted.", "webhook-list")
     return render(request, "notify/delete.html", {"webhook": webhook})
 
 
@@ -215,10 +193,5 @@ def webhook_again(request: WebRequest, pk: int, delivery_pk: int) -> HttpRespons
     """Resend a message."""
     deliveries = _webhook(request, pk).deliveries.select_related("webhook__owner")
     delivery = get_object_or_404(deliveries, pk=delivery_pk)
-    try:
-        delivery_repeat(by=request.user, delivery=delivery)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        messages.success(request, "It is sent again.")
-    return redirect("webhook-detail", pk)
+    act = partial(delivery_repeat, by=request.user, delivery=delivery)
+    return acted(request, act, "webhook-detail", pk, said="It is sent again.")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
-from provisioner.lib.refusals import ActionRefused
 from provisioner.pools import actions, queries
-from provisioner.pools.actions import pool_update
 from provisioner.pools.forms import PoolChangeForm, PoolCreateForm
 from provisioner.pools.lists.members import members_of
 from provisioner.pools.lists.pools import POOLS
@@ -20,30 +17,26 @@ from provisioner.pools.models import Pool
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
+from provisioner.web.posting import done, form_page, require_safe_or_POST
 from provisioner.web.templatetags.cloneyard import ago
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def pool_list(request: WebRequest) -> HttpResponseBase:
     """Show all pools with their figures; delete several."""
     return list_answer(request, POOLS, "pools/list.html")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def pool_create(request: WebRequest) -> HttpResponse:
     """Create a pool; sweeps fill it."""
     form = PoolCreateForm(posted(request), initial=PoolCreateForm.initial_of(Pool()))
-    if form.is_valid():
-        try:
-            pool = actions.pool_create(by=request.user, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Made. It is filled behind everybody's requests.")
-            return redirect("pool-detail", pool.pk)
-    return render(request, "pools/create.html", {"form": form}, status=form.http_code)
+    if pool := form.tried(actions.pool_create, by=request.user):
+        said = "Made. It is filled behind everybody's requests."
+        return done(request, said, "pool-detail", pool.pk)
+    return form_page(request, "pools/create.html", form)
 
 
 @require_safe
@@ -81,37 +74,26 @@ def _notices(pool: Pool) -> list[Notice]:
     return [Notice(level=Level.WARNING, texts=tuple(said))]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def pool_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change the settings of a pool."""
     pool = _pool(pk)
     form = PoolChangeForm(posted(request), initial=PoolChangeForm.initial_of(pool))
-    if form.is_valid():
-        try:
-            pool_update(by=request.user, pool=pool, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Saved.")
-            return redirect("pool-detail", pk)
-    return render(
-        request,
-        "pools/edit.html",
-        {"form": form, "pool": pool},
-        status=form.http_code,
-    )
+    if form.tried(actions.pool_update, by=request.user, pool=pool):
+        return done(request, "Saved.", "pool-detail", pk)
+    return form_page(request, "pools/edit.html", form, pool=pool)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def pool_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Show what is retired, then delete a pool."""
     pool = _pool(pk)
     if request.method == "POST":
         actions.pool_delete(by=request.user, pool=pool)
-        messages.success(request, "Deleted. What lay in it is retired.")
-        return redirect("pool-list")
+        said = "Deleted. What lay in it is retired."
+        return done(request, said, "pool-list")
     return render(request, "pools/delete.html", _with_members(pool))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import Http404, StreamingHttpResponse
+from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,8 +16,7 @@ from provisioner.rescues.forms import ContentsForm
 from provisioner.rescues.queries import rescues_of
 from provisioner.web.http import WebRequest
 from provisioner.web.notices import Action
-from provisioner.workspaces.models import Rescue
-from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.views.guards import for_changing
 
 
@@ -37,10 +36,10 @@ def download_answer(download: Download) -> StreamingHttpResponse:
 @require_safe
 @for_changing
 def workspace_rescue(
-    request: WebRequest, *, pk: int, rescue_pk: int
+    request: WebRequest, workspace: Workspace, *, rescue_pk: int
 ) -> HttpResponseBase:
     """Show the contents of a rescue, page by page."""
-    rescue = _rescue_or_404(request, pk=pk, rescue_pk=rescue_pk)
+    rescue = get_object_or_404(rescues_of(workspace), pk=rescue_pk)
     form = ContentsForm(request.GET)
     start = (form.cleaned_data.get("start") if form.is_valid() else 0) or 0
     contents, why_not = None, ""
@@ -51,7 +50,7 @@ def workspace_rescue(
             why_not = refusal.sentence
     download = Action(
         label="Download the archive",
-        url=reverse("workspace-rescue-download", args=[pk, rescue_pk]),
+        url=reverse("workspace-rescue-download", args=[workspace.pk, rescue_pk]),
         icon="download",
     )
     context = {
@@ -68,19 +67,12 @@ def workspace_rescue(
 @require_GET
 @for_changing
 def workspace_rescue_download(
-    request: WebRequest, *, pk: int, rescue_pk: int
+    request: WebRequest, workspace: Workspace, *, rescue_pk: int
 ) -> HttpResponseBase:
     """Send the archive of a rescue; where it cannot be had, the page says why."""
-    rescue = _rescue_or_404(request, pk=pk, rescue_pk=rescue_pk)
+    rescue = get_object_or_404(rescues_of(workspace), pk=rescue_pk)
     try:
         return download_answer(rescue_download(by=request.user, rescue=rescue))
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
-        return redirect("workspace-rescue", pk, rescue_pk)
-
-
-def _rescue_or_404(request: WebRequest, *, pk: int, rescue_pk: int) -> Rescue:
-    workspace = workspaces_visible_to(request.user).filter(pk=pk).first()
-    if workspace is None:
-        raise Http404
-    return get_object_or_404(rescues_of(workspace), pk=rescue_pk)
+        return redirect("workspace-rescue", workspace.pk, rescue_pk)

@@ -31,12 +31,19 @@ class Refusable(forms.BaseForm):
         super().__init__(*args, **kwargs)
         lean_selects(self)
 
-    def tried(self, act: Callable[[], Result]) -> Result | None:
-        """Do what the form requests; None if it is invalid or the action refuses."""
+    def arguments(self) -> dict[str, Any]:
+        """Return what the form asks for, as arguments of its action."""
+        return self.cleaned_data
+
+    def tried(self, act: Callable[..., Result], **given: Any) -> Result | None:
+        """Do what the form asks for, with what is given besides.
+
+        None means that the form is invalid, or the act was refused.
+        """
         if not self.is_valid():
             return None
         try:
-            return act()
+            return act(**given, **self.arguments())
         except ActionRefused as refusal:
             self.refuse(refusal)
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -12,22 +14,21 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.web.actions import columns_choose, view_delete, view_save
 from provisioner.web.forms import ViewForm
 from provisioner.web.http import WebRequest
+from provisioner.web.posting import acted, done
 
 
 @require_POST
 def my_list_columns(request: WebRequest) -> HttpResponse:
     """Save which columns of a list somebody wants to see."""
     there = _list_address(request.POST)
-    try:
-        columns_choose(
-            by=request.user,
-            listing=request.POST.get("listing", ""),
-            path=there.partition("?")[0],
-            hidden=_hidden(request.POST),
-        )
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    return redirect(there)
+    act = partial(
+        columns_choose,
+        by=request.user,
+        listing=request.POST.get("listing", ""),
+        path=there.partition("?")[0],
+        hidden=_hidden(request.POST),
+    )
+    return acted(request, act, there)
 
 
 @require_POST
@@ -52,8 +53,8 @@ def my_view_save(request: WebRequest) -> HttpResponse:
         except ActionRefused as refusal:
             form.add_error("name", refusal.sentence)
         else:
-            messages.success(request, f"Saved the view “{view}”. Its address is yours.")
-            return redirect(f"{path}?view={view.pk}")
+            said = f"Saved the view “{view}”. Its address is yours."
+            return done(request, said, f"{path}?view={view.pk}")
     context = {
         "form": form,
         "posted": request.POST,
@@ -71,8 +72,7 @@ def my_view_delete(request: WebRequest, pk: int) -> HttpResponse:
     if view is None:
         messages.warning(request, "That view no longer exists.")
         return redirect("my-account")
-    messages.success(request, f"Deleted the view “{view}”.")
-    return redirect(_safe(view.path))
+    return done(request, f"Deleted the view “{view}”.", _safe(view.path))
 
 
 def _hidden(posted: QueryDict) -> set[str]:

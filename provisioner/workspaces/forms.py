@@ -57,8 +57,9 @@ class WorkspaceRetireForm(AskingForm):
             value = widget.data["value"]
             yield widget, _WHAT_IT_DOES[value], value == Unsubmitted.DISCARD
 
-    def choice(self) -> str:
-        return self.cleaned_data.get("unsubmitted") or Unsubmitted.REFUSE
+    def arguments(self) -> dict[str, str]:
+        choice = self.cleaned_data.get("unsubmitted") or Unsubmitted.REFUSE
+        return {"unsubmitted": choice}
 
 
 class ShareForm(AskingForm):
@@ -81,8 +82,7 @@ class ShareForm(AskingForm):
         ),
     )
 
-    def reader(self) -> dict[str, str]:
-        """Return the person or team as arguments of `workspace_share`."""
+    def arguments(self) -> dict[str, str]:
         return {self.cleaned_data["kind"]: self.cleaned_data["name"]}
 
     def refuse(self, refusal: ActionRefused) -> None:

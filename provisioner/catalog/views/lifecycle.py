@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_POST
 
 from provisioner.catalog.actions import lifecycle
 from provisioner.catalog.dependents import goes_with, needed_by
@@ -21,9 +21,9 @@ from provisioner.catalog.models import Template
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.catalog.views.guards import require_may_change
 from provisioner.engine.models import Operation
-from provisioner.lib.refusals import ActionRefused
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 
 
 def _template_to_change(request: WebRequest, pk: int) -> Template:
@@ -39,21 +39,16 @@ def _changed(
     *,
     change: Callable[..., Template | Operation],
     page: str,
-    done: str,
+    said: str,
     **context: Any,
 ) -> HttpResponse:
     """Apply a form and show the template, or the form with its errors."""
-    changed = form.tried(
-        lambda: change(by=request.user, template=template, **form.cleaned_data)
-    )
-    if changed is not None:
-        messages.success(request, done)
-        return redirect("template-detail", template.pk)
-    context |= {"form": form, "template": template}
-    return render(request, page, context, status=form.http_code)
+    if form.tried(change, by=request.user, template=template):
+        return done(request, said, "template-detail", template.pk)
+    return form_page(request, page, form, template=template, **context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def template_rename(request: WebRequest, pk: int) -> HttpResponse:
     """Change the title of a template."""
     template = _template_to_change(request, pk)
@@ -63,11 +58,11 @@ def template_rename(request: WebRequest, pk: int) -> HttpResponse:
         TemplateRenameForm(posted(request), initial={"title": template.title}),
         change=lifecycle.template_rename,
         page="catalog/rename.html",
-        done="Saved.",
+        said="Saved.",
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def template_owner(request: WebRequest, pk: int) -> HttpResponse:
     """Hand a template over to another owner."""
     template = _template_to_change(request, pk)
@@ -77,11 +72,11 @@ def template_owner(request: WebRequest, pk: int) -> HttpResponse:
         TemplateOwnerForm(posted(request), initial={"owner": template.owner_id}),
         change=lifecycle.template_hand_over,
         page="catalog/owner.html",
-        done="It has its new owner.",
+        said="It has its new owner.",
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def template_archive(request: WebRequest, pk: int) -> HttpResponse:
     """Explain archiving; archive the template when confirmed."""
     return _changed(
@@ -90,7 +85,7 @@ def template_archive(request: WebRequest, pk: int) -> HttpResponse:
         OptionalReasonForm(posted(request)),
         change=lifecycle.template_archive,
         page="catalog/archive.html",
-        done="Archived. Existing workspaces live on.",
+        said="Archived. Existing workspaces live on.",
     )
 
 
@@ -98,16 +93,12 @@ def template_archive(request: WebRequest, pk: int) -> HttpResponse:
 def template_unarchive(request: WebRequest, pk: int) -> HttpResponse:
     """Offer an archived template again."""
     template = _template_to_change(request, pk)
-    try:
-        lifecycle.template_unarchive(by=request.user, template=template)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        messages.success(request, "Unarchived. People get workspaces of it again.")
-    return redirect("template-detail", pk)
+    act = partial(lifecycle.template_unarchive, by=request.user, template=template)
+    said = "Unarchived. People get workspaces of it again."
+    return acted(request, act, "template-detail", pk, said=said)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def template_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Show what needs a template, and what goes with it; delete it when confirmed."""
@@ -118,7 +109,7 @@ def template_delete(request: WebRequest, pk: int) -> HttpResponse:
         OptionalReasonForm(posted(request)),
         change=lifecycle.template_delete,
         page="catalog/delete.html",
-        done="Being deleted.",
+        said="Being deleted.",
         needed_by=needed_by(template),
         goes_with=goes_with(template),
         snapshots_count=template.snapshots.there().count(),

@@ -5,11 +5,8 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-)
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
 
 from provisioner.catalog import freshness, refresh_overview
 from provisioner.catalog.actions import refresh
@@ -19,9 +16,10 @@ from provisioner.catalog.lists import REFRESHES
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.posting import done, form_page, require_safe_or_POST
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def refresh_list(request: WebRequest) -> HttpResponseBase:
     """Show each template's refresh policy, and what stops it; pause several."""
@@ -29,7 +27,7 @@ def refresh_list(request: WebRequest) -> HttpResponseBase:
     return list_answer(request, REFRESHES, "catalog/refreshes.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
     """Change a template's refresh policy."""
@@ -38,20 +36,9 @@ def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
         posted(request),
         initial=RefreshPolicyForm.initial_of(freshness.policy_of(template)),
     )
-    saved = form.tried(
-        lambda: refresh_policy_save(
-            by=request.user, template=template, **form.cleaned_data
-        )
-    )
-    if saved is not None:
-        messages.success(request, "Saved.")
-        return redirect("template-detail", template.pk)
-    return render(
-        request,
-        "catalog/refresh.html",
-        {"form": form, "template": template},
-        status=form.http_code,
-    )
+    if form.tried(refresh_policy_save, by=request.user, template=template):
+        return done(request, "Saved.", "template-detail", pk)
+    return form_page(request, "catalog/refresh.html", form, template=template)
 
 
 @require_POST
@@ -65,7 +52,7 @@ def refresh_pause(request: WebRequest) -> HttpResponse:
     is_paused = form.cleaned_data["do"] == "pause"
     server = form.cleaned_data["server"]
     refresh.refresh_pause(by=request.user, server=server, is_paused=is_paused)
-    messages.success(request, "Paused." if is_paused else "Resumed.")
-    if server is not None:
-        return redirect("perforce-server-detail", server.pk)
-    return redirect("refresh-list")
+    said = "Paused." if is_paused else "Resumed."
+    if server is None:
+        return done(request, said, "refresh-list")
+    return done(request, said, "perforce-server-detail", server.pk)

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from provisioner.catalog.actions import snapshots
 from provisioner.catalog.forms.snapshots import (
@@ -26,7 +26,9 @@ from provisioner.catalog.retention import pins_of_snapshot
 from provisioner.catalog.views.guards import require_may_change
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import ActionRefused
+from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, posted
+from provisioner.web.posting import done, form_page, require_safe_or_POST
 
 
 def _snapshot_to_change(request: WebRequest, pk: int) -> Snapshot:
@@ -35,25 +37,19 @@ def _snapshot_to_change(request: WebRequest, pk: int) -> Snapshot:
     return snapshot
 
 
-def _back(snapshot: Snapshot) -> HttpResponse:
+def _done(request: HttpRequest, snapshot: Snapshot, said: str) -> HttpResponse:
     page = reverse("template-detail", args=[snapshot.template_id])
-    return redirect(f"{page}?snapshots=all#snapshot-{snapshot.pk}")
+    return done(request, said, f"{page}?snapshots=all#snapshot-{snapshot.pk}")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def snapshot_hold(request: WebRequest, pk: int) -> HttpResponse:
     """Give new workspaces a snapshot until it is released."""
     snapshot = _snapshot_to_change(request, pk)
     form = ReasonForm(posted(request), initial={"reason": snapshot.hold_reason})
-    held = form.tried(
-        lambda: snapshots.snapshot_hold(
-            by=request.user, snapshot=snapshot, **form.cleaned_data
-        )
-    )
-    if held is not None:
-        messages.success(request, _gets(snapshot))
-        return _back(snapshot)
-    return _page(request, "catalog/snapshot_hold.html", snapshot, form=form)
+    if form.tried(snapshots.snapshot_hold, by=request.user, snapshot=snapshot):
+        return _done(request, snapshot, _gets(snapshot))
+    return _page(request, "catalog/snapshot_hold.html", form, snapshot)
 
 
 def _gets(snapshot: Snapshot) -> str:
@@ -65,49 +61,32 @@ def snapshot_release(request: WebRequest, pk: int) -> HttpResponse:
     """Release a held snapshot: new workspaces get the newest good one again."""
     snapshot = _snapshot_to_change(request, pk)
     snapshots.snapshot_release(by=request.user, snapshot=snapshot)
-    messages.success(request, "Released. New workspaces get the newest snapshot again.")
-    return _back(snapshot)
+    said = "Released. New workspaces get the newest snapshot again."
+    return _done(request, snapshot, said)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def snapshot_withdraw(request: WebRequest, pk: int) -> HttpResponse:
     """Show who is affected by withdrawing a snapshot; withdraw it when confirmed."""
     snapshot = _snapshot_to_change(request, pk)
     form = ReasonForm(posted(request))
-    withdrawn = form.tried(
-        lambda: snapshots.snapshot_withdraw(
-            by=request.user, snapshot=snapshot, **form.cleaned_data
-        )
-    )
-    if withdrawn is not None:
-        messages.success(request, f"Withdrawn. Nobody gets {snapshot.name} now.")
-        return _back(snapshot)
-    return _page(
-        request,
-        "catalog/snapshot_withdraw.html",
-        snapshot,
-        form=form,
-        pins=pins_of_snapshot(snapshot),
-        next=default_without(snapshot),
-    )
+    if form.tried(snapshots.snapshot_withdraw, by=request.user, snapshot=snapshot):
+        said = f"Withdrawn. Nobody gets {snapshot.name} now."
+        return _done(request, snapshot, said)
+    affected = {"pins": pins_of_snapshot(snapshot), "next": default_without(snapshot)}
+    return _page(request, "catalog/snapshot_withdraw.html", form, snapshot, **affected)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def snapshot_describe(request: WebRequest, pk: int) -> HttpResponse:
     """Change the label and the notes of a snapshot."""
     snapshot = _snapshot_to_change(request, pk)
     form = SnapshotDescribeForm(
         posted(request), initial={"label": snapshot.label, "notes": snapshot.notes}
     )
-    described = form.tried(
-        lambda: snapshots.snapshot_describe(
-            by=request.user, snapshot=snapshot, **form.cleaned_data
-        )
-    )
-    if described is not None:
-        messages.success(request, "Saved.")
-        return _back(snapshot)
-    return _page(request, "catalog/snapshot_describe.html", snapshot, form=form)
+    if form.tried(snapshots.snapshot_describe, by=request.user, snapshot=snapshot):
+        return _done(request, snapshot, "Saved.")
+    return _page(request, "catalog/snapshot_describe.html", form, snapshot)
 
 
 @require_POST
@@ -129,12 +108,10 @@ def template_roll_back(request: WebRequest, pk: int) -> HttpResponse:
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
         return redirect("template-detail", pk)
-    messages.success(request, _gets(snapshot))
-    return _back(snapshot)
+    return _done(request, snapshot, _gets(snapshot))
 
 
 def _page(
-    request: HttpRequest, page: str, snapshot: Snapshot, **context: Any
+    request: HttpRequest, page: str, form: AskingForm, of: Snapshot, **context: Any
 ) -> HttpResponse:
-    context |= {"snapshot": snapshot, "template": snapshot.template}
-    return render(request, page, context, status=context["form"].http_code)
+    return form_page(request, page, form, snapshot=of, template=of.template, **context)

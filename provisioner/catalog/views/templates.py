@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
+from functools import partial
+
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
@@ -43,10 +40,11 @@ from provisioner.web.http import (
 )
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Level, Notice
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.web.templatetags.cloneyard import count
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def template_list(request: WebRequest) -> HttpResponseBase:
     """Show all templates with their default snapshots; administrators build several."""
     return list_answer(request, TEMPLATES, "catalog/list.html")
@@ -78,30 +76,25 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
     return retarget(render(request, "catalog/_template.html", context), "#template")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def template_create(request: WebRequest) -> HttpResponse:
     """Define a template."""
     form = TemplateCreateForm(posted(request))
-    if form.is_valid():
-        try:
-            if request.POST.get("do") == "check":
-                check = template_preview(by=request.user, **form.cleaned_data)
-                context = {"form": form, "notices": [_notice_of(check)]}
-                return render(request, "catalog/create.html", context)
-            template = templates.template_create(by=request.user, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(
-                request, f"{template.name} is defined. Build it to publish a snapshot."
-            )
-            return redirect("template-detail", template.pk)
-    return render(request, "catalog/create.html", {"form": form}, status=form.http_code)
+    if request.POST.get("do") == "check":
+        check = form.tried(template_preview, by=request.user)
+        notices = _notices_of(check)
+        return form_page(request, "catalog/create.html", form, notices=notices)
+    if template := form.tried(templates.template_create, by=request.user):
+        said = f"{template.name} is defined. Build it to publish a snapshot."
+        return done(request, said, "template-detail", template.pk)
+    return form_page(request, "catalog/create.html", form)
 
 
-def _notice_of(check: Check) -> Notice:
-    """Return the result of a check of a definition that was not saved."""
+def _notices_of(check: Check | None) -> list[Notice]:
+    """Return the result of a check of a definition that was not saved, if any."""
+    if check is None:
+        return []
     is_good = not (check.remarks or check.error)
     title = "No remarks" if is_good else "It could not be checked"
     if check.remarks:
@@ -112,15 +105,16 @@ def _notice_of(check: Check) -> Notice:
         of = count(check.survey.depot_files, "file", "files")
         size = size_text(check.survey.size_bytes)
         texts.append(f"{files}, {size}, of {of} in the depots.")
-    return Notice(
+    notice = Notice(
         level=Level.SUCCESS if is_good else Level.WARNING,
         title=title,
         texts=(*texts, "Remarks do not block anything. Nothing was saved."),
         items=tuple(remark.sentence for remark in check.remarks),
     )
+    return [notice]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def template_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a template's definition."""
@@ -128,27 +122,15 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
     form = TemplateDefinitionForm(
         posted(request), initial=TemplateDefinitionForm.initial_of(template)
     )
-    if form.is_valid():
-        try:
-            if request.POST.get("do") == "check":
-                check = template_preview(
-                    by=request.user, site=template.site, **form.cleaned_data
-                )
-                notices = [_notice_of(check)]
-                context = {"form": form, "template": template, "notices": notices}
-                return render(request, "catalog/edit.html", context)
-            template_update(by=request.user, template=template, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Saved. It counts from the next build on.")
-            return redirect("template-detail", template.pk)
-    return render(
-        request,
-        "catalog/edit.html",
-        {"form": form, "template": template},
-        status=form.http_code,
-    )
+    context: dict[str, object] = {"template": template}
+    if request.POST.get("do") == "check":
+        by, site = request.user, template.site
+        check = form.tried(template_preview, by=by, site=site)
+        context["notices"] = _notices_of(check)
+    elif form.tried(template_update, by=request.user, template=template):
+        said = "Saved. It counts from the next build on."
+        return done(request, said, "template-detail", pk)
+    return form_page(request, "catalog/edit.html", form, **context)
 
 
 @require_POST
@@ -160,28 +142,18 @@ def template_check(request: WebRequest, pk: int) -> HttpResponse:
     return redirect("template-detail", pk)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def template_build(request: WebRequest, pk: int) -> HttpResponse:
     """Build a template at a change, by default the newest."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     form = TemplateBuildForm(posted(request))
-    build = form.tried(
-        lambda: templates.template_build(
-            by=request.user, template=template, **form.cleaned_data
-        )
-    )
-    if build is not None:
-        return redirect("template-detail", template.pk)
-    return render(
-        request,
-        "catalog/build.html",
-        {"form": form, "template": template},
-        status=form.http_code,
-    )
+    if form.tried(templates.template_build, by=request.user, template=template):
+        return redirect("template-detail", pk)
+    return form_page(request, "catalog/build.html", form, template=template)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def template_build_stop(request: WebRequest, pk: int) -> HttpResponse:
     """Explain what stopping the build does; stop it when confirmed."""
@@ -193,8 +165,7 @@ def template_build_stop(request: WebRequest, pk: int) -> HttpResponse:
         except ActionRefused as error:
             refusal, status = error.sentence, 409
         else:
-            messages.success(request, "The build was stopped.")
-            return redirect("template-detail", template.pk)
+            return done(request, "The build was stopped.", "template-detail", pk)
     context = {"template": template, "refusal": refusal}
     return render(request, "catalog/build_stop.html", context, status=status)
 
@@ -204,8 +175,5 @@ def pin(request: WebRequest, pk: int) -> HttpResponse:
     """Pin a template, or with `do` "unpin" remove the pin; then go back."""
     template = get_object_or_404(templates_to_choose_from(request.user), pk=pk)
     do = template_unpin if request.POST.get("do") == "unpin" else template_pin
-    try:
-        do(by=request.user, template=template)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    return redirect(came_from(request))
+    act = partial(do, by=request.user, template=template)
+    return acted(request, act, came_from(request))

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.html import format_html
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.dashboard.queries import Installation, installation
@@ -16,6 +16,7 @@ from provisioner.lib.tables import csv_lines
 from provisioner.web.http import WebRequest, administrators_only, csv_answer
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Level, Notice
+from provisioner.web.posting import require_safe_or_POST
 
 
 @require_safe
@@ -82,7 +83,7 @@ def _jobs(number: int) -> str:
     return f"{number:,} {'job waits' if number == 1 else 'jobs wait'}"
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def admin_workspace_list(request: WebRequest) -> HttpResponseBase:
     """Show everybody's workspaces; extend, keep or retire several."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import (
-    require_http_methods,
-    require_safe,
-)
+from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
@@ -21,12 +18,13 @@ from provisioner.limits.admission import quota_limits
 from provisioner.web.http import WebRequest, digest
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.listing import Look
+from provisioner.web.posting import require_safe_or_POST
 from provisioner.workspaces.sharing import company_of
 
 LONGEST_TEXT = 100
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @vary_on_headers("HX-Request", "HX-Target")
 def workspace_list(request: WebRequest) -> HttpResponseBase:
     """Show my workspaces, and templates to get one from; extend or retire several."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.leases import abandoned
@@ -13,9 +13,10 @@ from provisioner.leases.lists.abandoned import ABANDONED
 from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.http import WebRequest, administrators_only, digest
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.posting import require_safe_or_POST
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def abandoned_list(request: WebRequest) -> HttpResponseBase:
     """List what looks abandoned, and why. Mail owners or retire in bulk."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
+from functools import partial
+
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-)
+from django.views.decorators.http import require_POST
 
 from provisioner.catalog.models import Template
 from provisioner.leases import queries
@@ -33,70 +31,55 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.times import exact
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.views.guards import for_changing
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @for_changing
-def workspace_extend(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_extend(request: WebRequest, workspace: Workspace) -> HttpResponse:
     """Extend a lease: by the default, by a duration, or until a day."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseExtendForm(posted(request))
-    extended = form.tried(
-        lambda: leases_actions.workspace_extend(
-            by=request.user, workspace=workspace, **form.asked()
-        )
-    )
-    if extended is not None:
+    act = leases_actions.workspace_extend
+    if extended := form.tried(act, by=request.user, workspace=workspace):
         assert extended.expires_at is not None
-        until = exact(extended.expires_at)
-        messages.success(request, f"The lease of {extended.name} lasts until {until}.")
-        return redirect("workspace-detail", pk)
+        said = f"The lease of {extended.name} lasts until {exact(extended.expires_at)}."
+        return done(request, said, "workspace-detail", workspace.pk)
     policy = queries.policy_for(workspace.template, workspace.purpose)
     deadline = queries.deadline_of(workspace, policy, timezone.now())
-    context = {"form": form, "workspace": workspace, "deadline": deadline}
-    return render(request, "leases/extend.html", context, status=form.http_code)
+    context = {"workspace": workspace, "deadline": deadline}
+    return form_page(request, "leases/extend.html", form, **context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @for_changing
-def workspace_keep(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_keep(request: WebRequest, workspace: Workspace) -> HttpResponse:
     """Keep a workspace without an end, for a reason."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = LeaseKeepForm(posted(request))
-    kept = form.tried(
-        lambda: leases_actions.workspace_keep(
-            by=request.user, workspace=workspace, **form.cleaned_data
-        )
-    )
-    if kept is not None:
-        messages.success(request, f"{workspace.name} is kept.")
-        return redirect("workspace-detail", pk)
-    return render(
-        request,
-        "leases/keep.html",
-        {"form": form, "workspace": workspace},
-        status=form.http_code,
-    )
+    act = leases_actions.workspace_keep
+    if form.tried(act, by=request.user, workspace=workspace):
+        said = f"{workspace.name} is kept."
+        return done(request, said, "workspace-detail", workspace.pk)
+    return form_page(request, "leases/keep.html", form, workspace=workspace)
 
 
 @require_POST
 @for_changing
-def workspace_release(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_release(request: WebRequest, workspace: Workspace) -> HttpResponse:
     """Release a kept workspace, so that it has a lease again."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
-    try:
-        leases_actions.workspace_release(by=request.user, workspace=workspace)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        messages.success(request, f"{workspace.name} has a lease again.")
-    return redirect("workspace-detail", pk)
+    act = leases_actions.workspace_release
+    said = f"{workspace.name} has a lease again."
+    return acted(
+        request,
+        partial(act, by=request.user, workspace=workspace),
+        "workspace-detail",
+        workspace.pk,
+        said=said,
+    )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def lease_policy_list(request: WebRequest) -> HttpResponseBase:
     """Show how long workspaces live, by purpose and by template; remove many."""
@@ -112,7 +95,7 @@ def lease_policy_list(request: WebRequest) -> HttpResponseBase:
     return list_answer(request, TEMPLATE_POLICIES, "leases/policies.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def lease_policy_edit(request: WebRequest) -> HttpResponse:
     """Change a policy: show the preview first, save when it is sent again."""
@@ -129,23 +112,15 @@ def lease_policy_edit(request: WebRequest) -> HttpResponse:
                     seal=form.cleaned_data["seal"] or "none",
                     **form.policy(),
                 )
-                messages.success(
-                    request,
-                    f"Saved. {_moved(preview.moving)}",
-                )
-                return redirect("lease-policy-list")
+                said = f"Saved. {_moved(preview.moving)}"
+                return done(request, said, "lease-policy-list")
         except ActionRefused as refusal:
             form.refuse(refusal)
             if not isinstance(refusal, PreviewStale):
                 preview = None
         if preview is not None:
             form.sealed(preview.seal)
-    return render(
-        request,
-        "leases/policy.html",
-        {"form": form, "preview": preview},
-        status=form.http_code,
-    )
+    return form_page(request, "leases/policy.html", form, preview=preview)
 
 
 def _present_policy(request: WebRequest) -> dict[str, object]:
@@ -165,7 +140,7 @@ def _moved(count: int) -> str:
     return "1 deadline moved." if count == 1 else f"{count} deadlines moved."
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def lease_policy_remove(request: WebRequest, pk: int) -> HttpResponse:
     """Remove a policy, after showing which workspaces that affects."""
@@ -179,8 +154,8 @@ def lease_policy_remove(request: WebRequest, pk: int) -> HttpResponse:
         except ActionRefused as refusal:
             error = refusal.sentence
         else:
-            messages.success(request, f"Removed. {_moved(preview.moving)}")
-            return redirect("lease-policy-list")
+            said = f"Removed. {_moved(preview.moving)}"
+            return done(request, said, "lease-policy-list")
     return render(
         request,
         "leases/policy_remove.html",

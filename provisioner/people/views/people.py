@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -10,11 +11,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 
 from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import Team, User
@@ -36,16 +33,17 @@ from provisioner.people.queries import Standing, find_person, standing_of
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def person_list(request: WebRequest) -> HttpResponseBase:
     """Show all accounts with usage; set team, role or quota of several."""
     return list_answer(request, PEOPLE, "people/list.html")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def person_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show an account with its workspaces, tokens and recent activity."""
@@ -82,7 +80,7 @@ def _actions(account: User, *, by: User) -> list[Action]:
     return actions
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def person_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change an account's team, quota and role."""
@@ -94,45 +92,32 @@ def person_edit(request: WebRequest, pk: int) -> HttpResponse:
         **QuotaForm.initial_of(account),
     }
     form = AccountForm(posted(request), initial=initial)
-    if form.is_valid():
-        try:
-            account_update(by=request.user, account=account, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Saved.")
-            return redirect("person-detail", pk)
-    return render(
-        request,
-        "people/edit.html",
-        {"form": form, "account": account},
-        status=form.http_code,
-    )
+    if form.tried(account_update, by=request.user, account=account):
+        return done(request, "Saved.", "person-detail", pk)
+    return form_page(request, "people/edit.html", form, account=account)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def person_create(request: WebRequest) -> HttpResponse:
     """Create an account."""
     form = NewAccountForm(posted(request), initial={"standing": Standing.DEVELOPER})
-    if form.is_valid():
-        given = dict(form.cleaned_data)
-        sends_mail = given.pop("sends_mail")
-        try:
-            with transaction.atomic():
-                account = accounts.account_create(by=request.user, **given)
-                if sends_mail:
-                    passwords.password_mail_to(by=request.user, account=account)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, f"Made the account {account}.")
-            return redirect("person-detail", account.pk)
-    context = {"form": form, "mails_are_sent": mails_are_sent()}
-    return render(request, "people/create.html", context, status=form.http_code)
+    if account := form.tried(_account_created, by=request.user):
+        said = f"Made the account {account}."
+        return done(request, said, "person-detail", account.pk)
+    context = {"mails_are_sent": mails_are_sent()}
+    return form_page(request, "people/create.html", form, **context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@transaction.atomic
+def _account_created(*, by: User, sends_mail: bool, **given: Any) -> User:
+    account = accounts.account_create(by=by, **given)
+    if sends_mail:
+        passwords.password_mail_to(by=by, account=account)
+    return account
+
+
+@require_safe_or_POST
 @administrators_only
 def person_password(request: WebRequest, pk: int) -> HttpResponse:
     """Set somebody's password, or mail them a link to choose one."""
@@ -142,30 +127,31 @@ def person_password(request: WebRequest, pk: int) -> HttpResponse:
     try:
         if is_mail:
             passwords.password_mail_to(by=request.user, account=account)
-            messages.success(request, f"A mail is on its way to {account.email}.")
-            return redirect("person-detail", pk)
+            said = f"A mail is on its way to {account.email}."
+            return done(request, said, "person-detail", pk)
         if form.is_valid():
             number = passwords.account_set_password(
                 by=request.user, account=account, **form.cleaned_data
             )
             said = f"{account} has a new password; their sessions have ended."
-            messages.success(request, f"{said} Tokens revoked: {number}.")
-            return redirect("person-detail", pk)
+            said += f" Tokens revoked: {number}."
+            return done(request, said, "person-detail", pk)
     except ActionRefused as refusal:
         if not form.is_bound:
             messages.error(request, refusal.sentence)
             return redirect("person-password", pk)
         form.refuse(refusal)
-    context = {
-        "form": form,
-        "account": account,
-        "tokens": tokens_of(account).count(),
-        "can_mail": mails_are_sent() and account.email and account.is_active,
-    }
-    return render(request, "people/password.html", context, status=form.http_code)
+    return form_page(
+        request,
+        "people/password.html",
+        form,
+        account=account,
+        tokens=tokens_of(account).count(),
+        can_mail=mails_are_sent() and account.email and account.is_active,
+    )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def person_close(request: WebRequest, pk: int) -> HttpResponse:
     """Confirm, then close an account."""
@@ -174,9 +160,8 @@ def person_close(request: WebRequest, pk: int) -> HttpResponse:
         raise Http404
     if request.method != "POST":
         return render(request, "people/close.html", {"person": person})
-    return _done(
-        request, accounts.account_close, person.account, "The account is closed."
-    )
+    act = partial(accounts.account_close, by=request.user, account=person.account)
+    return acted(request, act, "person-detail", pk, said="The account is closed.")
 
 
 @require_POST
@@ -184,19 +169,8 @@ def person_close(request: WebRequest, pk: int) -> HttpResponse:
 def person_reopen(request: WebRequest, pk: int) -> HttpResponse:
     """Reopen an account."""
     account = get_object_or_404(User, pk=pk)
-    return _done(request, accounts.account_reopen, account, "The account is open.")
-
-
-def _done(
-    request: WebRequest, action: Callable[..., None], account: User, said: str
-) -> HttpResponse:
-    try:
-        action(by=request.user, account=account)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        messages.success(request, said)
-    return redirect("person-detail", account.pk)
+    act = partial(accounts.account_reopen, by=request.user, account=account)
+    return acted(request, act, "person-detail", pk, said="The account is open.")
 
 
 @require_safe
@@ -206,37 +180,24 @@ def team_list(request: WebRequest) -> HttpResponseBase:
     return list_answer(request, TEAMS, "people/teams.html")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def team_create(request: WebRequest) -> HttpResponse:
     """Create a team."""
     form = TeamForm(posted(request))
-    if form.is_valid():
-        try:
-            team = accounts.team_create(by=request.user, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, f"Made the team {team}. Put people into it.")
-            return redirect("person-list")
-    return render(request, "people/team.html", {"form": form}, status=form.http_code)
+    if team := form.tried(accounts.team_create, by=request.user):
+        said = f"Made the team {team}. Put people into it."
+        return done(request, said, "person-list")
+    return form_page(request, "people/team.html", form)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def team_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a team's name and quota."""
     team = get_object_or_404(Team, pk=pk)
     initial = {"name": team.name, **QuotaForm.initial_of(team)}
     form = TeamForm(posted(request), initial=initial)
-    if form.is_valid():
-        try:
-            team_update(by=request.user, team=team, **form.cleaned_data)
-        except ActionRefused as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, "Saved.")
-            return redirect("team-list")
-    return render(
-        request, "people/team.html", {"form": form, "team": team}, status=form.http_code
-    )
+    if form.tried(team_update, by=request.user, team=team):
+        return done(request, "Saved.", "team-list")
+    return form_page(request, "people/team.html", form, team=team)

@@ -11,11 +11,10 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.decorators import method_decorator
-from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRefresh
 
 from provisioner.accounts import zones
@@ -34,6 +33,7 @@ from provisioner.people.actions.passwords import password_mail_ask
 from provisioner.people.actions.tokens import api_tokens_revoke_own
 from provisioner.people.forms.people import ZoneForm
 from provisioner.web.http import WebRequest, posted
+from provisioner.web.posting import done, form_page, require_safe_or_POST
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -61,18 +61,17 @@ class SignInView(LoginView):
 
 
 @login_not_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def password_forgotten(request: HttpRequest) -> HttpResponse:
     """Mail a link to choose a password; without mail, say whom to ask."""
     form = ForgottenForm(request, posted(request))
     if form.is_valid():
         password_mail_ask(address=form.cleaned_data["email"])
-        messages.success(
-            request,
+        said = (
             "If an account has this address, a mail is on its way. No mail after some "
-            "minutes? An administrator can set your password.",
+            "minutes? An administrator can set your password."
         )
-        return redirect("login")
+        return done(request, said, "login")
     context = {"form": form, "mails_are_sent": mails_are_sent()}
     status = 422 if form.errors else 200
     return render(request, "people/password_forgotten.html", context, status=status)
@@ -101,7 +100,7 @@ class PasswordNewView(PasswordResetConfirmView):
         return answer
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def my_password(request: WebRequest) -> HttpResponse:
     """Change my password; my other sessions end, and optionally my tokens."""
     form = NewPasswordForm(request, posted(request))
@@ -112,8 +111,7 @@ def my_password(request: WebRequest) -> HttpResponse:
         if form.cleaned_data["revokes_tokens"]:
             number = api_tokens_revoke_own(by=request.user)
             said += f" Tokens revoked: {number}."
-        messages.success(request, said)
-        return redirect("my-account")
+        return done(request, said, "my-account")
     tokens = tokens_of(request.user).count()
     return render(
         request,
@@ -123,7 +121,7 @@ def my_password(request: WebRequest) -> HttpResponse:
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 def my_account(request: WebRequest) -> HttpResponse:
     """Show one's account, and choose the time zone of pages."""
     browsers = request.COOKIES.get(zones.COOKIE, "")
@@ -134,16 +132,12 @@ def my_account(request: WebRequest) -> HttpResponse:
     )
     if form.is_valid():
         account_choose_zone(by=request.user, **form.cleaned_data)
-        messages.success(request, "Saved.")
-        return redirect("my-account")
-    return render(
+        return done(request, "Saved.", "my-account")
+    return form_page(
         request,
         "people/my_account.html",
-        {
-            "form": form,
-            "now": timezone.now(),
-            "quotas": quota_limits(request.user),
-            "installations_zone": zones.installations_zone().key,
-        },
-        status=form.http_code,
+        form,
+        now=timezone.now(),
+        quotas=quota_limits(request.user),
+        installations_zone=zones.installations_zone().key,
     )

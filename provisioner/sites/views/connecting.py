@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -20,6 +19,7 @@ from provisioner.sites.queries import (
     own_variable,
 )
 from provisioner.web.http import WebRequest, digest
+from provisioner.web.posting import done, form_page
 
 
 def saved(
@@ -42,15 +42,12 @@ def saved(
         except ActionRefused as refusal:
             form.refuse(refusal)
         else:
-            messages.success(request, f"{row.name} is saved.")
             answers = asks_where_to_go_on.send(type(row), user=request.user)
-            pages = [page for _, page in answers if page]
-            if pages:
-                return redirect(pages[0])
-            return redirect(f"{kind}-detail", row.pk)
+            pages = [(page,) for _, page in answers if page]
+            there = pages[0] if pages else (f"{kind}-detail", row.pk)
+            return done(request, f"{row.name} is saved.", *there)
     secret_name = own_variable(variable, key=row.name) if row.pk else ""
-    context = {"form": form, "row": row, "secret_name": secret_name}
-    return render(request, page, context, status=form.http_code)
+    return form_page(request, page, form, row=row, secret_name=secret_name)
 
 
 def is_to_be_tested(request: WebRequest) -> bool:

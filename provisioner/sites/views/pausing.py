@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
+from functools import partial
+
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
-from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.actions import pausing
 from provisioner.sites.forms import PauseForm
 from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.sites.models import PerforceServer
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
+from provisioner.web.posting import acted, done, require_safe_or_POST
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def perforce_server_list(request: WebRequest) -> HttpResponseBase:
     """List Perforce servers with health, slots and newest change; pause in bulk."""
@@ -31,13 +32,10 @@ def perforce_server_pause(request: WebRequest, pk: int) -> HttpResponse:
     server = get_object_or_404(PerforceServer, pk=pk)
     form = PauseForm(request.POST)
     reason = form.cleaned_data["reason"] if form.is_valid() else ""
-    try:
-        pausing.perforce_server_pause(by=request.user, server=server, reason=reason)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        messages.success(request, f"{server.name} is paused.")
-    return redirect("perforce-server-detail", pk)
+    pause = pausing.perforce_server_pause
+    act = partial(pause, by=request.user, server=server, reason=reason)
+    said = f"{server.name} is paused."
+    return acted(request, act, "perforce-server-detail", pk, said=said)
 
 
 @require_POST
@@ -46,5 +44,5 @@ def perforce_server_resume(request: WebRequest, pk: int) -> HttpResponse:
     """Resume a server."""
     server = get_object_or_404(PerforceServer, pk=pk)
     if pausing.perforce_server_resume(by=request.user, server=server):
-        messages.success(request, f"{server.name} is resumed.")
+        return done(request, f"{server.name} is resumed.", "perforce-server-detail", pk)
     return redirect("perforce-server-detail", pk)

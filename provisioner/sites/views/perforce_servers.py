@@ -7,11 +7,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.sites.actions import sites as site_actions
@@ -32,9 +28,10 @@ from provisioner.sites.views.connecting import (
 )
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.notices import Action
+from provisioner.web.posting import require_safe_or_POST
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def perforce_server_create(request: WebRequest) -> HttpResponse:
     """Connect a Perforce server."""
@@ -67,7 +64,7 @@ def perforce_server_detail(request: WebRequest, pk: int) -> HttpResponse:
     return render(request, "sites/perforce_servers/detail.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def perforce_server_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a Perforce server."""

@@ -8,11 +8,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.sites.actions import sites as site_actions
@@ -31,6 +27,7 @@ from provisioner.sites.views.connecting import (
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action
+from provisioner.web.posting import require_safe_or_POST
 
 
 @require_safe
@@ -40,7 +37,7 @@ def site_list(request: WebRequest) -> HttpResponseBase:
     return list_answer(request, SITES, "sites/list.html")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def site_create(request: WebRequest) -> HttpResponse:
     """Connect a site."""
@@ -58,7 +55,7 @@ def site_detail(request: WebRequest, pk: int) -> HttpResponse:
     return render(request, "sites/detail.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @administrators_only
 def site_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a site."""

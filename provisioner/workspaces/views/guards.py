@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
+from typing import Concatenate
 
 from django.core.exceptions import PermissionDenied
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 
-from provisioner.web.http import P, View, WebRequest
+from provisioner.web.http import P, WebRequest
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 
 
-def for_changing(view: View[P]) -> View[P]:
-    """Answer with the 403 page if the person may see the workspace but not change it.
+def for_changing(
+    view: Callable[Concatenate[WebRequest, Workspace, P], HttpResponseBase],
+) -> Callable[..., HttpResponseBase]:
+    """Give a view the workspace `pk` of its address.
 
-    Without access the view itself answers 404.
+    Who may not see it gets the 404 page, who may see it and not change it the 403 page.
     """
 
     @wraps(view)
     def guarded(
-        request: WebRequest, /, *args: P.args, **kwargs: P.kwargs
+        request: WebRequest, /, pk: int, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
-        workspaces = workspaces_visible_to(request.user)
-        workspace = workspaces.filter(pk=str(kwargs["pk"])).first()
-        if workspace is not None and not can_change_workspace(request.user, workspace):
+        workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
+        if not can_change_workspace(request.user, workspace):
             raise PermissionDenied(
                 "You may view this workspace. Only its owner can change it."
             )
-        return view(request, *args, **kwargs)
+        return view(request, workspace, *args, **kwargs)
 
     return guarded

@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 
-from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import OpenTo
 from provisioner.web.http import WebRequest, posted
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.workspaces.actions import sharing
 from provisioner.workspaces.forms import OpenForm, ShareForm
-from provisioner.workspaces.models import Share
-from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.sharing import names_to_share_with
 from provisioner.workspaces.views.guards import for_changing
 
 LONGEST_NAME = 150
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe_or_POST
 @for_changing
-def workspace_share(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_share(request: WebRequest, workspace: Workspace) -> HttpResponse:
     """Share a workspace with a person or a team."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = ShareForm(posted(request))
-    share = form.tried(
-        lambda: sharing.workspace_share(
-            by=request.user, workspace=workspace, **form.reader()
-        )
-    )
-    if share is not None:
-        messages.success(request, f"{workspace.name} is shared with {share}.")
-        return redirect("workspace-detail", pk)
-    context = {"form": form, "workspace": workspace}
-    return render(request, "workspaces/share.html", context, status=form.http_code)
+    act = sharing.workspace_share
+    if share := form.tried(act, by=request.user, workspace=workspace):
+        said = f"{workspace.name} is shared with {share}."
+        return done(request, said, "workspace-detail", workspace.pk)
+    return form_page(request, "workspaces/share.html", form, workspace=workspace)
 
 
 @require_safe
 @for_changing
-def workspace_share_names(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_share_names(request: WebRequest, workspace: Workspace) -> HttpResponse:
     """Complete the name of a person or a team, for htmx."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     names = names_to_share_with(
         workspace,
         begins=request.GET.get("name", "")[:LONGEST_NAME],
@@ -57,34 +47,29 @@ def workspace_share_names(request: WebRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @for_changing
-def workspace_open(request: WebRequest, pk: int) -> HttpResponse:
+def workspace_open(request: WebRequest, workspace: Workspace) -> HttpResponse:
     """Set who may enter the directory of a workspace."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     form = OpenForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose who may enter it.")
-        return redirect("workspace-detail", pk)
+        return redirect("workspace-detail", workspace.pk)
     to = OpenTo(form.cleaned_data["to"])
-    try:
-        sharing.workspace_open(by=request.user, workspace=workspace, to=to)
-    except ActionRefused as refusal:
-        messages.error(request, refusal.sentence)
-    else:
-        said = f"{workspace.name} will be open to {to.label} within seconds."
-        messages.success(request, said)
-    return redirect("workspace-detail", pk)
+    act = partial(sharing.workspace_open, by=request.user, workspace=workspace, to=to)
+    said = f"{workspace.name} will be open to {to.label} within seconds."
+    return acted(request, act, "workspace-detail", workspace.pk, said=said)
 
 
 @require_POST
 @for_changing
-def workspace_unshare(request: WebRequest, pk: int, share_pk: int) -> HttpResponse:
+def workspace_unshare(
+    request: WebRequest, workspace: Workspace, share_pk: int
+) -> HttpResponse:
     """Revoke a share."""
-    workspace = get_object_or_404(workspaces_visible_to(request.user), pk=pk)
     share = get_object_or_404(
         Share.objects.select_related("workspace__owner", "person", "team"),
         workspace=workspace,
         pk=share_pk,
     )
     sharing.workspace_unshare(by=request.user, share=share)
-    messages.success(request, f"{workspace.name} is not shared with {share} any more.")
-    return redirect("workspace-detail", pk)
+    said = f"{workspace.name} is not shared with {share} any more."
+    return done(request, said, "workspace-detail", workspace.pk)
