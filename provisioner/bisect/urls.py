@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from provisioner.api.routes import Route
 from provisioner.bisect import views
 from provisioner.bisect.api.views import BisectionViewSet
+from provisioner.bisect.lists import BISECTIONS
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
 
 register(
@@ -19,20 +21,21 @@ register(
     )
 )
 
-urlpatterns: list[URLPattern] = [
+_of_a_bisection = [
+    path("", views.bisection_detail, name="bisection-detail"),
+    path("verdict/", views.bisection_verdict, name="bisection-verdict"),
+    path("stop/", views.bisection_stop, name="bisection-stop"),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "templates/<int:template_pk>/bisect/",
         views.bisection_create,
         name="bisection-create",
     ),
-    path("bisections/", views.bisection_list, name="bisection-list"),
-    path("bisections/<int:pk>/", views.bisection_detail, name="bisection-detail"),
     path(
-        "bisections/<int:pk>/verdict/",
-        views.bisection_verdict,
-        name="bisection-verdict",
+        "bisections/", list_page(BISECTIONS, "bisect/list.html"), name="bisection-list"
     ),
-    path("bisections/<int:pk>/stop/", views.bisection_stop, name="bisection-stop"),
+    path("bisections/<int:pk>/", include(_of_a_bisection)),
 ]
 
 api_routes = [Route("v1/bisections", BisectionViewSet, "bisection")]

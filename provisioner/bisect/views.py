@@ -6,7 +6,6 @@ from functools import partial
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -14,20 +13,12 @@ from django.views.decorators.vary import vary_on_headers
 from provisioner.bisect import actions
 from provisioner.bisect.actions import bisection_start
 from provisioner.bisect.forms import BisectionCreateForm
-from provisioner.bisect.lists import BISECTIONS
 from provisioner.bisect.models import Bisection
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.bisect.queries import bisections_visible_to, find_bisection
 from provisioner.catalog.queries import templates_visible_to
 from provisioner.web.http import WebRequest, digest, posted
-from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, form_page, require_safe_or_POST
-
-
-@require_safe_or_POST
-def bisection_list(request: WebRequest) -> HttpResponseBase:
-    """Show the bisections that a person may see; stop several."""
-    return list_answer(request, BISECTIONS, "bisect/list.html")
 
 
 @require_safe_or_POST

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from provisioner.accounts.models import User
+from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES, TEAM_WORKSPACES
 from provisioner.dashboard.views import (
     administration,
     command_line,
@@ -13,6 +14,8 @@ from provisioner.dashboard.views import (
     setup,
     workspaces,
 )
+from provisioner.web.http import administrators_only
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, administrators, register
 
 
@@ -55,7 +58,11 @@ register(
 
 urlpatterns: list[URLPattern] = [
     path("", workspaces.workspace_list, name="workspace-list"),
-    path("team/", workspaces.workspace_team_list, name="workspace-team-list"),
+    path(
+        "team/",
+        list_page(TEAM_WORKSPACES, "workspaces/team.html"),
+        name="workspace-team-list",
+    ),
     path("workspaces/<int:pk>/", workspaces.workspace_detail, name="workspace-detail"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
@@ -66,7 +73,7 @@ urlpatterns: list[URLPattern] = [
     path("savings/", administration.savings_list, name="savings-list"),
     path(
         "workspaces/",
-        administration.admin_workspace_list,
+        administrators_only(list_page(ALL_WORKSPACES, "dashboard/workspaces.html")),
         name="admin-workspace-list",
     ),
 ]

@@ -6,7 +6,9 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.engine.api.operations import OperationViewSet
+from provisioner.engine.lists import OPERATIONS
 from provisioner.engine.views import logs, operations
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
 
 register(
@@ -20,7 +22,9 @@ register(
 )
 
 urlpatterns: list[URLPattern] = [
-    path("operations/", operations.operation_list, name="operation-list"),
+    path(
+        "operations/", list_page(OPERATIONS, "engine/list.html"), name="operation-list"
+    ),
     path("operations/<int:pk>/", operations.operation_detail, name="operation-detail"),
     path("operations/<int:pk>/log/", logs.operation_log, name="operation-log"),
     path(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from provisioner.api.routes import Route
 from provisioner.leases.api.abandoned import AbandonedViewSet
@@ -29,16 +29,13 @@ register(
     ),
 )
 
-urlpatterns: list[URLPattern] = [
-    path(
-        "workspaces/<int:pk>/extend/", leases.workspace_extend, name="workspace-extend"
-    ),
-    path("workspaces/<int:pk>/keep/", leases.workspace_keep, name="workspace-keep"),
-    path(
-        "workspaces/<int:pk>/release/",
-        leases.workspace_release,
-        name="workspace-release",
-    ),
+_of_a_workspace = [
+    path("extend/", leases.workspace_extend, name="workspace-extend"),
+    path("keep/", leases.workspace_keep, name="workspace-keep"),
+    path("release/", leases.workspace_release, name="workspace-release"),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("workspaces/<int:pk>/", include(_of_a_workspace)),
     path("lease-policies/", leases.lease_policy_list, name="lease-policy-list"),
     path("lease-policies/edit/", leases.lease_policy_edit, name="lease-policy-edit"),
     path(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from provisioner.api.routes import Route
 from provisioner.notify import views
@@ -12,6 +12,8 @@ from provisioner.notify.api.views import (
     SubscriptionViewSet,
     WebhookViewSet,
 )
+from provisioner.notify.lists.webhooks import WEBHOOKS
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
 
 register(
@@ -30,26 +32,25 @@ register(
     ),
 )
 
-urlpatterns: list[URLPattern] = [
+_of_a_webhook = [
+    path("", views.webhook_detail, name="webhook-detail"),
+    path("edit/", views.webhook_edit, name="webhook-edit"),
+    path("switch/", views.webhook_switch, name="webhook-switch"),
+    path("test/", views.webhook_test, name="webhook-test"),
+    path("secret/", views.webhook_secret, name="webhook-secret"),
+    path("delete/", views.webhook_delete, name="webhook-delete"),
     path(
-        "templates/<int:pk>/mails/",
-        views.template_subscribe,
-        name="template-subscribe",
+        "deliveries/<int:delivery_pk>/again/", views.webhook_again, name="webhook-again"
+    ),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path(
+        "templates/<int:pk>/mails/", views.template_subscribe, name="template-subscribe"
     ),
     path("me/notifications/", views.my_notifications, name="my-notifications"),
-    path("webhooks/", views.webhook_list, name="webhook-list"),
+    path("webhooks/", list_page(WEBHOOKS, "notify/list.html"), name="webhook-list"),
     path("webhooks/new/", views.webhook_create, name="webhook-create"),
-    path("webhooks/<int:pk>/", views.webhook_detail, name="webhook-detail"),
-    path("webhooks/<int:pk>/edit/", views.webhook_edit, name="webhook-edit"),
-    path("webhooks/<int:pk>/switch/", views.webhook_switch, name="webhook-switch"),
-    path("webhooks/<int:pk>/test/", views.webhook_test, name="webhook-test"),
-    path("webhooks/<int:pk>/secret/", views.webhook_secret, name="webhook-secret"),
-    path("webhooks/<int:pk>/delete/", views.webhook_delete, name="webhook-delete"),
-    path(
-        "webhooks/<int:pk>/deliveries/<int:delivery_pk>/again/",
-        views.webhook_again,
-        name="webhook-again",
-    ),
+    path("webhooks/<int:pk>/", include(_of_a_webhook)),
 ]
 
 api_routes = [

@@ -25,7 +25,6 @@ from provisioner.notify.channels import channels_by_topic
 from provisioner.notify.chat import REFUSALS
 from provisioner.notify.forms import ChannelsForm, WebhookChangeForm, WebhookCreateForm
 from provisioner.notify.lists.deliveries import deliveries_of
-from provisioner.notify.lists.webhooks import WEBHOOKS
 from provisioner.notify.models import Webhook, WebhookFormat
 from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted
@@ -58,12 +57,6 @@ def my_notifications(request: WebRequest) -> HttpResponse:
         return done(request, "Saved.", "my-notifications")
     webhooks = person.webhooks.count()
     return form_page(request, "notify/channels.html", form, webhooks=webhooks)
-
-
-@require_safe_or_POST
-def webhook_list(request: WebRequest) -> HttpResponseBase:
-    """List one's own webhooks, or all for administrators; switch or delete several."""
-    return list_answer(request, WEBHOOKS, "notify/list.html")
 
 
 @require_safe_or_POST

@@ -7,8 +7,12 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.people.api import TokenViewSet
+from provisioner.people.lists.people import PEOPLE, TEAMS
+from provisioner.people.lists.tokens import EVERYBODYS_TOKENS
 from provisioner.people.views import people, sign_in, tokens
 from provisioner.people.views.theme import theme
+from provisioner.web.http import administrators_only
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
@@ -65,16 +69,30 @@ urlpatterns: list[URLPattern] = [
     path("me/", sign_in.my_account, name="my-account"),
     path("me/password/", sign_in.my_password, name="my-password"),
     path("tokens/", tokens.token_list, name="token-list"),
-    path("tokens/everybody/", tokens.token_everybody_list, name="token-everybody-list"),
+    path(
+        "tokens/everybody/",
+        administrators_only(
+            list_page(EVERYBODYS_TOKENS, "people/tokens_everybody.html")
+        ),
+        name="token-everybody-list",
+    ),
     path("tokens/<prefix>/revoke/", tokens.token_revoke, name="token-revoke"),
-    path("people/", people.person_list, name="person-list"),
+    path(
+        "people/",
+        administrators_only(list_page(PEOPLE, "people/list.html")),
+        name="person-list",
+    ),
     path("people/new/", people.person_create, name="person-create"),
     path("people/<int:pk>/password/", people.person_password, name="person-password"),
     path("people/<int:pk>/close/", people.person_close, name="person-close"),
     path("people/<int:pk>/reopen/", people.person_reopen, name="person-reopen"),
     path("people/<int:pk>/", people.person_detail, name="person-detail"),
     path("people/<int:pk>/edit/", people.person_edit, name="person-edit"),
-    path("teams/", people.team_list, name="team-list"),
+    path(
+        "teams/",
+        administrators_only(list_page(TEAMS, "people/teams.html")),
+        name="team-list",
+    ),
     path("teams/new/", people.team_create, name="team-create"),
     path("teams/<int:pk>/edit/", people.team_edit, name="team-edit"),
 ]

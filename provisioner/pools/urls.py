@@ -7,6 +7,9 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.pools import views
 from provisioner.pools.api.views import PoolViewSet
+from provisioner.pools.lists.pools import POOLS
+from provisioner.web.http import administrators_only
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
@@ -21,7 +24,11 @@ register(
 )
 
 urlpatterns: list[URLPattern] = [
-    path("pools/", views.pool_list, name="pool-list"),
+    path(
+        "pools/",
+        administrators_only(list_page(POOLS, "pools/list.html")),
+        name="pool-list",
+    ),
     path("pools/new/", views.pool_create, name="pool-create"),
     path("pools/<int:pk>/", views.pool_detail, name="pool-detail"),
     path("pools/<int:pk>/edit/", views.pool_edit, name="pool-edit"),

@@ -12,20 +12,12 @@ from django.views.decorators.http import require_safe
 from provisioner.pools import actions, queries
 from provisioner.pools.forms import PoolChangeForm, PoolCreateForm
 from provisioner.pools.lists.members import members_of
-from provisioner.pools.lists.pools import POOLS
 from provisioner.pools.models import Pool
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.posting import done, form_page, require_safe_or_POST
 from provisioner.web.templatetags.cloneyard import ago
-
-
-@require_safe_or_POST
-@administrators_only
-def pool_list(request: WebRequest) -> HttpResponseBase:
-    """Show all pools with their figures; delete several."""
-    return list_answer(request, POOLS, "pools/list.html")
 
 
 @require_safe_or_POST

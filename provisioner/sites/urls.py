@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from provisioner.api.routes import Route
 from provisioner.sites.api.perforce_servers import PerforceServerViewSet
 from provisioner.sites.api.sites import SiteViewSet
-from provisioner.sites.views import pausing, perforce_servers, sites
+from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
+from provisioner.sites.lists.sites import SITES
+from provisioner.sites.views import pausing, sites
+from provisioner.sites.views import perforce_servers as servers
+from provisioner.web.http import administrators_only
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
@@ -28,44 +33,35 @@ register(
     ),
 )
 
-urlpatterns: list[URLPattern] = [
-    path("sites/", sites.site_list, name="site-list"),
+_of_a_server = [
+    path("", servers.perforce_server_detail, name="perforce-server-detail"),
+    path("edit/", servers.perforce_server_edit, name="perforce-server-edit"),
+    path("test/", servers.perforce_server_test, name="perforce-server-test"),
+    path("pause/", pausing.perforce_server_pause, name="perforce-server-pause"),
+    path("resume/", pausing.perforce_server_resume, name="perforce-server-resume"),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path(
+        "sites/",
+        administrators_only(list_page(SITES, "sites/list.html")),
+        name="site-list",
+    ),
     path("sites/new/", sites.site_create, name="site-create"),
     path("sites/<int:pk>/", sites.site_detail, name="site-detail"),
     path("sites/<int:pk>/edit/", sites.site_edit, name="site-edit"),
     path("sites/<int:pk>/test/", sites.site_test, name="site-test"),
     path("sites/<int:pk>/try/", sites.site_try_out, name="site-try-out"),
-    path("perforce/", pausing.perforce_server_list, name="perforce-server-list"),
     path(
-        "perforce/new/",
-        perforce_servers.perforce_server_create,
-        name="perforce-server-create",
+        "perforce/",
+        administrators_only(
+            list_page(PERFORCE_SERVERS, "sites/perforce_servers/list.html")
+        ),
+        name="perforce-server-list",
     ),
     path(
-        "perforce/<int:pk>/",
-        perforce_servers.perforce_server_detail,
-        name="perforce-server-detail",
+        "perforce/new/", servers.perforce_server_create, name="perforce-server-create"
     ),
-    path(
-        "perforce/<int:pk>/edit/",
-        perforce_servers.perforce_server_edit,
-        name="perforce-server-edit",
-    ),
-    path(
-        "perforce/<int:pk>/test/",
-        perforce_servers.perforce_server_test,
-        name="perforce-server-test",
-    ),
-    path(
-        "perforce/<int:pk>/pause/",
-        pausing.perforce_server_pause,
-        name="perforce-server-pause",
-    ),
-    path(
-        "perforce/<int:pk>/resume/",
-        pausing.perforce_server_resume,
-        name="perforce-server-resume",
-    ),
+    path("perforce/<int:pk>/", include(_of_a_server)),
 ]
 
 api_routes = [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from provisioner.api.routes import Route
+from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
 from provisioner.workspaces.api.sharing import (
     WorkspaceOpenViewSet,
     WorkspaceShareViewSet,
 )
+from provisioner.workspaces.lists import RETIRED_WORKSPACES, TRASH
 from provisioner.workspaces.views import checking, retiring, sharing
 
 register(
@@ -28,40 +30,29 @@ register(
     ),
 )
 
-urlpatterns: list[URLPattern] = [
-    path("trash/", retiring.workspace_trash, name="workspace-trash"),
-    path("retired/", retiring.workspace_retired_list, name="workspace-retired-list"),
+_of_a_workspace = [
+    path("retire/", retiring.workspace_retire, name="workspace-retire"),
+    path("purge/", retiring.workspace_purge, name="workspace-purge"),
+    path("check/", checking.workspace_check, name="workspace-check"),
+    path("restore/", retiring.workspace_restore, name="workspace-restore"),
+    path("retry/", retiring.workspace_retry, name="workspace-retry"),
+    path("open/", sharing.workspace_open, name="workspace-open"),
+    path("share/", sharing.workspace_share, name="workspace-share"),
+    path("share/names/", sharing.workspace_share_names, name="workspace-share-names"),
     path(
-        "workspaces/<int:pk>/retire/",
-        retiring.workspace_retire,
-        name="workspace-retire",
-    ),
-    path(
-        "workspaces/<int:pk>/purge/", retiring.workspace_purge, name="workspace-purge"
-    ),
-    path(
-        "workspaces/<int:pk>/check/", checking.workspace_check, name="workspace-check"
-    ),
-    path(
-        "workspaces/<int:pk>/restore/",
-        retiring.workspace_restore,
-        name="workspace-restore",
-    ),
-    path(
-        "workspaces/<int:pk>/retry/", retiring.workspace_retry, name="workspace-retry"
-    ),
-    path("workspaces/<int:pk>/open/", sharing.workspace_open, name="workspace-open"),
-    path("workspaces/<int:pk>/share/", sharing.workspace_share, name="workspace-share"),
-    path(
-        "workspaces/<int:pk>/share/names/",
-        sharing.workspace_share_names,
-        name="workspace-share-names",
-    ),
-    path(
-        "workspaces/<int:pk>/share/<int:share_pk>/revoke/",
+        "share/<int:share_pk>/revoke/",
         sharing.workspace_unshare,
         name="workspace-unshare",
     ),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("trash/", list_page(TRASH, "workspaces/trash.html"), name="workspace-trash"),
+    path(
+        "retired/",
+        list_page(RETIRED_WORKSPACES, "workspaces/retired.html"),
+        name="workspace-retired-list",
+    ),
+    path("workspaces/<int:pk>/", include(_of_a_workspace)),
 ]
 
 api_routes = [

@@ -196,8 +196,9 @@ def resolver_at(prefix: str) -> URLResolver:
 
 def address_of(name: str, *, prefix: str, numbers: dict[str, dict[str, Any]]) -> str:
     """Return an address by its name; the longest fitting entry has its numbers."""
-    pattern = next(p for p in patterns(resolver_at(prefix)) if p.name == name)
+    possible: Any = resolver_at(prefix).reverse_dict[name][0]
+    _, parameters = possible[0]
     fitting = [start for start in numbers if name.startswith(start)]
     known = numbers[max(fitting, key=len)] if fitting else {}
-    wanted = {key: known[key] for key in pattern.pattern.converters}
+    wanted = {key: known[key] for key in parameters}
     return reverse("api:" * (prefix == "api/") + name, kwargs=wanted)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -25,7 +24,6 @@ from provisioner.catalog.forms.templates import (
     TemplateCreateForm,
     TemplateDefinitionForm,
 )
-from provisioner.catalog.lists import TEMPLATES
 from provisioner.catalog.overviews import find_template_overview
 from provisioner.catalog.queries import templates_to_choose_from, templates_visible_to
 from provisioner.catalog.template_page import TemplatePage
@@ -38,16 +36,9 @@ from provisioner.web.http import (
     digest,
     posted,
 )
-from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Level, Notice
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.web.templatetags.cloneyard import count
-
-
-@require_safe_or_POST
-def template_list(request: WebRequest) -> HttpResponseBase:
-    """Show all templates with their default snapshots; administrators build several."""
-    return list_answer(request, TEMPLATES, "catalog/list.html")
 
 
 @require_safe

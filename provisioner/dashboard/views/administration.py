@@ -8,15 +8,12 @@ from django.shortcuts import render
 from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 
-from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
 from provisioner.dashboard.queries import Installation, installation
 from provisioner.dashboard.savings import COLUMNS, savings, totals
 from provisioner.dashboard.spans import USUAL, SpanForm, span_links, span_of
 from provisioner.lib.tables import csv_lines
 from provisioner.web.http import WebRequest, administrators_only, csv_answer
-from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Level, Notice
-from provisioner.web.posting import require_safe_or_POST
 
 
 @require_safe
@@ -81,10 +78,3 @@ def _notices(shown: Installation) -> list[Notice]:
 
 def _jobs(number: int) -> str:
     return f"{number:,} {'job waits' if number == 1 else 'jobs wait'}"
-
-
-@require_safe_or_POST
-@administrators_only
-def admin_workspace_list(request: WebRequest) -> HttpResponseBase:
-    """Show everybody's workspaces; extend, keep or retire several."""
-    return list_answer(request, ALL_WORKSPACES, "dashboard/workspaces.html")

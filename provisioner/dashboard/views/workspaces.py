@@ -45,12 +45,6 @@ def workspace_list(request: WebRequest) -> HttpResponseBase:
 
 
 @require_safe
-def workspace_team_list(request: WebRequest) -> HttpResponseBase:
-    """Show the workspaces of one's team mates, read-only."""
-    return list_answer(request, workspaces.TEAM_WORKSPACES, "workspaces/team.html")
-
-
-@require_safe
 @vary_on_headers("HX-Request")
 def workspace_detail(request: WebRequest, pk: int) -> HttpResponse:
     """Show a workspace; htmx gets its progress, and all of it once settled."""

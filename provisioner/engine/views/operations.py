@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from provisioner.engine.lists import OPERATIONS
 from provisioner.engine.logs.of_steps import find_operation
 from provisioner.web.http import WebRequest, digest
-from provisioner.web.lists.answers import list_answer
-
-
-@require_safe
-def operation_list(request: WebRequest) -> HttpResponseBase:
-    """Show the operations that a person may see."""
-    return list_answer(request, OPERATIONS, "engine/list.html")
 
 
 @require_safe

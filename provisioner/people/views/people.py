@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import Team, User
@@ -27,20 +27,12 @@ from provisioner.people.forms.people import (
     QuotaForm,
     TeamForm,
 )
-from provisioner.people.lists.people import PEOPLE, TEAMS
 from provisioner.people.lists.tokens import shown_tokens
 from provisioner.people.queries import Standing, find_person, standing_of
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
-
-
-@require_safe_or_POST
-@administrators_only
-def person_list(request: WebRequest) -> HttpResponseBase:
-    """Show all accounts with usage; set team, role or quota of several."""
-    return list_answer(request, PEOPLE, "people/list.html")
 
 
 @require_safe_or_POST
@@ -171,13 +163,6 @@ def person_reopen(request: WebRequest, pk: int) -> HttpResponse:
     account = get_object_or_404(User, pk=pk)
     act = partial(accounts.account_reopen, by=request.user, account=account)
     return acted(request, act, "person-detail", pk, said="The account is open.")
-
-
-@require_safe
-@administrators_only
-def team_list(request: WebRequest) -> HttpResponseBase:
-    """Show all teams with quotas and usage."""
-    return list_answer(request, TEAMS, "people/teams.html")
 
 
 @require_safe_or_POST

@@ -15,7 +15,7 @@ from provisioner.dashboard.views.command_line import commands_to_get_it
 from provisioner.people.actions.tokens import api_token_create, api_token_revoke
 from provisioner.people.forms.tokens import TokenForm
 from provisioner.people.lists import tokens as lists
-from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.listing import Look
 from provisioner.web.posting import done, form_page, require_safe_or_POST
@@ -36,13 +36,6 @@ def token_list(request: WebRequest) -> HttpResponseBase:
         _, context["secret"] = made
         form = TokenForm(user=request.user)
     return form_page(request, "people/tokens.html", form, **context)
-
-
-@require_safe_or_POST
-@administrators_only
-def token_everybody_list(request: WebRequest) -> HttpResponseBase:
-    """List all active tokens; revoke in bulk."""
-    return list_answer(request, lists.EVERYBODYS_TOKENS, "people/tokens_everybody.html")
 
 
 @require_POST

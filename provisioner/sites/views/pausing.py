@@ -5,24 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from django.http import HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from provisioner.sites.actions import pausing
 from provisioner.sites.forms import PauseForm
-from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.sites.models import PerforceServer
 from provisioner.web.http import WebRequest, administrators_only
-from provisioner.web.lists.answers import list_answer
-from provisioner.web.posting import acted, done, require_safe_or_POST
-
-
-@require_safe_or_POST
-@administrators_only
-def perforce_server_list(request: WebRequest) -> HttpResponseBase:
-    """List Perforce servers with health, slots and newest change; pause in bulk."""
-    return list_answer(request, PERFORCE_SERVERS, "sites/perforce_servers/list.html")
+from provisioner.web.posting import acted, done
 
 
 @require_POST

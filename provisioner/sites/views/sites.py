@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -14,7 +13,6 @@ from django.views.decorators.vary import vary_on_headers
 from provisioner.sites.actions import sites as site_actions
 from provisioner.sites.actions.sites import site_connect, site_save
 from provisioner.sites.forms import SiteForm
-from provisioner.sites.lists.sites import SITES
 from provisioner.sites.models import Site
 from provisioner.sites.queries import find_site_overview
 from provisioner.sites.views.connecting import (
@@ -25,16 +23,8 @@ from provisioner.sites.views.connecting import (
     saved,
 )
 from provisioner.web.http import WebRequest, administrators_only, posted
-from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action
 from provisioner.web.posting import require_safe_or_POST
-
-
-@require_safe
-@administrators_only
-def site_list(request: WebRequest) -> HttpResponseBase:
-    """Show all sites and their health."""
-    return list_answer(request, SITES, "sites/list.html")
 
 
 @require_safe_or_POST

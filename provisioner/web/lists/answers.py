@@ -14,14 +14,26 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.html import format_html, format_html_join
+from django.views.decorators.http import require_safe
 
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.web.bulk import MOST_AT_A_TIME, RowOutcome
-from provisioner.web.http import WebRequest, csv_answer
+from provisioner.web.http import View, WebRequest, csv_answer
 from provisioner.web.lists.acts import Act, Row
 from provisioner.web.lists.listing import Listing, Look, address_without
+from provisioner.web.posting import require_safe_or_POST
 
 REFUSALS_SHOWN = 20
+
+
+def list_page(listing: Listing[Any], template: str) -> View[[]]:
+    """Return the view of a list without context. One without acts takes no POST."""
+
+    @(require_safe_or_POST if listing.acts else require_safe)
+    def view(request: WebRequest) -> HttpResponseBase:
+        return list_answer(request, listing, template)
+
+    return view
 
 
 def list_answer(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, posted
-from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, form_page, require_safe_or_POST
 from provisioner.workspaces.actions import retiring
 from provisioner.workspaces.ending_pages import (
@@ -22,7 +20,6 @@ from provisioner.workspaces.ending_pages import (
     why_not_retired,
 )
 from provisioner.workspaces.forms import WorkspaceRetireForm
-from provisioner.workspaces.lists import RETIRED_WORKSPACES, TRASH
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import trash_seconds_of
 from provisioner.workspaces.unsubmitted import find_unsubmitted_work
@@ -80,18 +77,6 @@ def workspace_purge(request: WebRequest, workspace: Workspace) -> HttpResponse:
         why_not=why_not_purged(workspace),
         steps=purge_steps(workspace),
     )
-
-
-@require_safe_or_POST
-def workspace_trash(request: WebRequest) -> HttpResponseBase:
-    """Show one's own workspaces in the trash; restore or purge several."""
-    return list_answer(request, TRASH, "workspaces/trash.html")
-
-
-@require_safe
-def workspace_retired_list(request: WebRequest) -> HttpResponseBase:
-    """Show one's own retired workspaces."""
-    return list_answer(request, RETIRED_WORKSPACES, "workspaces/retired.html")
 
 
 @require_POST
