@@ -255,7 +255,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["provisioner.accounts.token_throttling.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["provisioner.api.http.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "provisioner.api.operation_ids.Operations",
     "DEFAULT_METADATA_CLASS": None,
     "EXCEPTION_HANDLER": "provisioner.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",

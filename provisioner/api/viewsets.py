@@ -10,6 +10,7 @@ from django.http import Http404
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
 from rest_framework.serializers import Serializer
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
@@ -50,6 +51,18 @@ class ApiViewSet(GenericViewSet[Any]):
     def read_query(self, shape: type[Serializer[Any]]) -> dict[str, Any]:
         # A plain dict: a QueryDict would be taken for an HTML form, where "" is absent.
         return _validated(shape, self.request.query_params.dict())
+
+    def shown(self, row: Any, *, status: int = 200, at: str = "") -> Response:
+        """Answer with a row; `at` is the name of its address, for a new one."""
+        body = self.get_serializer(row).data
+        where = at and reverse(f"api:{at}", [row.pk], request=self.request)
+        headers = {"Location": where} if where else {}
+        return Response(body, status=status, headers=headers)
+
+    def shown_now(self, row: Model, *, status: int = 200, at: str = "") -> Response:
+        """Answer with a row as it is in the database by now."""
+        read_again = self.get_queryset().get(pk=row.pk)
+        return self.shown(read_again, status=status, at=at)
 
     def page_of(self, queryset: QuerySet[Any]) -> Response:
         page = self.paginate_queryset(queryset)

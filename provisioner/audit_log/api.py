@@ -102,4 +102,4 @@ class EventViewSet(ApiViewSet):
 
     @described("Get an event", ok=EventSerializer, refused=[404])
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())

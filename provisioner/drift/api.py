@@ -109,7 +109,7 @@ class FindingViewSet(ApiViewSet):
 
     @described("Get a finding", ok=FindingSerializer, refused=[403, 404])
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Do what a finding's action says",
@@ -117,13 +117,12 @@ class FindingViewSet(ApiViewSet):
         ok=FindingSerializer,
         status=202,
         refused=[403, 404, 409],
+        operation_id="findings_resolve_create",
     )
     @action(methods=["post"], detail=True)
     def resolve(self, request: Request, pk: int) -> Response:
         finding = finding_resolve(by=self.user, finding=self.get_object())
-        body = self.get_serializer(self.get_queryset().get(pk=finding.pk)).data
-        where = reverse("api:finding-detail", [finding.pk], request=request)
-        return Response(body, status=202, headers={"Location": where})
+        return self.shown_now(finding, status=202, at="finding-detail")
 
     @described(
         "Adopt all that the database does not know",
@@ -132,6 +131,7 @@ class FindingViewSet(ApiViewSet):
         ok=AdoptionStartedSerializer,
         status=202,
         refused=[403],
+        operation_id="findings_adopt_create",
     )
     @action(methods=["post"], detail=False)
     def adopt(self, request: Request) -> Response:
@@ -144,6 +144,7 @@ class FindingViewSet(ApiViewSet):
         ok=DriftCheckStartedSerializer,
         status=202,
         refused=[403],
+        operation_id="findings_check_create",
     )
     @action(methods=["post"], detail=False)
     def check(self, request: Request) -> Response:

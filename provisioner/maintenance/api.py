@@ -59,7 +59,7 @@ class MaintenanceViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         asked = self.read_body(MaintenanceCreateSerializer)
         row = maintenance_announce(by=self.user, **asked)
-        return Response(self.get_serializer(row).data, status=201)
+        return self.shown(row, status=201)
 
     @described(
         "Withdraw maintenance",

@@ -234,10 +234,8 @@ class TokenViewSet(ApiViewSet):
             )
             for id_or_name in asked.pop("templates", ())
         ]
-        token, secret = api_token_create(by=self.user, templates=templates, **asked)
-        body = {**TokenSerializer(token).data, "token": secret}
-        where = reverse("api:token-detail", [token.token_key], request=request)
-        return Response(body, status=201, headers={"Location": where})
+        made = api_token_create(by=self.user, templates=templates, **asked)
+        return self._with_secret(*made)
 
     @described(
         "Create a token with a Perforce ticket",
@@ -257,11 +255,14 @@ class TokenViewSet(ApiViewSet):
         if not _asking_perforce.acquire(blocking=False):
             raise Throttled(TooManyAtOnce())
         try:
-            token, secret = self._made_for_ticket(request, asked)
+            made = self._made_for_ticket(request, asked)
         finally:
             _asking_perforce.release()
+        return self._with_secret(*made)
+
+    def _with_secret(self, token: ApiToken, secret: str) -> Response:
         body = {**TokenSerializer(token).data, "token": secret}
-        where = reverse("api:token-detail", [token.token_key], request=request)
+        where = reverse("api:token-detail", [token.token_key], request=self.request)
         return Response(body, status=201, headers={"Location": where})
 
     def _made_for_ticket(

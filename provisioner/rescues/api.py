@@ -110,7 +110,6 @@ class WorkspaceRescueViewSet(ShortListViewSet):
         "The newest rescue comes first.",
         ok=RescueSerializer(many=True),
         refused=[403, 404],
-        operation_id="workspaces_rescues",
     )
     @action(detail=True, url_path="rescues", url_name="list")
     def rescues(self, request: Request, pk: int) -> Response:

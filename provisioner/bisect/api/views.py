@@ -122,7 +122,6 @@ class BisectionViewSet(ApiViewSet):
         also={202: BisectionSerializer},
         refused=[403, 404, 409],
         parameters=[BisectionWaitQuery],
-        operation_id="bisections_verdict",
         examples=examples.VERDICT,
     )
     @action(methods=["post"], detail=True)
@@ -138,7 +137,6 @@ class BisectionViewSet(ApiViewSet):
         "Its clone is deleted. A search that has ended does not change.",
         ok=BisectionSerializer,
         refused=[403, 404],
-        operation_id="bisections_stop",
         examples=examples.STOP,
     )
     @action(methods=["post"], detail=True)

@@ -57,7 +57,6 @@ class TemplateCheckViewSet(ApiViewSet):
         "From the last check: after each change, and on demand.",
         ok=TemplateCheckSerializer,
         refused=[404],
-        operation_id="templates_check",
     )
     @action(methods=["get"], detail=True)
     def check(self, request: Request, pk: int) -> Response:
@@ -84,7 +83,6 @@ class TemplateCheckViewSet(ApiViewSet):
         body=TemplateCreateSerializer,
         ok=TemplateCheckSerializer,
         refused=[403, 409],
-        operation_id="templates_preview",
     )
     @action(methods=["post"], detail=False)
     def preview(self, request: Request) -> Response:

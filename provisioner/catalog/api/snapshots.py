@@ -60,13 +60,12 @@ class SnapshotViewSet(ApiViewSet):
         examples=examples.SNAPSHOT,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "List what uses a snapshot",
         ok=PinsSerializer,
         refused=[404],
-        operation_id="snapshots_pins",
     )
     @action(methods=["get"], detail=True)
     def pins(self, request: Request, pk: int) -> Response:
@@ -95,7 +94,7 @@ class SnapshotViewSet(ApiViewSet):
     def partial_update(self, request: Request, pk: int) -> Response:
         snapshot = self.get_object()
         asked = self.read_body(SnapshotDescribeSerializer)
-        return self._now(snapshot_describe(by=self.user, snapshot=snapshot, **asked))
+        return self.shown(snapshot_describe(by=self.user, snapshot=snapshot, **asked))
 
     @described(
         "Use this snapshot",
@@ -104,14 +103,13 @@ class SnapshotViewSet(ApiViewSet):
         body=ReasonSerializer,
         ok=SnapshotSerializer,
         refused=[403, 404, 409],
-        operation_id="snapshots_hold",
         examples=examples.HOLD,
     )
     @action(methods=["post"], detail=True)
     def hold(self, request: Request, pk: int) -> Response:
         snapshot = self.get_object()
         asked = self.read_body(ReasonSerializer)
-        return self._now(snapshot_hold(by=self.user, snapshot=snapshot, **asked))
+        return self.shown(snapshot_hold(by=self.user, snapshot=snapshot, **asked))
 
     @described(
         "Release a snapshot",
@@ -119,11 +117,10 @@ class SnapshotViewSet(ApiViewSet):
         "good one again. Does nothing if it is not held.",
         ok=SnapshotSerializer,
         refused=[403, 404],
-        operation_id="snapshots_release",
     )
     @action(methods=["post"], detail=True)
     def release(self, request: Request, pk: int) -> Response:
-        return self._now(snapshot_release(by=self.user, snapshot=self.get_object()))
+        return self.shown(snapshot_release(by=self.user, snapshot=self.get_object()))
 
     @described(
         "Withdraw a snapshot",
@@ -133,14 +130,10 @@ class SnapshotViewSet(ApiViewSet):
         body=ReasonSerializer,
         ok=SnapshotSerializer,
         refused=[403, 404, 409],
-        operation_id="snapshots_withdraw",
         examples=examples.WITHDRAW,
     )
     @action(methods=["post"], detail=True)
     def withdraw(self, request: Request, pk: int) -> Response:
         snapshot = self.get_object()
         asked = self.read_body(ReasonSerializer)
-        return self._now(snapshot_withdraw(by=self.user, snapshot=snapshot, **asked))
-
-    def _now(self, snapshot: Snapshot) -> Response:
-        return Response(self.get_serializer(snapshot).data)
+        return self.shown(snapshot_withdraw(by=self.user, snapshot=snapshot, **asked))

@@ -7,7 +7,6 @@ from django.db.models import QuerySet
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -49,8 +48,8 @@ from provisioner.catalog.queries import (
     is_pinned_by,
     templates_visible_to,
 )
+from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
-from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import Site
 
@@ -89,7 +88,7 @@ class TemplateViewSet(ApiViewSet):
         examples=examples.GET,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Define a template",
@@ -104,9 +103,7 @@ class TemplateViewSet(ApiViewSet):
         asked = self.read_body(TemplateCreateSerializer)
         site = chosen(Site.objects.all(), word="site", id_or_name=asked.pop("site"))
         template = template_create(by=self.user, site=site, **asked)
-        body = self.get_serializer(self.get_queryset().get(pk=template.pk)).data
-        where = reverse("api:template-detail", [template.pk], request=request)
-        return Response(body, status=201, headers={"Location": where})
+        return self.shown_now(template, status=201, at="template-detail")
 
     @described(
         "Build a template",
@@ -115,7 +112,6 @@ class TemplateViewSet(ApiViewSet):
         ok=OperationSerializer,
         status=202,
         refused=[403, 404, 409],
-        operation_id="templates_build",
         examples=examples.BUILD,
     )
     @action(methods=["post"], detail=True)
@@ -130,25 +126,18 @@ class TemplateViewSet(ApiViewSet):
             is_clean=asked["clean"],
             paths=asked["paths"],
         )
-        operation = operations_visible_to(self.user).get(pk=operation.pk)
-        where = reverse("api:operation-detail", [operation.pk], request=request)
-        return Response(
-            OperationSerializer(operation).data,
-            status=202,
-            headers={"Location": where},
-        )
+        return operation_answer(request, operation)
 
     @described(
         "Pin a template",
         "For you: it is at the top of your home page.",
         ok=TemplateSerializer,
         refused=[403, 404, 409],
-        operation_id="templates_pin",
     )
     @action(methods=["put"], detail=True)
     def pin(self, request: Request, pk: int) -> Response:
         template_pin(by=self.user, template=self.get_object())
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Unpin a template",
@@ -159,20 +148,18 @@ class TemplateViewSet(ApiViewSet):
     @pin.mapping.delete  # type: ignore[untyped-decorator]  # of REST framework
     def unpin(self, request: Request, pk: int) -> Response:
         template_unpin(by=self.user, template=self.get_object())
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Stop the build under way",
         "For administrators. It publishes nothing; what was published stays.",
         ok=OperationSerializer,
         refused=[403, 404, 409],
-        operation_id="templates_build_stop",
     )
     @action(methods=["post"], detail=True, url_path="build/stop")
     def build_stop(self, request: Request, pk: int) -> Response:
         operation = template_build_stop(by=self.user, template=self.get_object())
-        operation = operations_visible_to(self.user).get(pk=operation.pk)
-        return Response(OperationSerializer(operation).data)
+        return operation_answer(request, operation, status=200)
 
     @described(
         "Set the refresh policy of a template",
@@ -181,7 +168,6 @@ class TemplateViewSet(ApiViewSet):
         body=RefreshSaveSerializer,
         ok=TemplateSerializer,
         refused=[403, 404, 409],
-        operation_id="templates_refresh",
     )
     @action(methods=["post"], detail=True)
     def refresh(self, request: Request, pk: int) -> Response:
@@ -189,7 +175,7 @@ class TemplateViewSet(ApiViewSet):
         permissions.require(permissions.can_manage_templates(self.user))
         asked = self.read_body(RefreshSaveSerializer)
         refresh_policy_save(by=self.user, template=template, **asked)
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Roll back a build that failed",
@@ -199,7 +185,6 @@ class TemplateViewSet(ApiViewSet):
         body=TemplateRollBackSerializer,
         ok=SnapshotSerializer,
         refused=[403, 404, 409],
-        operation_id="templates_roll_back",
         examples=examples.ROLL_BACK,
     )
     @action(methods=["post"], detail=True, url_path="roll-back")
@@ -233,7 +218,7 @@ class TemplateViewSet(ApiViewSet):
                 if owner is None:
                     raise InvalidRequest(f"There is no account “{asked['owner']}”.")
                 template_hand_over(by=self.user, template=template, owner=owner)
-        return self._now(template)
+        return self.shown_now(template)
 
     @described(
         "Archive a template",
@@ -242,7 +227,6 @@ class TemplateViewSet(ApiViewSet):
         body=OptionalReasonSerializer,
         ok=TemplateSerializer,
         refused=[403, 404],
-        operation_id="templates_archive",
         examples=examples.ARCHIVE,
     )
     @action(methods=["post"], detail=True)
@@ -250,27 +234,25 @@ class TemplateViewSet(ApiViewSet):
         template = self.get_object()
         asked = self.read_body(OptionalReasonSerializer)
         template_archive(by=self.user, template=template, **asked)
-        return self._now(template)
+        return self.shown_now(template)
 
     @described(
         "Unarchive a template",
         "For its owner and administrators. One that is not archived stays as it is.",
         ok=TemplateSerializer,
         refused=[403, 404, 409],
-        operation_id="templates_unarchive",
     )
     @action(methods=["post"], detail=True)
     def unarchive(self, request: Request, pk: int) -> Response:
         template = self.get_object()
         template_unarchive(by=self.user, template=template)
-        return self._now(template)
+        return self.shown_now(template)
 
     @described(
         "Get what needs a template",
         "For administrators: what stands against deleting it, and what goes with it.",
         ok=TemplateNeedsSerializer,
         refused=[403, 404],
-        operation_id="templates_needs",
         examples=examples.NEEDS,
     )
     @action(methods=["get"], detail=True)
@@ -298,11 +280,4 @@ class TemplateViewSet(ApiViewSet):
     )
     def destroy(self, request: Request, pk: int) -> Response:
         operation = template_delete(by=self.user, template=self.get_object())
-        operation = operations_visible_to(self.user).get(pk=operation.pk)
-        where = reverse("api:operation-detail", [operation.pk], request=request)
-        body = OperationSerializer(operation).data
-        return Response(body, status=202, headers={"Location": where})
-
-    def _now(self, template: Template) -> Response:
-        row = self.get_queryset().get(pk=template.pk)
-        return Response(self.get_serializer(row).data)
+        return operation_answer(request, operation)

@@ -46,7 +46,7 @@ class OperationViewSet(ApiViewSet):
         examples=examples.GET,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Read what a step printed",
@@ -56,7 +56,6 @@ class OperationViewSet(ApiViewSet):
         ok=LogSerializer,
         parameters=[LogQuery],
         refused=[400, 404],
-        operation_id="operations_log",
     )
     @action(detail=True)
     def log(self, request: Request, pk: int) -> Response:

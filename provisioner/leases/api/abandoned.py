@@ -38,7 +38,6 @@ class AbandonedViewSet(ShortListViewSet):
         body=shapes.ChosenSerializer,
         ok=shapes.OutcomesSerializer,
         refused=[403],
-        operation_id="abandoned_notify",
     )
     @action(methods=["post"], detail=False)
     def notify(self, request: Request) -> Response:
@@ -53,7 +52,6 @@ class AbandonedViewSet(ShortListViewSet):
         body=shapes.AbandonedRetireSerializer,
         ok=shapes.OutcomesSerializer,
         refused=[403],
-        operation_id="abandoned_retire",
     )
     @action(methods=["post"], detail=False)
     def retire(self, request: Request) -> Response:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import QuerySet
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
@@ -42,20 +39,14 @@ class WorkspaceLeaseViewSet(OfWorkspace):
         body=shapes.LeaseExtendSerializer,
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
-        operation_id="workspaces_extend",
         examples=examples.EXTEND,
     )
     @action(methods=["post"], detail=True)
     def extend(self, request: Request, pk: int) -> Response:
         workspace = self.get_object()
         asked = self.read_body(shapes.LeaseExtendSerializer)
-        workspace_extend(
-            by=self.user,
-            workspace=workspace,
-            seconds=asked.get("seconds"),
-            until=asked.get("until"),
-        )
-        return self._as_it_is(pk)
+        workspace_extend(by=self.user, workspace=workspace, **asked)
+        return self.shown_now(workspace)
 
     @described(
         "Send a heartbeat for a workspace",
@@ -63,13 +54,13 @@ class WorkspaceLeaseViewSet(OfWorkspace):
         "workspace is being retired or is gone.",
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
-        operation_id="workspaces_heartbeat",
         examples=examples.HEARTBEAT,
     )
     @action(methods=["post"], detail=True)
     def heartbeat(self, request: Request, pk: int) -> Response:
-        workspace_heartbeat(by=self.user, workspace=self.get_object())
-        return self._as_it_is(pk)
+        workspace = self.get_object()
+        workspace_heartbeat(by=self.user, workspace=workspace)
+        return self.shown_now(workspace)
 
     @described(
         "Keep a workspace without an end",
@@ -77,29 +68,25 @@ class WorkspaceLeaseViewSet(OfWorkspace):
         body=shapes.LeaseKeepSerializer,
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
-        operation_id="workspaces_keep",
         examples=examples.KEEP,
     )
     @action(methods=["post"], detail=True)
     def keep(self, request: Request, pk: int) -> Response:
         workspace = self.get_object()
         asked = self.read_body(shapes.LeaseKeepSerializer)
-        workspace_keep(by=self.user, workspace=workspace, reason=asked["reason"])
-        return self._as_it_is(pk)
+        workspace_keep(by=self.user, workspace=workspace, **asked)
+        return self.shown_now(workspace)
 
     @described(
         "Release a kept workspace, so that it has a lease again",
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
-        operation_id="workspaces_release",
     )
     @action(methods=["post"], detail=True)
     def release(self, request: Request, pk: int) -> Response:
-        workspace_release(by=self.user, workspace=self.get_object())
-        return self._as_it_is(pk)
-
-    def _as_it_is(self, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_queryset().get(pk=pk)).data)
+        workspace = self.get_object()
+        workspace_release(by=self.user, workspace=workspace)
+        return self.shown_now(workspace)
 
 
 class LeasePolicyViewSet(ApiViewSet):
@@ -127,7 +114,7 @@ class LeasePolicyViewSet(ApiViewSet):
         refused=[403, 404],
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Save a lease policy",
@@ -147,7 +134,7 @@ class LeasePolicyViewSet(ApiViewSet):
             preview = lease_policy_preview(by=self.user, **asked)
         else:
             preview = lease_policy_save(by=self.user, seal=seal, **asked)
-        return _shown(shapes.PolicyPreviewSerializer, preview)
+        return Response(shapes.PolicyPreviewSerializer(preview).data)
 
     def _template(self, id_or_name: int | str | None) -> Template | None:
         if id_or_name is None:
@@ -173,8 +160,4 @@ class LeasePolicyViewSet(ApiViewSet):
             preview = lease_policy_remove_preview(by=self.user, row=row)
         else:
             preview = lease_policy_remove(by=self.user, row=row)
-        return _shown(shapes.PolicyPreviewSerializer, preview)
-
-
-def _shown(shape: type[Serializer[Any]], thing: object, status: int = 200) -> Response:
-    return Response(shape(thing).data, status=status)
+        return Response(shapes.PolicyPreviewSerializer(preview).data)

@@ -66,7 +66,6 @@ class SubscriptionViewSet(ApiViewSet):
         "Get your subscription to a template's mails",
         ok=SubscriptionSerializer,
         refused=[403, 404],
-        operation_id="templates_subscription",
     )
     @action(methods=["get"], detail=True)
     def subscription(self, request: Request, pk: int) -> Response:
@@ -168,7 +167,7 @@ class WebhookViewSet(ApiViewSet):
         examples=examples.GET,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Create a webhook",
@@ -220,7 +219,7 @@ class WebhookViewSet(ApiViewSet):
             events=asked.get("events"),
             is_enabled=asked.get("enabled"),
         )
-        return Response(self.get_serializer(changed).data)
+        return self.shown(changed)
 
     @described("Delete a webhook", ok=None, status=204, refused=[403, 404])
     def destroy(self, request: Request, pk: int) -> Response:
@@ -233,7 +232,6 @@ class WebhookViewSet(ApiViewSet):
         ok=DeliverySerializer,
         status=202,
         refused=[403, 404, 409],
-        operation_id="webhooks_test",
         examples=examples.TEST,
     )
     @action(methods=["post"], detail=True)
@@ -246,7 +244,6 @@ class WebhookViewSet(ApiViewSet):
         "It takes effect at once. Only this answer contains the secret.",
         ok=WebhookWithSecretSerializer,
         refused=[403, 404, 409],
-        operation_id="webhooks_secret",
         examples=examples.SECRET,
     )
     @action(methods=["post"], detail=True)
@@ -287,7 +284,7 @@ class DeliveryViewSet(ApiViewSet):
         examples=examples.DELIVERIES,
     )
     def retrieve(self, request: Request, webhook_pk: int, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Send a delivery again",
@@ -295,7 +292,6 @@ class DeliveryViewSet(ApiViewSet):
         ok=DeliverySerializer,
         status=202,
         refused=[403, 404, 409],
-        operation_id="webhooks_deliveries_again",
         examples=examples.AGAIN,
     )
     @action(methods=["post"], detail=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -54,7 +53,7 @@ class PoolViewSet(ApiViewSet):
         examples=examples.GET,
     )
     def retrieve(self, request: Request, pk: int) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
     @described(
         "Create a warm pool",
@@ -80,9 +79,7 @@ class PoolViewSet(ApiViewSet):
         if owner is None:
             raise InvalidRequest(f"There is no account “{username}”.")
         pool = pool_create(by=self.user, template=template, owner=owner, **asked)
-        body = self.get_serializer(self.get_queryset().get(pk=pool.pk)).data
-        where = reverse("api:pool-detail", [pool.pk], request=request)
-        return Response(body, status=201, headers={"Location": where})
+        return self.shown_now(pool, status=201, at="pool-detail")
 
     @described(
         "Change a warm pool",
@@ -96,7 +93,7 @@ class PoolViewSet(ApiViewSet):
         pool = self.get_object()
         asked = self.read_body(PoolChangeSerializer)
         pool_update(by=self.user, pool=pool, **asked)
-        return Response(self.get_serializer(self.get_queryset().get(pk=pk)).data)
+        return self.shown_now(pool)
 
     @described(
         "Delete a warm pool",

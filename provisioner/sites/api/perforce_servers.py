@@ -117,7 +117,6 @@ class PerforceServerViewSet(ShortListViewSet):
         ok=PerforceServerSerializer,
         refused=[400, 403, 404],
         body=PauseSerializer,
-        operation_id="perforce_servers_pause",
     )
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: int) -> Response:
@@ -134,7 +133,6 @@ class PerforceServerViewSet(ShortListViewSet):
         ok=PerforceServerSerializer,
         refused=[400, 403, 404],
         body=ResumeSerializer,
-        operation_id="perforce_servers_resume",
     )
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: int) -> Response:

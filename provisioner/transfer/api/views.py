@@ -6,11 +6,10 @@ from django.http import Http404
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from provisioner.api.schema import described
 from provisioner.api.viewsets import chosen
-from provisioner.api.waiting import WaitQuery, ask_again_unless
+from provisioner.api.waiting import WaitQuery
 from provisioner.transfer.actions import workspace_transfer, workspace_transfer_abort
 from provisioner.transfer.api import examples
 from provisioner.transfer.api.shapes import (
@@ -19,7 +18,7 @@ from provisioner.transfer.api.shapes import (
 )
 from provisioner.transfer.queries import transfer_of
 from provisioner.workspaces.api.shapes import WorkspaceSerializer
-from provisioner.workspaces.api.viewsets import OfWorkspace, wait_until_settled
+from provisioner.workspaces.api.viewsets import OfWorkspace
 
 
 class WorkspaceTransferViewSet(OfWorkspace):
@@ -37,7 +36,6 @@ class WorkspaceTransferViewSet(OfWorkspace):
         status=202,
         refused=[403, 404, 409],
         parameters=[WaitQuery],
-        operation_id="workspaces_transfer",
         examples=examples.TRANSFER,
     )
     @action(methods=["post"], detail=True)
@@ -61,7 +59,7 @@ class WorkspaceTransferViewSet(OfWorkspace):
             takes_untracked=asked["untracked"],
             retires_source=asked["retire"],
         )
-        return self._settled(made.pk, seconds=seconds)
+        return self.settled(made, seconds=seconds)
 
     @described(
         "Stop a transfer",
@@ -71,15 +69,11 @@ class WorkspaceTransferViewSet(OfWorkspace):
         status=202,
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
-        operation_id="workspaces_transfer_abort",
         examples=examples.ABORT,
     )
     @action(methods=["post"], detail=True, url_path="transfer/abort")
     def abort(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(WaitQuery)["wait"]
-        workspace = self.get_object()
-        workspace_transfer_abort(by=self.user, workspace=workspace)
-        return self._settled(workspace.pk, seconds=seconds)
+        return self.settled_after(workspace_transfer_abort)
 
     @described(
         "Show a transfer",
@@ -96,11 +90,3 @@ class WorkspaceTransferViewSet(OfWorkspace):
         if transferred is None:
             raise Http404
         return Response(TransferSerializer(transferred).data)
-
-    def _settled(self, workspace_id: int, *, seconds: int) -> Response:
-        was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)
-        workspace = self.get_queryset().get(pk=workspace_id)
-        where = reverse("api:workspace-detail", [workspace_id], request=self.request)
-        body = self.get_serializer(workspace).data
-        answer = Response(body, status=202, headers={"Location": where})
-        return ask_again_unless(was_held, answer)

@@ -6,7 +6,6 @@ from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from provisioner.api.http import request_key
 from provisioner.api.schema import REPLAYED, REQUEST_KEY, described
@@ -71,7 +70,7 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
         is_repeated = workspace.was_asked_for_before
         if not is_repeated and (workspace.is_warm or not seconds):
             return self._at_hand(workspace)
-        answer = self.settled(workspace.pk, seconds=seconds, status=202)
+        answer = self.settled(workspace, seconds=seconds)
         state = answer.data["state"]
         if state == Workspace.State.FAILED:
             raise WorkspaceFailed(
@@ -90,10 +89,8 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
     def _at_hand(self, workspace: Workspace) -> Response:
         """Answer with a workspace just claimed or created, without reading it again."""
         workspace_queries.read_newest_operation(workspace)
-        where = reverse("api:workspace-detail", [workspace.pk], request=self.request)
-        body = self.get_serializer(workspace).data
         status = 202 if workspace.is_moving else 201
-        return Response(body, status=status, headers={"Location": where})
+        return self.shown(workspace, status=status, at="workspace-detail")
 
     def _template(self, asked: dict[str, Any]) -> Template:
         templates = templates_to_choose_from(self.user)

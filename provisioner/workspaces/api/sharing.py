@@ -74,7 +74,6 @@ class WorkspaceOpenViewSet(OfWorkspace):
         body=OpenSerializer,
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
-        operation_id="workspaces_open",
         examples=examples.OPEN,
     )
     @action(methods=["post"], detail=True)
@@ -83,7 +82,7 @@ class WorkspaceOpenViewSet(OfWorkspace):
         permissions.require(can_change_workspace(self.user, workspace))
         to = OpenTo(self.read_body(OpenSerializer)["to"])
         workspace_open(by=self.user, workspace=workspace, to=to)
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown(self.get_object())
 
 
 class WorkspaceShareViewSet(ApiViewSet):
@@ -127,7 +126,7 @@ class WorkspaceShareViewSet(ApiViewSet):
         workspace = self._workspace()
         asked = self.read_body(ShareCreateSerializer)
         share = workspace_share(by=self.user, workspace=workspace, **asked)
-        return Response(self.get_serializer(share).data, status=201)
+        return self.shown(share, status=201)
 
     @described(
         "Share a workspace with somebody no more",

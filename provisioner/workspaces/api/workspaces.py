@@ -5,13 +5,12 @@ from __future__ import annotations
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from provisioner.api.schema import described
-from provisioner.api.waiting import WaitQuery, ask_again_unless
+from provisioner.api.waiting import WaitQuery
 from provisioner.catalog.queries import named_template
+from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
-from provisioner.engine.queries import operations_visible_to
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
@@ -20,7 +19,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retry,
 )
 from provisioner.workspaces.api import examples, shapes
-from provisioner.workspaces.api.viewsets import OfWorkspace, wait_until_settled
+from provisioner.workspaces.api.viewsets import OfWorkspace
 from provisioner.workspaces.models import Workspace
 
 
@@ -64,8 +63,8 @@ class WorkspaceLifeViewSet(OfWorkspace):
         seconds = self.read_query(WaitQuery)["wait"]
         workspace = self.get_object()
         if not seconds:
-            return Response(self.get_serializer(workspace).data)
-        return self.settled(workspace.pk, seconds=seconds, status=200)
+            return self.shown(workspace)
+        return self.settled(workspace, seconds=seconds, status=200)
 
     @described(
         "Check a workspace for unsubmitted work",
@@ -75,16 +74,12 @@ class WorkspaceLifeViewSet(OfWorkspace):
         ok=OperationSerializer,
         status=202,
         refused=[403, 404, 409],
-        operation_id="workspaces_check",
         examples=examples.CHECK,
     )
     @action(methods=["post"], detail=True)
     def check(self, request: Request, pk: int) -> Response:
         check = workspace_check(by=self.user, workspace=self.get_object())
-        operation = operations_visible_to(self.user).get(pk=check.pk)
-        where = reverse("api:operation-detail", [operation.pk], request=request)
-        body = OperationSerializer(operation).data
-        return Response(body, status=202, headers={"Location": where})
+        return operation_answer(request, check)
 
     @described(
         "Retire a workspace",
@@ -106,7 +101,7 @@ class WorkspaceLifeViewSet(OfWorkspace):
             unsubmitted=query["unsubmitted"],
             purge=query["purge"],
         )
-        return self.settled(workspace.pk, seconds=query["wait"], status=202)
+        return self.settled(workspace, seconds=query["wait"])
 
     @described(
         "Restore a workspace",
@@ -115,15 +110,11 @@ class WorkspaceLifeViewSet(OfWorkspace):
         status=202,
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
-        operation_id="workspaces_restore",
         examples=examples.RESTORE,
     )
     @action(methods=["post"], detail=True)
     def restore(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(WaitQuery)["wait"]
-        workspace = self.get_object()
-        workspace_restore(by=self.user, workspace=workspace)
-        return self.settled(workspace.pk, seconds=seconds, status=202)
+        return self.settled_after(workspace_restore)
 
     @described(
         "Purge a workspace from the trash",
@@ -131,15 +122,11 @@ class WorkspaceLifeViewSet(OfWorkspace):
         status=202,
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
-        operation_id="workspaces_purge",
         examples=examples.PURGE,
     )
     @action(methods=["post"], detail=True)
     def purge(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(WaitQuery)["wait"]
-        workspace = self.get_object()
-        workspace_purge(by=self.user, workspace=workspace)
-        return self.settled(workspace.pk, seconds=seconds, status=202)
+        return self.settled_after(workspace_purge)
 
     @described(
         "Retry a failed workspace",
@@ -147,22 +134,8 @@ class WorkspaceLifeViewSet(OfWorkspace):
         status=202,
         refused=[400, 403, 404, 409],
         parameters=[WaitQuery],
-        operation_id="workspaces_retry",
         examples=examples.RETRY,
     )
     @action(methods=["post"], detail=True)
     def retry(self, request: Request, pk: int) -> Response:
-        seconds = self.read_query(WaitQuery)["wait"]
-        workspace = self.get_object()
-        workspace_retry(by=self.user, workspace=workspace)
-        return self.settled(workspace.pk, seconds=seconds, status=202)
-
-    def settled(self, workspace_id: int, *, seconds: int, status: int) -> Response:
-        """Answer with the workspace after the wait, and its URL."""
-        was_held = wait_until_settled(workspace_id, seconds=seconds, by=self.user)
-        workspace = self.get_queryset().get(pk=workspace_id)
-        body = self.get_serializer(workspace).data
-        where = reverse("api:workspace-detail", [workspace_id], request=self.request)
-        headers = {"Location": where} if status == 202 else {}
-        answer = Response(body, status=status, headers=headers)
-        return ask_again_unless(was_held, answer)
+        return self.settled_after(workspace_retry)
