@@ -143,32 +143,16 @@ def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:
     }
 
 
-def policy_of(template: Template) -> refresh_policy.Policy:
+def policy_of(template: Template) -> RefreshPolicy:
     """Return the refresh policy of a template."""
     return policies_of([template])[template.pk]
 
 
-def policies_of(templates: Collection[Template]) -> dict[int, refresh_policy.Policy]:
+def policies_of(templates: Collection[Template]) -> dict[int, RefreshPolicy]:
     """Return the refresh policies of templates, by their ids. One query."""
     rows = RefreshPolicy.objects.filter(template__in=[t.pk for t in templates])
     saved = {row.template_id: row for row in rows}
-    return {t.pk: policy_in(saved.get(t.pk)) for t in templates}
-
-
-def policy_in(row: RefreshPolicy | None) -> refresh_policy.Policy:
-    """Return a row's policy; the default one without a row."""
-    if row is None:
-        return refresh_policy.Policy()
-    return refresh_policy.Policy(
-        mode=refresh_policy.Mode(row.mode),
-        quiet_seconds=row.quiet_seconds,
-        every_seconds=row.every_seconds,
-        cron=row.cron,
-        clean_cron=row.clean_cron,
-        unused_days=row.unused_days,
-        is_paused=row.is_paused,
-        changed_at=row.changed_at,
-    )
+    return {t.pk: saved.get(t.pk) or RefreshPolicy() for t in templates}
 
 
 def pauses_of(template: Template) -> list[str]:

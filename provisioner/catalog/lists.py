@@ -11,12 +11,12 @@ from django.db.models import QuerySet
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog import freshness
 from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.forms.templates import TemplateFilterForm
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import RefreshPolicy, Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
@@ -56,10 +56,10 @@ class PauseRefresh(ManagersAct):
     asks = "Pause the refresh of"
     lead = "Running builds continue, and people may still request builds."
 
-    def do(self, row: Template, **told: Any) -> refresh_policy.Policy:
+    def do(self, row: Template, **told: Any) -> RefreshPolicy:
         return template_refresh_pause(by=self.by, template=row, is_paused=True)
 
-    def says(self, row: Template, result: refresh_policy.Policy) -> str:
+    def says(self, row: Template, result: RefreshPolicy) -> str:
         return result.sentence
 
 
@@ -68,7 +68,7 @@ class ResumeRefresh(PauseRefresh):
     asks = "Resume the refresh of"
     lead = "Changes submitted meanwhile are built by their policies."
 
-    def do(self, row: Template, **told: Any) -> refresh_policy.Policy:
+    def do(self, row: Template, **told: Any) -> RefreshPolicy:
         return template_refresh_pause(by=self.by, template=row, is_paused=False)
 
 
@@ -102,7 +102,7 @@ PERFORCE_SERVERS.more_acts.extend((PauseServerRefresh, ResumeServerRefresh))
 class ShownTemplate(Offer):
     """A template on offer with its refresh policy."""
 
-    policy: refresh_policy.Policy
+    policy: RefreshPolicy
 
 
 def _usual_seconds(templates: list[Template]) -> dict[int, float]:
@@ -127,7 +127,7 @@ def _shown(
             user=user,
             freshness=known.get(template.pk),
             usual_seconds=seconds.get(template.pk),
-            policy=freshness.policy_in(getattr(template, "refresh_policy", None)),
+            policy=getattr(template, "refresh_policy", RefreshPolicy()),
             obstacle=obstacles.get(vars(template)["default_snapshot_id"]),
         )
         for template in templates

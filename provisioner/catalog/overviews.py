@@ -8,16 +8,19 @@ from functools import cached_property
 from django.urls import reverse
 
 from provisioner.accounts.models import User
-from provisioner.catalog import refresh_policy
 from provisioner.catalog.freshness import (
     Freshness,
     behind_of,
     freshness_of,
     pauses_of,
-    policy_in,
     server_pause_of,
 )
-from provisioner.catalog.models import Snapshot, Template, TemplateOperation
+from provisioner.catalog.models import (
+    RefreshPolicy,
+    Snapshot,
+    Template,
+    TemplateOperation,
+)
 from provisioner.catalog.queries import snapshot_before, templates_ever
 from provisioner.catalog.retention import Pins, pins_of
 from provisioner.engine.models import Operation
@@ -139,8 +142,8 @@ class TemplateOverview:
         return freshness_of(self.template)
 
     @property
-    def policy(self) -> refresh_policy.Policy:
-        return policy_in(getattr(self.template, "refresh_policy", None))
+    def policy(self) -> RefreshPolicy:
+        return getattr(self.template, "refresh_policy", RefreshPolicy())
 
     @cached_property
     def pauses(self) -> list[str]:

@@ -5,67 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
 from croniter import croniter
 from croniter.croniter import CroniterError
 
-from provisioner.lib.spans import span_text
+from provisioner.catalog.models import RefreshPolicy
 
 # Where somebody submits all the time there is no quiet: so many quiet periods are
 # waited for, then it is built all the same.
 QUIET_PERIODS = 10
 # The library's own letters for times that it makes up.
 _RANDOM = re.compile(r"[rhRH](?![A-Za-z])")
-
-
-class Mode(StrEnum):
-    MANUAL = "manual"
-    ON_CHANGE = "on_change"
-    CRON = "cron"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy:
-    """When a template is refreshed automatically.
-
-    On change: once nothing relevant was submitted for `quiet_seconds`, and never within
-    `every_seconds` after the last build began. By `cron` (five fields, UTC): at its
-    times, if something was submitted before. A clean build is due at the times of
-    `clean_cron`, with or without new changes. None of them while nobody requested a
-    workspace for `unused_days`. `changed_at`: times before it do not count.
-    """
-
-    mode: Mode = Mode.MANUAL
-    quiet_seconds: int = 120
-    every_seconds: int = 1800
-    cron: str = ""
-    clean_cron: str = ""
-    unused_days: int | None = None
-    is_paused: bool = False
-    changed_at: dt.datetime | None = None
-
-    @property
-    def sentence(self) -> str:
-        """When it is refreshed, as a sentence."""
-        if self.mode == Mode.MANUAL:
-            if not self.clean_cron:
-                return "Built when somebody asks for it."
-            said = "Built when somebody asks for it"
-        elif self.mode == Mode.CRON:
-            said = f"Built at {self.cron} (UTC) if something was submitted before"
-        else:
-            said = (
-                "Built after changes, once nothing came for "
-                f"{span_text(self.quiet_seconds)}, at most every "
-                f"{span_text(self.every_seconds)}"
-            )
-        if self.unused_days is not None:
-            days = "a day" if self.unused_days == 1 else f"{self.unused_days} days"
-            said += f"; not while nobody used it for {days}"
-        if self.clean_cron:
-            said += f"; clean at {self.clean_cron} (UTC)"
-        return f"{said}. Paused." if self.is_paused else f"{said}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +41,7 @@ class State:
     is_paused_elsewhere: bool = False
 
 
-def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
+def due(now: dt.datetime, policy: RefreshPolicy, state: State) -> str | None:
     """Return why the template must be built now; None if it need not be."""
     if policy.is_paused or state.is_paused_elsewhere or state.is_building:
         return None
@@ -99,14 +49,14 @@ def due(now: dt.datetime, policy: Policy, state: State) -> str | None:
         return None
     if state.newest <= state.published or is_unused(now, policy, state):
         return None
-    if policy.mode == Mode.ON_CHANGE:
+    if policy.mode == RefreshPolicy.Mode.ON_CHANGE:
         return _due_on_change(now, policy, state)
-    if policy.mode == Mode.CRON:
+    if policy.mode == RefreshPolicy.Mode.CRON:
         return _due_by_cron(now, policy, state)
     return None
 
 
-def clean_due(now: dt.datetime, policy: Policy, state: State) -> str | None:
+def clean_due(now: dt.datetime, policy: RefreshPolicy, state: State) -> str | None:
     """Return why a clean build is due now; None if none is."""
     if policy.is_paused or state.is_paused_elsewhere or state.is_building:
         return None
@@ -119,7 +69,7 @@ def clean_due(now: dt.datetime, policy: Policy, state: State) -> str | None:
     return f"It was time for a clean build: {policy.clean_cron}."
 
 
-def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
+def is_unused(now: dt.datetime, policy: RefreshPolicy, state: State) -> bool:
     """Return whether the template was unused for so long that refreshes stop."""
     if policy.unused_days is None:
         return False
@@ -127,7 +77,7 @@ def is_unused(now: dt.datetime, policy: Policy, state: State) -> bool:
     return state.used_at is None or now - state.used_at > idle
 
 
-def _due_on_change(now: dt.datetime, policy: Policy, state: State) -> str | None:
+def _due_on_change(now: dt.datetime, policy: RefreshPolicy, state: State) -> str | None:
     """Return why a new change is built. A change is never tried twice."""
     assert state.newest is not None
     assert state.newest_at is not None
@@ -152,7 +102,7 @@ def _due_on_change(now: dt.datetime, policy: Policy, state: State) -> str | None
     return None
 
 
-def _due_by_cron(now: dt.datetime, policy: Policy, state: State) -> str | None:
+def _due_by_cron(now: dt.datetime, policy: RefreshPolicy, state: State) -> str | None:
     assert state.behind_since is not None
     at = last_time(policy.cron, now=now)
     if at is None or at < state.behind_since:

@@ -10,7 +10,6 @@ from django.http import QueryDict
 
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
-from provisioner.leases.queries import Policy
 from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.spans import parse_span, span_text
 from provisioner.web.filters import SearchForm
@@ -20,6 +19,11 @@ from provisioner.workspaces.models import Workspace
 
 class SpansField(forms.CharField):
     """Several durations, separated by commas."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return (
+            value if isinstance(value, str) else ", ".join(map(span_text, value or ()))
+        )
 
     def clean(self, value: Any) -> Any:
         parts = [part for part in super().clean(value).split(",") if part.strip()]
@@ -102,20 +106,6 @@ class LeasePolicyForm(AskingForm):
     )
     seal = forms.CharField(required=False, max_length=24, widget=forms.HiddenInput)
 
-    @staticmethod
-    def initial_of(
-        policy: Policy, *, template: Template | None, purpose: str
-    ) -> dict[str, Any]:
-        """Return the initial values of the form for a policy."""
-        return {
-            "template": template,
-            "purpose": purpose,
-            "default_seconds": _text(policy.default_seconds),
-            "maximum_seconds": _text(policy.maximum_seconds),
-            "warn_seconds": ", ".join(map(span_text, policy.warn_seconds)),
-            "trash_seconds": span_text(policy.trash_seconds),
-        }
-
     def policy(self) -> dict[str, Any]:
         """Return the requested policy, without the seal."""
         return {
@@ -128,10 +118,6 @@ class LeasePolicyForm(AskingForm):
         data = self.data.copy()
         data["seal"] = seal
         self.data = data
-
-
-def _text(seconds: int | None) -> str:
-    return "" if seconds is None else span_text(seconds)
 
 
 class AbandonedFilterForm(SearchForm):

@@ -14,7 +14,7 @@ from provisioner.catalog.models import Template
 from provisioner.gateways.webhooks.addresses import LONGEST_URL
 from provisioner.notify.channels import STAY, Channel
 from provisioner.notify.models import Topic, Webhook, WebhookEvent, WebhookFormat
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, CodeInput
 
 
 class ChannelsForm(AskingForm):
@@ -73,9 +73,7 @@ class WebhookChangeForm(AskingForm):
         label="Address",
         help_text="For example https://hooks.example.com/cloneyard, without a name or "
         "password. Others see only its host.",
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
-        ),
+        widget=CodeInput,
     )
     events = forms.MultipleChoiceField(
         choices=WebhookEvent.choices,

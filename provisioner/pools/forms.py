@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.forms import model_to_dict
 
 from provisioner.accounts.models import User
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
-from provisioner.lib.spans import span_text
 from provisioner.pools.models import Pool
 from provisioner.web.forms import AskingForm, LinesField, SpanField
 from provisioner.workspaces.models import Workspace
@@ -47,13 +47,8 @@ class PoolChangeForm(AskingForm):
     @staticmethod
     def initial_of(pool: Pool) -> dict[str, Any]:
         """Return the initial values of the form for a pool."""
-        idle = pool.idle_seconds
-        return {
-            "size": pool.size,
-            "windows": "\n".join(pool.windows),
-            "max_age_seconds": span_text(pool.max_age_seconds),
-            "idle_seconds": "" if idle is None else span_text(idle),
-        }
+        names = ("size", "max_age_seconds", "idle_seconds")
+        return {**model_to_dict(pool, names), "windows": "\n".join(pool.windows)}
 
     def clean_windows(self) -> list[str]:
         lines: str = self.cleaned_data["windows"]

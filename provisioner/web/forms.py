@@ -13,8 +13,8 @@ from django.utils import timezone
 from provisioner.lib.limits import Limit, LimitReached
 from provisioner.lib.names import LONGEST_NAME, name_validator
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
-from provisioner.lib.sizes import parse_size
-from provisioner.lib.spans import parse_span
+from provisioner.lib.sizes import exact_size_text, parse_size
+from provisioner.lib.spans import parse_span, span_text
 from provisioner.lib.times import parse_date
 from provisioner.web.selects import lean_selects
 
@@ -88,6 +88,9 @@ class LinesField(forms.CharField):
 class SizeField(forms.CharField):
     """A number of bytes, such as "100 GiB"."""
 
+    def prepare_value(self, value: Any) -> Any:
+        return exact_size_text(value) if isinstance(value, int) else value
+
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
         try:
@@ -98,12 +101,19 @@ class SizeField(forms.CharField):
             ) from error
 
 
+class CodeInput(forms.TextInput):
+    """What people type for machines: no dictionary and no browser knows it better."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"autocomplete": "off", "spellcheck": "false", "class": "code"}
+        )
+
+
 class NameField(forms.CharField):
     """A name that becomes part of the names of a volume, a client and a path."""
 
-    widget = forms.TextInput(
-        attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
-    )
+    widget = CodeInput
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=LONGEST_NAME, validators=[name_validator], **kwargs)
@@ -111,6 +121,9 @@ class NameField(forms.CharField):
 
 class SpanField(forms.CharField):
     """A duration, such as "30 d" or "1 d 12 h"; empty is None."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return span_text(value) if isinstance(value, int) else value
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)

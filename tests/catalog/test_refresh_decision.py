@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from provisioner.catalog.models import RefreshPolicy
 from provisioner.catalog.refresh_policy import (
     QUIET_PERIODS,
-    Mode,
-    Policy,
     State,
     clean_due,
     due,
@@ -22,6 +20,7 @@ from provisioner.catalog.refresh_policy import (
 )
 from provisioner.gateways.perforce.depot_view import DepotView
 
+Mode = RefreshPolicy.Mode
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 
 
@@ -39,8 +38,8 @@ def behind(*, first: float = 300, last: float = 300, **known: object) -> State:
     )
 
 
-ON_CHANGE = Policy(mode=Mode.ON_CHANGE, quiet_seconds=60, every_seconds=600)
-NIGHTLY = Policy(mode=Mode.CRON, cron="0 3 * * *")
+ON_CHANGE = RefreshPolicy(mode=Mode.ON_CHANGE, quiet_seconds=60, every_seconds=600)
+NIGHTLY = RefreshPolicy(mode=Mode.CRON, cron="0 3 * * *")
 
 
 def test_it_is_due_once_it_is_quiet() -> None:
@@ -77,19 +76,19 @@ def test_a_schedule_is_served_once() -> None:
 
 
 def test_a_new_schedule_does_not_reach_back() -> None:
-    changed = Policy(mode=Mode.CRON, cron="0 3 * * *", changed_at=ago(3600))
+    changed = RefreshPolicy(mode=Mode.CRON, cron="0 3 * * *", changed_at=ago(3600))
     assert due(NOON, changed, behind(first=86400)) is None
 
 
 def test_it_rests_while_nobody_uses_it() -> None:
-    policy = Policy(mode=Mode.ON_CHANGE, unused_days=7)
+    policy = RefreshPolicy(mode=Mode.ON_CHANGE, unused_days=7)
     day = 86400
     assert due(NOON, policy, behind(used_at=ago(7 * day)))
     assert due(NOON, policy, behind(used_at=ago(7 * day + 1))) is None
     assert due(NOON, policy, behind(used_at=None)) is None
 
 
-CLEAN = Policy(clean_cron="0 3 * * *", unused_days=7, changed_at=ago(86400))
+CLEAN = {"clean_cron": "0 3 * * *", "unused_days": 7, "changed_at": ago(86400)}
 NINE_HOURS_AGO, EIGHT_HOURS_AGO = ago(9 * 3600), ago(8 * 3600)
 
 
@@ -113,7 +112,7 @@ def test_a_clean_build_is_due_once_for_each_time_whatever_came(
 ) -> None:
     reason = clean_due(
         NOON,
-        replace(CLEAN, **policy),  # type: ignore[arg-type]
+        RefreshPolicy(**{**CLEAN, **policy}),
         State(**{"used_at": ago(60), **known}),  # type: ignore[arg-type]
     )
     assert (reason is not None) == is_due
@@ -141,7 +140,7 @@ def test_schedules_have_five_fields_and_come(text: str, expected: bool) -> None:
 
 times = st.integers(0, 40 * 86400).map(ago)
 policies = st.builds(
-    Policy,
+    RefreshPolicy,
     mode=st.sampled_from(Mode),
     quiet_seconds=st.integers(0, 7200),
     every_seconds=st.integers(0, 7200),
@@ -167,7 +166,7 @@ states = st.builds(
 
 
 @given(policies, states)
-def test_nothing_is_due_without_a_reason(policy: Policy, state: State) -> None:
+def test_nothing_is_due_without_a_reason(policy: RefreshPolicy, state: State) -> None:
     if due(NOON, policy, state) is None:
         return
     assert policy.mode != Mode.MANUAL
@@ -187,7 +186,7 @@ def test_nothing_is_due_without_a_reason(policy: Policy, state: State) -> None:
 
 
 @given(policies, states)
-def test_once_tried_nothing_is_due_at_once(policy: Policy, state: State) -> None:
+def test_once_tried_nothing_is_due_at_once(policy: RefreshPolicy, state: State) -> None:
     if due(NOON, policy, state) is None:
         return
     assert state.newest is not None
@@ -203,7 +202,7 @@ def test_once_tried_nothing_is_due_at_once(policy: Policy, state: State) -> None
 
 
 @given(policies, states)
-def test_whatever_waits_becomes_due(policy: Policy, state: State) -> None:
+def test_whatever_waits_becomes_due(policy: RefreshPolicy, state: State) -> None:
     """Nothing starves: left alone, who is behind and may be refreshed is, in time."""
     if (
         policy.mode == Mode.MANUAL
@@ -273,7 +272,7 @@ def test_ten_thousand_changes_over_thirty_views_need_the_fewest_refreshes() -> N
         for n in range(30)
     ]
     quiet = 3600
-    policy = Policy(mode=Mode.ON_CHANGE, quiet_seconds=quiet, every_seconds=0)
+    policy = RefreshPolicy(mode=Mode.ON_CHANGE, quiet_seconds=quiet, every_seconds=0)
     now = 0
     changes: list[tuple[int, int, tuple[str, ...]]] = []
     for number in range(1, 10_001):
@@ -302,7 +301,10 @@ def test_ten_thousand_changes_over_thirty_views_need_the_fewest_refreshes() -> N
 
 
 def _replay(
-    changes: list[tuple[int, int, tuple[str, ...]]], view: DepotView, *, policy: Policy
+    changes: list[tuple[int, int, tuple[str, ...]]],
+    view: DepotView,
+    *,
+    policy: RefreshPolicy,
 ) -> list[int]:
     """Return at which changes a template is built, looked at whenever it may be due."""
     start = NOON

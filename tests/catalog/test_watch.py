@@ -22,13 +22,14 @@ from provisioner.catalog.actions.templates import (
 )
 from provisioner.catalog.freshness import freshness_of, refresh_state_of
 from provisioner.catalog.models import (
+    RefreshPolicy,
     ServerWatch,
     Snapshot,
     SubmittedChange,
     Template,
     TemplateWatch,
 )
-from provisioner.catalog.refresh_policy import Mode, Policy, due
+from provisioner.catalog.refresh_policy import due
 from provisioner.catalog.sweeps import watch as watching
 from provisioner.catalog.sweeps.refresh import refresh_all
 from provisioner.catalog.sweeps.watch import (
@@ -363,7 +364,9 @@ def test_a_change_that_somebody_chose_stays_until_something_new_comes(
     snapshot = SnapshotFactory.create()
     template = snapshot.template
     known_to_be_behind(snapshot, "alice", "bob")
-    policy = Policy(mode=Mode.ON_CHANGE, quiet_seconds=0, every_seconds=0)
+    policy = RefreshPolicy(
+        mode=RefreshPolicy.Mode.ON_CHANGE, quiet_seconds=0, every_seconds=0
+    )
 
     def reason() -> str | None:
         state = refresh_state_of(template, freshness=freshness_of(template))

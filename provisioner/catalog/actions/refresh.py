@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.forms import model_to_dict
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -86,7 +87,7 @@ def refresh_policy_save(
 
 def template_refresh_pause(
     *, by: User, template: Template, is_paused: bool
-) -> refresh_policy.Policy:
+) -> RefreshPolicy:
     """Pause or resume the refresh of one template; its policy does not change.
 
     Raises: NotAllowed, RefreshUnchanged.
@@ -96,18 +97,9 @@ def template_refresh_pause(
     if policy.is_paused == is_paused:
         how = "paused already" if is_paused else "not paused"
         raise RefreshUnchanged(template=template.name, how=how)
-    row = refresh_policy_save(
-        by=by,
-        template=template,
-        mode=policy.mode,
-        quiet_seconds=policy.quiet_seconds,
-        every_seconds=policy.every_seconds,
-        cron=policy.cron,
-        clean_cron=policy.clean_cron,
-        unused_days=policy.unused_days,
-        is_paused=is_paused,
-    )
-    return freshness.policy_in(row)
+    fields = model_to_dict(policy, exclude=["template", "changed_at", "id"])
+    fields["is_paused"] = is_paused
+    return refresh_policy_save(by=by, template=template, **fields)
 
 
 def refresh_pause(

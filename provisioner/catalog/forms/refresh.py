@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
 from provisioner.catalog.models import RefreshPolicy
-from provisioner.catalog.refresh_policy import Policy
-from provisioner.lib.spans import span_text
 from provisioner.sites.models import PerforceServer
-from provisioner.web.forms import AskingForm, SpanField
+from provisioner.web.forms import AskingForm, CodeInput, SpanField
 
 
 class RefreshPolicyForm(AskingForm):
@@ -34,9 +30,7 @@ class RefreshPolicyForm(AskingForm):
         label="Schedule",
         help_text="Minute, hour, day, month and day of the week as in cron, in UTC, "
         "such as 0 3 * * mon-fri.",
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
-        ),
+        widget=CodeInput,
     )
     clean_cron = forms.CharField(
         required=False,
@@ -44,9 +38,7 @@ class RefreshPolicyForm(AskingForm):
         label="Schedule of clean builds",
         help_text="As above. Files that are not in Perforce are removed first, so "
         "that no stale file affects the build. Empty: only on request.",
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "class": "code"}
-        ),
+        widget=CodeInput,
     )
     unused_days = forms.IntegerField(
         required=False,
@@ -56,19 +48,6 @@ class RefreshPolicyForm(AskingForm):
         "for a build, for so long. Empty: it never rests.",
     )
     is_paused = forms.BooleanField(required=False, label="Paused")
-
-    @staticmethod
-    def initial_of(policy: Policy) -> dict[str, Any]:
-        """Return the initial values of the form for a policy."""
-        return {
-            "mode": policy.mode.value,
-            "quiet_seconds": span_text(policy.quiet_seconds),
-            "every_seconds": span_text(policy.every_seconds),
-            "cron": policy.cron,
-            "clean_cron": policy.clean_cron,
-            "unused_days": policy.unused_days,
-            "is_paused": policy.is_paused,
-        }
 
 
 class RefreshPauseForm(AskingForm):

@@ -6,12 +6,12 @@ from typing import Any
 
 from django import forms
 from django.core.validators import MinValueValidator
+from django.forms import model_to_dict
 
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.lifecycle import LONGEST_REASON, LONGEST_TITLE
 from provisioner.catalog.models import LineEnd, Template
 from provisioner.catalog.models.templates import check_error_patterns
-from provisioner.lib.sizes import exact_size_text
 from provisioner.sites.models import Site
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, LinesField, NameField, SizeField
@@ -19,6 +19,11 @@ from provisioner.web.forms import AskingForm, LinesField, NameField, SizeField
 
 class EnvironmentField(LinesField):
     """Environment variables, one NAME=value per line."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return "\n".join(f"{name}={text}" for name, text in value.items())
 
     def clean(self, value: Any) -> Any:
         variables: dict[str, str] = {}
@@ -120,18 +125,8 @@ class TemplateDefinitionForm(AskingForm):
 
     @staticmethod
     def initial_of(template: Template) -> dict[str, Any]:
-        """Return a template's definition in the form's own format."""
-        names = TemplateDefinitionForm.base_fields
-        return {
-            **{name: getattr(template, name) for name in names},
-            "build_environment": _assignments(template.build_environment),
-            "bisection_environment": _assignments(template.bisection_environment),
-            "volume_size_bytes": exact_size_text(template.volume_size_bytes),
-        }
-
-
-def _assignments(variables: dict[str, str]) -> str:
-    return "\n".join(f"{name}={value}" for name, value in variables.items())
+        """Return a template's definition."""
+        return model_to_dict(template, TemplateDefinitionForm.base_fields)
 
 
 class TemplateCreateForm(TemplateDefinitionForm):

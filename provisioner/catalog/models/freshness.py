@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.catalog.models.templates import Template
+from provisioner.lib.spans import span_text
 from provisioner.sites.models import PerforceServer
 
 
@@ -87,7 +88,14 @@ class TemplateWatch(models.Model):
 
 
 class RefreshPolicy(models.Model):
-    """When a template is refreshed automatically; no row: never."""
+    """When a template is refreshed by itself; no row: never.
+
+    On change: once nothing relevant came for `quiet_seconds`, and never within
+    `every_seconds` after the last build began. By `cron`: at its times (five fields,
+    UTC) if something came before. A clean build is due at the times of `clean_cron`,
+    whatever came. None of them while nobody got a workspace for
+    `unused_days`. `changed_at`: times before it do not count.
+    """
 
     class Mode(models.TextChoices):
         MANUAL = "manual", "Only when somebody asks"
@@ -121,6 +129,28 @@ class RefreshPolicy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.template}: {self.get_mode_display()}"
+
+    @property
+    def sentence(self) -> str:
+        """When it is refreshed, as a sentence."""
+        if self.mode == self.Mode.MANUAL:
+            if not self.clean_cron:
+                return "Built when somebody asks for it."
+            said = "Built when somebody asks for it"
+        elif self.mode == self.Mode.CRON:
+            said = f"Built at {self.cron} (UTC) if something was submitted before"
+        else:
+            said = (
+                "Built after changes, once nothing came for "
+                f"{span_text(self.quiet_seconds)}, at most every "
+                f"{span_text(self.every_seconds)}"
+            )
+        if self.unused_days is not None:
+            days = "a day" if self.unused_days == 1 else f"{self.unused_days} days"
+            said += f"; not while nobody used it for {days}"
+        if self.clean_cron:
+            said += f"; clean at {self.clean_cron} (UTC)"
+        return f"{said}. Paused." if self.is_paused else f"{said}."
 
 
 class RefreshSwitch(models.Model):

@@ -18,7 +18,6 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.freshness import (
     Freshness,
     freshness_of_all,
-    policy_in,
     refresh_state_of,
 )
 from provisioner.catalog.models import RefreshPolicy, Template
@@ -55,10 +54,10 @@ def refresh_all(*, now: dt.datetime) -> int:
 
 def _refresh(row: RefreshPolicy, *, freshness: Freshness, now: dt.datetime) -> bool:
     """Request one build if due, a clean one first; return whether it was."""
-    template, policy = row.template, policy_in(row)
+    template = row.template
     state = refresh_state_of(template, freshness=freshness)
-    why_clean = refresh_policy.clean_due(now, policy, state)
-    reason = why_clean or refresh_policy.due(now, policy, state)
+    why_clean = refresh_policy.clean_due(now, row, state)
+    reason = why_clean or refresh_policy.due(now, row, state)
     if reason is None:
         return False
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.forms import model_to_dict
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -32,10 +33,8 @@ def refresh_list(request: WebRequest) -> HttpResponseBase:
 def template_refresh(request: WebRequest, pk: int) -> HttpResponse:
     """Change a template's refresh policy."""
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
-    form = RefreshPolicyForm(
-        posted(request),
-        initial=RefreshPolicyForm.initial_of(freshness.policy_of(template)),
-    )
+    policy = freshness.policy_of(template)
+    form = RefreshPolicyForm(posted(request), initial=model_to_dict(policy))
     if form.tried(refresh_policy_save, by=request.user, template=template):
         return done(request, "Saved.", "template-detail", pk)
     return form_page(request, "catalog/refresh.html", form, template=template)

@@ -133,7 +133,7 @@ def _present_policy(request: WebRequest) -> dict[str, object]:
     if named.isascii() and named.isdecimal() and len(named) < 19:
         template = Template.objects.filter(pk=int(named)).first()
     policy = queries.saved_policies().of(template.pk if template else None, purpose)
-    return LeasePolicyForm.initial_of(policy, template=template, purpose=purpose)
+    return {"template": template, "purpose": purpose, **vars(policy)}
 
 
 def _moved(count: int) -> str:
