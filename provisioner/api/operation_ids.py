@@ -7,7 +7,7 @@ from rest_framework.viewsets import ViewSetMixin
 
 
 class Operations(AutoSchema):
-    """Describes operations; the id of an extra action is its address."""
+    """Describes operations; the id of an extra action comes from its URL."""
 
     def get_operation_id(self) -> str:
         assert isinstance(self.view, ViewSetMixin)

@@ -53,14 +53,14 @@ class ApiViewSet(GenericViewSet[Any]):
         return _validated(shape, self.request.query_params.dict())
 
     def shown(self, row: Any, *, status: int = 200, at: str = "") -> Response:
-        """Answer with a row; `at` is the name of its address, for a new one."""
+        """Answer with a row; `at` is the name of its URL, for the Location header."""
         body = self.get_serializer(row).data
         where = at and reverse(f"api:{at}", [row.pk], request=self.request)
         headers = {"Location": where} if where else {}
         return Response(body, status=status, headers=headers)
 
     def shown_now(self, row: Model, *, status: int = 200, at: str = "") -> Response:
-        """Answer with a row as it is in the database by now."""
+        """Answer with the current state of a row, read again."""
         read_again = self.get_queryset().get(pk=row.pk)
         return self.shown(read_again, status=status, at=at)
 

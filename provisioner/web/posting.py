@@ -1,4 +1,4 @@
-"""Answers to what is posted: act, say what was done, and lead on."""
+"""Answers to posted forms: act, report the result, and redirect."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from provisioner.web.forms import Refusable
 require_safe_or_POST = require_http_methods(["GET", "HEAD", "POST"])
 
 
-def done(request: HttpRequest, sentence: str, *address: Any) -> HttpResponse:
-    """Say what was done on the page of an address, as `redirect` takes it."""
+def done(request: HttpRequest, sentence: str, *to: Any) -> HttpResponse:
+    """Redirect, and report there what was done. `to` is what `redirect` takes."""
     messages.success(request, sentence)
-    return redirect(*address)
+    return redirect(*to)
 
 
 def acted(
-    request: HttpRequest, act: Callable[[], object], *address: Any, said: str = ""
+    request: HttpRequest, act: Callable[[], object], *to: Any, said: str = ""
 ) -> HttpResponse:
-    """Act, and lead to an address. That page says what was done, or why it was not."""
+    """Act and redirect, and report there what was done, or why it was refused."""
     try:
         act()
     except ActionRefused as refusal:
         messages.error(request, refusal.sentence)
-        return redirect(*address)
-    return done(request, said, *address) if said else redirect(*address)
+        return redirect(*to)
+    return done(request, said, *to) if said else redirect(*to)
 
 
 def form_page(
     request: HttpRequest, page: str, form: Refusable, **context: Any
 ) -> HttpResponse:
-    """Return a page with a form, empty or with what is wrong with it."""
+    """Return a page with a form and its errors, with the HTTP status for these."""
     return render(request, page, {"form": form, **context}, status=form.http_code)

@@ -125,7 +125,7 @@ class TemplateDefinitionForm(AskingForm):
 
     @staticmethod
     def initial_of(template: Template) -> dict[str, Any]:
-        """Return a template's definition."""
+        """Return a template's definition, as initial values of the form."""
         return model_to_dict(template, TemplateDefinitionForm.base_fields)
 
 

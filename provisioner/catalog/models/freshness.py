@@ -88,13 +88,13 @@ class TemplateWatch(models.Model):
 
 
 class RefreshPolicy(models.Model):
-    """When a template is refreshed by itself; no row: never.
+    """When a template is refreshed automatically; no row: never.
 
-    On change: once nothing relevant came for `quiet_seconds`, and never within
-    `every_seconds` after the last build began. By `cron`: at its times (five fields,
-    UTC) if something came before. A clean build is due at the times of `clean_cron`,
-    whatever came. None of them while nobody got a workspace for
-    `unused_days`. `changed_at`: times before it do not count.
+    On change: once nothing relevant was submitted for `quiet_seconds`, and never within
+    `every_seconds` after the last build began. By `cron` (five fields, UTC): at its
+    times, if something was submitted before. A clean build is due at the times of
+    `clean_cron`, with or without new changes. None of them while nobody requested a
+    workspace for `unused_days`. `changed_at`: times before it do not count.
     """
 
     class Mode(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Answers of actions that take a while."""
+"""Answers to requests that take a while."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from provisioner.engine.queries import operations_visible_to
 def operation_answer(
     request: Request, operation: Operation, *, status: int = 202
 ) -> Response:
-    """Answer with an operation; with its address where it is to be followed."""
+    """Answer with an operation; with status 202 also with its URL, to follow it."""
     assert isinstance(request.user, User)
     shown = operations_visible_to(request.user).get(pk=operation.pk)
     where = reverse("api:operation-detail", [operation.pk], request=request)

@@ -27,7 +27,7 @@ REFUSALS_SHOWN = 20
 
 
 def list_page(listing: Listing[Any], template: str) -> View[[]]:
-    """Return the view of a list without context. One without acts takes no POST."""
+    """Return the view of a list without other context; POST needs acts."""
 
     @(require_safe_or_POST if listing.acts else require_safe)
     def view(request: WebRequest) -> HttpResponseBase:

@@ -19,9 +19,10 @@ from provisioner.workspaces.queries import workspaces_visible_to
 def for_changing(
     view: Callable[Concatenate[WebRequest, Workspace, P], HttpResponseBase],
 ) -> Callable[..., HttpResponseBase]:
-    """Give a view the workspace `pk` of its address.
+    """Give a view the workspace `pk` of its URL.
 
-    Who may not see it gets the 404 page, who may see it and not change it the 403 page.
+    Answer with the 404 page if the person may not see it, with the 403 page if the
+    person may see but not change it.
     """
 
     @wraps(view)
