@@ -41,6 +41,10 @@ def _meanings() -> Iterator[tuple[str, str]]:
         yield refusal.code, " ".join((refusal.__doc__ or "").split())
 
 
+# Those of LimitSerializer.
+LIMIT_FIELDS = (
+    *("code", "title", "subject", "used", "allowed", "percent", "unit", "as_of"),
+)
 # Every code with its meaning, for the schema.
 CODES = sorted(_meanings())
 
@@ -58,14 +62,7 @@ DATABASE_AWAY = (
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Return the answer to a view's exception, None for an unexpected one."""
     if isinstance(exc, ActionRefused):
-        body: dict[str, Any] = {"detail": exc.sentence, "code": exc.code}
-        if isinstance(exc, limits.LimitReached):
-            body["limits"] = [limit_shape(limit) for limit in exc.limits]
-        if isinstance(exc, InvalidRequest) and exc.field:
-            body["fields"] = {exc.field: exc.message}
-        if "workspace" in exc.facts:
-            body["workspace"] = exc.facts["workspace"]
-        return Response(body, status=exc.http_status)
+        return Response(refusal_shape(exc), status=exc.http_status)
     if isinstance(exc, Http404):
         exc = exceptions.NotFound(OTHER_CODES["not_found"])
     elif isinstance(exc, DjangoPermissionDenied):
@@ -79,18 +76,19 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     return response
 
 
-def limit_shape(limit: limits.Limit) -> dict[str, Any]:
-    """Return a limit as LimitSerializer describes it."""
-    return {
-        "code": limit.code,
-        "title": limit.title,
-        "subject": limit.subject,
-        "used": limit.used,
-        "allowed": limit.allowed,
-        "percent": limit.percent,
-        "unit": "bytes" if limit.is_bytes else "things",
-        "as_of": limit.as_of,
-    }
+def refusal_shape(refused: ActionRefused) -> dict[str, Any]:
+    """Return a refusal as ErrorSerializer describes it."""
+    body: dict[str, Any] = {"detail": refused.sentence, "code": refused.code}
+    if isinstance(refused, limits.LimitReached):
+        body["limits"] = [
+            {name: getattr(limit, name) for name in LIMIT_FIELDS}
+            for limit in refused.limits
+        ]
+    if isinstance(refused, InvalidRequest) and refused.field:
+        body["fields"] = {refused.field: refused.message}
+    if "workspace" in refused.facts:
+        body["workspace"] = refused.facts["workspace"]
+    return body
 
 
 def _as_error(exc: exceptions.APIException) -> dict[str, Any]:

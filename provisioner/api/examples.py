@@ -16,9 +16,8 @@ from provisioner.api.errors import (
     DATABASE_AWAY,
     NOT_SIGNED_IN,
     OTHER_CODES,
-    limit_shape,
+    refusal_shape,
 )
-from provisioner.lib.limits import LimitReached
 from provisioner.lib.refusals import ActionRefused, NotAllowed
 
 
@@ -36,12 +35,7 @@ def answer(name: str, value: Any, *, status: int = 200) -> OpenApiExample:
 
 def refusal(name: str, refused: ActionRefused) -> OpenApiExample:
     """Return an example of a refusal."""
-    body: dict[str, Any] = {"detail": refused.sentence, "code": refused.code}
-    if isinstance(refused, LimitReached):
-        body["limits"] = [limit_shape(limit) for limit in refused.limits]
-    if "workspace" in refused.facts:
-        body["workspace"] = refused.facts["workspace"]
-    return answer(name, body, status=refused.http_status)
+    return answer(name, refusal_shape(refused), status=refused.http_status)
 
 
 def _other(name: str, code: str, *, status: int, detail: str = "") -> OpenApiExample:

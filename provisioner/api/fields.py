@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from django.db.models import Model
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.lib.names import LONGEST_NAME, name_validator
+
+Result = TypeVar("Result")
 
 
 class Text(serializers.CharField):
@@ -58,6 +62,23 @@ class IdOrName(serializers.Field[int | str, Any, int | str, Any]):
             text = Text(max_length=255, trim_whitespace=False)
             return str(text.run_validation(data))
         raise serializers.ValidationError("Give an id (a number) or a name.")
+
+
+def read_once(
+    serializer: serializers.BaseSerializer[Any],
+    name: str,
+    read: Callable[[list[Any]], Result],
+) -> Result:
+    """Return what is read about all rows of an answer, in one go.
+
+    All serializers of a list share their context, which keeps it.
+    """
+    if name not in serializer.context:
+        shown: Any = serializer.root.instance
+        listed = [shown] if isinstance(shown, Model) else list(shown)
+        serializer.context[name] = read(listed)
+    found: Result = serializer.context[name]
+    return found
 
 
 _fields_of: dict[type, dict[str, Any]] = {}

@@ -254,22 +254,16 @@ def _queues(workers: list[AliveWorker]) -> list[Queue]:
     rows = (
         ProcrastinateJob.objects.filter(status__in=("todo", "doing"))
         .order_by()
-        .values("queue_name")
+        .values(name=F("queue_name"))
         .annotate(
             running=Count("pk", filter=Q(status="doing"), distinct=True),
             waiting=Count("pk", filter=due, distinct=True),
             since=Min("procrastinateevent__at", filter=due),
         )
-        .order_by("queue_name")
+        .order_by("name")
     )
     return [
-        Queue(
-            name=row["queue_name"],
-            running=row["running"],
-            waiting=row["waiting"],
-            since=row["since"],
-            is_served=any(worker.serves(row["queue_name"]) for worker in workers),
-        )
+        Queue(**row, is_served=any(worker.serves(row["name"]) for worker in workers))
         for row in rows
     ]
 

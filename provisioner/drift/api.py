@@ -68,7 +68,9 @@ class FindingSerializer(serializers.ModelSerializer[Finding]):
 
 class FindingListQuery(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=Finding.Kind.choices, required=False)
-    site = serializers.CharField(required=False, help_text="A site's name.")
+    site = serializers.CharField(
+        source="site__name", required=False, help_text="A site's name."
+    )
     resolved = serializers.BooleanField(
         default=False, help_text="Resolved findings instead of open ones."
     )
@@ -100,12 +102,9 @@ class FindingViewSet(ApiViewSet):
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(FindingListQuery)
-        findings = self.get_queryset().filter(
-            resolved_at__isnull=not query.pop("resolved")
-        )
-        if site := query.pop("site", None):
-            findings = findings.filter(site__name=site)
-        return self.page_of(findings.filter(**query))
+        is_open = not query.pop("resolved")
+        findings = self.get_queryset().filter(resolved_at__isnull=is_open, **query)
+        return self.page_of(findings)
 
     @described("Get a finding", ok=FindingSerializer, refused=[403, 404])
     def retrieve(self, request: Request, pk: int) -> Response:

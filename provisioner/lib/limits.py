@@ -55,6 +55,10 @@ class Limit(NamedTuple):
         return self.percent is not None and self.percent >= NEAR_PERCENT
 
     @property
+    def unit(self) -> str:
+        return "bytes" if self.is_bytes else "things"
+
+    @property
     def used_text(self) -> str:
         return self._text(self.used, unknown="not measured")
 

@@ -9,7 +9,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from provisioner.api.errors import limit_shape
 from provisioner.api.schema import described
 from provisioner.api.shapes import LimitSerializer
 from provisioner.api.viewsets import ShortListViewSet
@@ -18,16 +17,19 @@ from provisioner.sites.models import Site
 
 
 class SiteLimitsSerializer(serializers.Serializer[Any]):
-    site = serializers.CharField(help_text="The site's name.")
-    ontap_version = serializers.CharField()
+    site = serializers.CharField(source="site.name", help_text="The site's name.")
+    ontap_version = serializers.CharField(source="capacity.ontap_version")
     measured_at = serializers.DateTimeField(
-        allow_null=True, help_text="null: never measured."
+        source="capacity.measured_at",
+        allow_null=True,
+        help_text="null: never measured.",
     )
     is_stale = serializers.BooleanField(
         help_text="The measurement is too old to refuse anybody for lack of space."
     )
     status_message = serializers.CharField(
-        help_text="Why the last measurement failed, or what it could not read."
+        source="capacity.status_message",
+        help_text="Why the last measurement failed, or what it could not read.",
     )
     limits = LimitSerializer(many=True)
 
@@ -52,18 +54,4 @@ class LimitViewSet(ShortListViewSet):
         operation_id="limits_retrieve",
     )
     def list(self, request: Request) -> Response:
-        overview = limits_overview(self.user)
-        sites = [
-            {
-                "site": of_site.site.name,
-                "ontap_version": of_site.capacity.ontap_version,
-                "measured_at": of_site.capacity.measured_at,
-                "is_stale": of_site.is_stale,
-                "status_message": of_site.capacity.status_message,
-                "limits": [limit_shape(limit) for limit in of_site.limits],
-            }
-            for of_site in overview.sites
-        ]
-        quotas = [limit_shape(limit) for limit in overview.quotas]
-        body = LimitsSerializer({"sites": sites, "quotas": quotas}).data
-        return Response(body)
+        return Response(LimitsSerializer(limits_overview(self.user)).data)

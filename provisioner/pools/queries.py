@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from provisioner.accounts.models import User
@@ -128,52 +129,31 @@ def overviews_of(pools: Iterable[Pool]) -> list[PoolOverview]:
     """Return pools with their figures, in one query for all."""
     listed, now = list(pools), timezone.now()
     mine, got = Q(is_pooled=True) & ~Q(state=W.RETIRED), Q(is_pooled=False)
-    counted = {
-        row["pool"]: row
-        for row in Workspace.objects.filter(pool__in=listed)
-        .order_by()
-        .values("pool")
-        .annotate(
-            ready=Count("pk", filter=mine & Q(state=W.READY)),
-            making=Count("pk", filter=mine & Q(state=W.PROVISIONING)),
-            failed=Count("pk", filter=mine & Q(state=W.FAILED)),
-            members=Count("pk", filter=mine),
-            bytes=Sum("unique_bytes", filter=mine),
-            unmeasured=Count("pk", filter=mine & Q(unique_bytes__isnull=True)),
-            warm=Count("pk", filter=got & Q(made_ahead_at__isnull=False)),
-            cold=Count("pk", filter=got & Q(made_ahead_at__isnull=True)),
-            saved=Sum("seconds_saved", filter=got),
-            asked_at=Max("created_at", filter=got),
-        )
+    others = ~Q(state__in=(W.READY, W.PROVISIONING, W.FAILED))
+    figures = {
+        "ready": Count("pk", filter=mine & Q(state=W.READY)),
+        "making": Count("pk", filter=mine & Q(state=W.PROVISIONING)),
+        "failed": Count("pk", filter=mine & Q(state=W.FAILED)),
+        "leaving": Count("pk", filter=mine & others),
+        "unmeasured": Count("pk", filter=mine & Q(unique_bytes__isnull=True)),
+        # From here on this name is the sum.
+        "unique_bytes": Coalesce(Sum("unique_bytes", filter=mine), 0),
+        "warm": Count("pk", filter=got & Q(made_ahead_at__isnull=False)),
+        "cold": Count("pk", filter=got & Q(made_ahead_at__isnull=True)),
+        "seconds_saved": Coalesce(Sum("seconds_saved", filter=got), 0.0),
     }
-    return [_overview(pool, counted.get(pool.pk, {}), now=now) for pool in listed]
-
-
-def _overview(pool: Pool, row: dict[str, object], *, now: dt.datetime) -> PoolOverview:
-    def number(name: str) -> int:
-        found = row.get(name)
-        return int(found) if isinstance(found, int | float) else _whole(found)
-
-    asked_at = row.get("asked_at")
-    assert asked_at is None or isinstance(asked_at, dt.datetime)
-    saved = row.get("saved")
-    ready, making, failed = number("ready"), number("making"), number("failed")
-    return PoolOverview(
-        pool=pool,
-        wanted=wanted_size(pool, last_asked_at=asked_at, now=now),
-        ready=ready,
-        making=making,
-        failed=failed,
-        leaving=number("members") - ready - making - failed,
-        unique_bytes=number("bytes"),
-        unmeasured=number("unmeasured"),
-        warm=number("warm"),
-        cold=number("cold"),
-        seconds_saved=saved if isinstance(saved, float) else 0.0,
-        last_asked_at=asked_at,
-    )
-
-
-def _whole(found: object) -> int:
-    """Return a sum from the database, a decimal, as an integer; None is 0."""
-    return int(str(found)) if found is not None else 0
+    rows = Workspace.objects.filter(pool__in=listed).order_by().values("pool")
+    counted = {
+        row.pop("pool"): row
+        for row in rows.annotate(last_asked_at=Max("created_at", filter=got), **figures)
+    }
+    none = {**dict.fromkeys(figures, 0), "last_asked_at": None}
+    return [
+        PoolOverview(
+            pool=pool,
+            wanted=wanted_size(pool, last_asked_at=row["last_asked_at"], now=now),
+            **row,
+        )
+        for pool in listed
+        for row in [counted.get(pool.pk, none)]
+    ]

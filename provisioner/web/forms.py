@@ -32,13 +32,13 @@ class Refusable(forms.BaseForm):
         lean_selects(self)
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the form asks for, as arguments of its action."""
+        """Return what the form requests, as arguments of its action."""
         return self.cleaned_data
 
     def tried(self, act: Callable[..., Result], **given: Any) -> Result | None:
-        """Do what the form asks for, with what is given besides.
+        """Do what the form requests; None if it is invalid or the action refuses.
 
-        None means that the form is invalid, or the act was refused.
+        The action gets `arguments()`, and what is given besides.
         """
         if not self.is_valid():
             return None

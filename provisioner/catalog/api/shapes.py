@@ -8,7 +8,14 @@ from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from provisioner.api.fields import Flag, Name, Number, Text, WorkedOutOnce
+from provisioner.api.fields import (
+    Flag,
+    Name,
+    Number,
+    Text,
+    WorkedOutOnce,
+    read_once,
+)
 from provisioner.catalog.actions.lifecycle import LONGEST_TITLE
 from provisioner.catalog.actions.snapshots import (
     LONGEST_LABEL,
@@ -88,13 +95,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         read_only_fields = fields
 
     def get_behind(self, snapshot: Snapshot) -> int | None:
-        # Read once for a whole list: all its serializers share the context.
-        if "behind" not in self.context:
-            shown: Any = self.root.instance
-            listed = [shown] if isinstance(shown, Snapshot) else list(shown)
-            self.context["behind"] = behind_of(listed)
-        behind: int | None = self.context["behind"].get(snapshot.pk)
-        return behind
+        return read_once(self, "behind", behind_of).get(snapshot.pk)
 
 
 class PinningWorkspaceSerializer(serializers.Serializer[Any]):
@@ -213,21 +214,13 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
 
     @extend_schema_field(FreshnessSerializer(allow_null=True))
     def get_freshness(self, template: Template) -> Any:
-        # Read once for a whole list: all its serializers share the context.
-        if "freshness" not in self.context:
-            self.context["freshness"] = freshness_of_all(self._shown())
-        shown = self.context["freshness"].get(template.pk)
-        return None if shown is None else FreshnessSerializer(shown).data
+        freshness = read_once(self, "freshness", freshness_of_all).get(template.pk)
+        return None if freshness is None else FreshnessSerializer(freshness).data
 
     @extend_schema_field(RefreshSerializer)
     def get_refresh(self, template: Template) -> Any:
-        if "refreshes" not in self.context:
-            self.context["refreshes"] = policies_of(self._shown())
-        return RefreshSerializer(self.context["refreshes"][template.pk]).data
-
-    def _shown(self) -> list[Template]:
-        shown: Any = self.root.instance
-        return [shown] if isinstance(shown, Template) else list(shown)
+        policies = read_once(self, "refreshes", policies_of)
+        return RefreshSerializer(policies[template.pk]).data
 
 
 class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
@@ -366,7 +359,7 @@ class SnapshotDescribeSerializer(serializers.Serializer[Any]):
 
 class TemplateListQuery(serializers.Serializer[Any]):
     name = serializers.CharField(required=False)
-    site = serializers.CharField(required=False)
+    site = serializers.CharField(source="site__name", required=False)
     archived = serializers.ChoiceField(
         choices=["no", "only", "all"],
         default="no",

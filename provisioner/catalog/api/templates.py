@@ -74,12 +74,8 @@ class TemplateViewSet(ApiViewSet):
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(TemplateListQuery)
-        templates = self.get_queryset()
-        if "name" in query:
-            templates = templates.filter(name=query["name"])
-        if "site" in query:
-            templates = templates.filter(site__name=query["site"])
-        return self.page_of(is_archived(templates, query["archived"]))
+        templates = is_archived(self.get_queryset(), query.pop("archived"))
+        return self.page_of(templates.filter(**query))
 
     @described(
         "Get a template",

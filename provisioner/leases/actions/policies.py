@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
 
 from django.db import connection, transaction
 
@@ -24,6 +25,15 @@ from provisioner.lib.times import duration_text, exact, recorded
 from provisioner.workspaces.models import LEASED, Workspace
 
 MOST_WARNINGS = 14
+
+
+class Terms(TypedDict):
+    """How long workspaces live, as in `queries.Policy`."""
+
+    default_seconds: int | None
+    maximum_seconds: int | None
+    trash_seconds: int
+    warn_seconds: Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,26 +106,16 @@ def lease_policy_preview(
     by: User,
     template: Template | None,
     purpose: str,
-    default_seconds: int | None,
-    maximum_seconds: int | None,
-    trash_seconds: int,
-    warn_seconds: Sequence[int],
+    **terms: Unpack[Terms],
 ) -> PolicyPreview:
     """Return which workspaces a policy would affect, and how. Changes nothing.
 
     Raises: NotAllowed, InvalidRequest.
     """
     permissions.require(permissions.can_manage_templates(by))
-    policy = _checked(
-        purpose,
-        queries.Policy(
-            default_seconds=default_seconds,
-            maximum_seconds=maximum_seconds,
-            trash_seconds=trash_seconds,
-            warn_seconds=tuple(sorted(set(warn_seconds), reverse=True)),
-            source="template" if template else "purpose",
-        ),
-    )
+    row = LeasePolicy(template=template, purpose=purpose, **terms)
+    policy = queries.policy_of_row(row)
+    _check(purpose, policy)
     return _preview(
         policy, template=template, purpose=purpose, now=clocks.database_now()
     )
@@ -126,11 +126,8 @@ def lease_policy_save(
     by: User,
     template: Template | None,
     purpose: str,
-    default_seconds: int | None,
-    maximum_seconds: int | None,
-    trash_seconds: int,
-    warn_seconds: Sequence[int],
     seal: str = "",
+    **terms: Unpack[Terms],
 ) -> PolicyPreview:
     """Save a policy; it also applies to existing workspaces.
 
@@ -144,25 +141,11 @@ def lease_policy_save(
     with transaction.atomic():
         _one_change_at_a_time()
         preview = lease_policy_preview(
-            by=by,
-            template=template,
-            purpose=purpose,
-            default_seconds=default_seconds,
-            maximum_seconds=maximum_seconds,
-            trash_seconds=trash_seconds,
-            warn_seconds=warn_seconds,
+            by=by, template=template, purpose=purpose, **terms
         )
         _check_seal(preview, seal)
-        policy = preview.policy
         row, _ = LeasePolicy.objects.update_or_create(
-            template=template,
-            purpose=purpose,
-            defaults={
-                "default_seconds": policy.default_seconds,
-                "maximum_seconds": policy.maximum_seconds,
-                "trash_seconds": policy.trash_seconds,
-                "warn_seconds": list(policy.warn_seconds),
-            },
+            template=template, purpose=purpose, defaults=_as_data(preview.policy)
         )
         _apply(preview, by=by, row=row, kind="lease_policy_saved", said="Saved.")
     return preview
@@ -319,7 +302,7 @@ def _one_change_at_a_time() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('lease_policy'))")
 
 
-def _checked(purpose: str, policy: queries.Policy) -> queries.Policy:
+def _check(purpose: str, policy: queries.Policy) -> None:
     """Refuse policies that would end workspaces immediately, or make no sense.
 
     Raises: InvalidRequest.
@@ -338,4 +321,3 @@ def _checked(purpose: str, policy: queries.Policy) -> queries.Policy:
             raise InvalidRequest("The default is longer than the maximum.")
     if len(policy.warn_seconds) > MOST_WARNINGS:
         raise InvalidRequest(f"Up to {MOST_WARNINGS} mails before an end are enough.")
-    return policy

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from provisioner.api.fields import IdOrName, Number, Text
+from provisioner.api.fields import IdOrName, Number, Text, read_once
 from provisioner.leases.actions.leases import LONGEST_SECONDS
 from provisioner.pools import queries
 from provisioner.pools.actions import (
@@ -69,14 +69,12 @@ class PoolSerializer(serializers.ModelSerializer[Pool]):
 
     @extend_schema_field(PoolFiguresSerializer)
     def get_figures(self, pool: Pool) -> Any:
-        # Read once for a whole list: all its serializers share the context.
-        if "figures" not in self.context:
-            shown: Any = self.root.instance
-            listed = [shown] if isinstance(shown, Pool) else list(shown)
-            self.context["figures"] = {
-                each.pool.pk: each for each in queries.overviews_of(listed)
-            }
-        return PoolFiguresSerializer(self.context["figures"][pool.pk]).data
+        by_pool = read_once(self, "figures", _overviews_by_pool)
+        return PoolFiguresSerializer(by_pool[pool.pk]).data
+
+
+def _overviews_by_pool(pools: list[Pool]) -> dict[int, queries.PoolOverview]:
+    return {each.pool.pk: each for each in queries.overviews_of(pools)}
 
 
 def _span(**kwargs: Any) -> Number:

@@ -233,8 +233,12 @@ class WorkspaceListQuery(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=Workspace.State.choices, required=False)
     template = serializers.CharField(required=False, help_text="Its id or its name.")
     name = serializers.CharField(required=False)
-    site = serializers.CharField(required=False, help_text="Its name.")
-    owner = serializers.CharField(required=False, help_text="A username.")
+    site = serializers.CharField(
+        source="site__name", required=False, help_text="Its name."
+    )
+    owner = serializers.CharField(
+        source="owner__username", required=False, help_text="A username."
+    )
     retired = serializers.BooleanField(
         default=True, help_text="false: without what was purged."
     )

@@ -36,18 +36,11 @@ class WorkspaceLifeViewSet(OfWorkspace):
     )
     def list(self, request: Request) -> Response:
         query = self.read_query(shapes.WorkspaceListQuery)
-        workspaces = self.get_queryset()
-        if "state" in query:
-            workspaces = workspaces.filter(state=query["state"])
-        if "template" in query:
-            workspaces = workspaces.filter(named_template(query["template"]))
-        if "name" in query:
-            workspaces = workspaces.filter(name=query["name"])
-        if "site" in query:
-            workspaces = workspaces.filter(site__name=query["site"])
-        if "owner" in query:
-            workspaces = workspaces.filter(owner__username=query["owner"])
-        if not query["retired"]:
+        template, has_retired = query.pop("template", None), query.pop("retired")
+        workspaces = self.get_queryset().filter(**query)
+        if template is not None:
+            workspaces = workspaces.filter(named_template(template))
+        if not has_retired:
             workspaces = workspaces.exclude(state=Workspace.State.RETIRED)
         return self.page_of(workspaces)
 
