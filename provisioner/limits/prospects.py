@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from django.db.models import Count
+from django.db import connection
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.lib.limits import LimitReached, refusal_of
@@ -17,14 +17,27 @@ from provisioner.limits.admission import Counted, known_of, place_limits
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
+# The ORM takes longer to put these together than they take to answer.
+_COUNTED = """
+    SELECT site_id, template_id, snapshot_id, count(*)
+    FROM workspaces_workspace
+    WHERE site_id = ANY(%(sites)s) AND state <> %(retired)s
+    GROUP BY site_id, template_id, snapshot_id
+    UNION ALL
+    SELECT site_id, NULL, NULL, count(*)
+    FROM catalog_template
+    WHERE site_id = ANY(%(sites)s) AND state <> ALL(%(without_volume)s)
+    GROUP BY site_id
+"""
+
 
 def refusals_of(
     snapshots: Collection[Snapshot], *, measured: Mapping[Site, SiteCapacity | None]
 ) -> dict[int, LimitReached]:
     """Return which limit refuses everybody a workspace, by snapshot id.
 
-    Snapshots that can be cloned are left out. The snapshots have their templates and
-    sites loaded; `measured` has the measurements of all these sites. Four queries.
+    Snapshots that can be cloned are left out. The snapshots have their templates
+    loaded; `measured` has the measurements of all their sites. Three queries.
     """
     known = known_of(measured)
     by_site, by_template, by_snapshot = _counted(known)
@@ -50,22 +63,17 @@ def _counted(
 ) -> tuple[Counter[int], Counter[int], Counter[int]]:
     """Return our volumes by site, and our clones by template and by snapshot."""
     by_site, by_template, by_snapshot = Counter[int](), Counter[int](), Counter[int]()
-    clones = (
-        Workspace.objects.filter(site__in=sites)
-        .exclude(state=Workspace.State.RETIRED)
-        .order_by()
-        .values_list("site", "template", "snapshot")
-        .annotate(number=Count("*"))
-    )
-    for site_id, template_id, snapshot_id, number in clones:
-        by_site[site_id] += number
-        by_template[template_id] += number
-        by_snapshot[snapshot_id] += number
-    templates = Template.objects.filter(site__in=sites).exclude(
-        state=Template.State.NEW
-    )
-    for site_id, number in (
-        templates.order_by().values_list("site").annotate(number=Count("pk"))
-    ):
-        by_site[site_id] += number
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _COUNTED,
+            {
+                "sites": list(sites),
+                "retired": Workspace.State.RETIRED,
+                "without_volume": [Template.State.NEW, Template.State.DELETED],
+            },
+        )
+        for site_id, template_id, snapshot_id, number in cursor.fetchall():
+            by_site[site_id] += number
+            by_template[template_id] += number
+            by_snapshot[snapshot_id] += number
     return by_site, by_template, by_snapshot
