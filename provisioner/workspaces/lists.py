@@ -16,17 +16,11 @@ from provisioner.workspaces.actions.retiring import (
     workspace_restore,
 )
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.queries import retired_workspaces_of, trashed_workspaces_of
-
-READS = (
-    *("name", "remote_name", "client_suffix", "tag", "purpose"),
-    *("state", "status_message"),
-    *("created_at", "expires_at", "keep_reason", "unique_bytes"),
-    *("trashed_at", "purge_at", "retired_at"),
-    *("owner__username", "template__name", "snapshot__change"),
-    *("site__name", "site__title", "site__mount_root", "site__perforce_server__name"),
+from provisioner.workspaces.queries import (
+    READS,
+    retired_workspaces_of,
+    trashed_workspaces_of,
 )
-"""The columns that lists of workspaces read."""
 
 
 class Restore(Act[Workspace]):

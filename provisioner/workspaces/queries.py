@@ -32,6 +32,15 @@ from provisioner.workspaces.models import (
     WorkspaceOperation,
 )
 
+READS = (
+    *("name", "remote_name", "client_suffix", "tag", "purpose"),
+    *("state", "status_message"),
+    *("created_at", "expires_at", "keep_reason", "unique_bytes"),
+    *("trashed_at", "purge_at", "retired_at"),
+    *("owner__username", "template__name", "snapshot__change"),
+    *("site__name", "site__title", "site__mount_root", "site__perforce_server__name"),
+)
+"""The columns that lists of workspaces read."""
 _RESTORABLE = (
     Workspace.State.TRASHED,
     Workspace.State.RETIRING,

@@ -9,6 +9,7 @@ from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import (
+    READS,
     siblings_of,
     siblings_visible_to,
     workspaces_shared_with,
@@ -114,7 +115,7 @@ def shared_with(user: User) -> list[Workspace]:
     """Return the workspaces that others shared with a person most recently."""
     if not Share.objects.reaching(user).exists():
         return []  # as for most people; cheaper than planning the query
-    return list(workspaces_shared_with(user)[:SHARED_SHOWN])
+    return list(workspaces_shared_with(user).only(*READS)[:SHARED_SHOWN])
 
 
 def reads_as(user: User, workspace: Workspace) -> str:

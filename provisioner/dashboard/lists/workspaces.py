@@ -33,9 +33,10 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.forms import OwnWorkspaceFilterForm, WorkspaceFilterForm
-from provisioner.workspaces.lists import READS, Restore
+from provisioner.workspaces.lists import Restore
 from provisioner.workspaces.models import RetireParameters, Unsubmitted, Workspace
 from provisioner.workspaces.queries import (
+    READS,
     workspaces_of,
     workspaces_of_team,
     workspaces_visible_to,
