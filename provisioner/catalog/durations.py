@@ -11,7 +11,7 @@ from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.queries import operations_visible_to
 
-BUILDS_PLOTTED = 40
+BUILDS_PLOTTED = 25
 PHASES = ("sync", "build", "test", "snapshot")
 _SHOWN = (
     *("operation", "name", "state", "attempt", "has_rejected"),
@@ -77,7 +77,10 @@ def durations_of(user: User, template: Template) -> Durations:
     steps = Step.objects.filter(name__in=PHASES).only(*_SHOWN)
     of_phases = Prefetch("steps", queryset=steps)
     newest = (
-        ended.select_related(None).prefetch_related(None).prefetch_related(of_phases)
+        ended.select_related(None)
+        .prefetch_related(None)
+        .prefetch_related(of_phases)
+        .only("state", "parameters", "created_at")
     )
     builds = tuple(reversed(newest[:BUILDS_PLOTTED]))
     by_name = {

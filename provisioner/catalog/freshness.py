@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F, Max, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Max
 
 from provisioner.catalog import refresh_policy
 from provisioner.catalog.models import (
@@ -76,22 +75,23 @@ def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
     """Return the known freshness of templates, by id.
 
     It is unknown before the first build, and until all changes since the newest
-    snapshot have been fetched. Two queries.
+    snapshot have been fetched. Three queries.
     """
-    of_template = {"template": OuterRef("template")}
-    default = Snapshot.objects.default_first().filter(**of_template)
-    newest = Snapshot.objects.available().complete().filter(**of_template)
-    watched = (
-        TemplateWatch.objects.filter(template__in=[t.pk for t in templates])
-        .annotate(
-            base=Coalesce(
-                Subquery(default.values("change")[:1]),
-                Subquery(newest.values("change")[:1]),
-            )
-        )
-        .filter(base__gte=F("since"))
-        .values_list("template_id", "server_id", "base")
-    )
+    return freshness_since(Snapshot.objects.references_of(templates))
+
+
+def freshness_since(references: Mapping[int, Snapshot]) -> dict[int, Freshness]:
+    """Return the known freshness of templates, from `Snapshot.objects.references_of`.
+
+    Two queries.
+    """
+    watched = [
+        (template_id, server_id, references[template_id].change)
+        for template_id, server_id, since in TemplateWatch.objects.filter(
+            template__in=references
+        ).values_list("template_id", "server_id", "since")
+        if references[template_id].change >= since
+    ]
     freshness_by_id = {template_id: Freshness() for template_id, _, _ in watched}
     if not freshness_by_id:
         return {}
@@ -110,11 +110,6 @@ def freshness_of_all(templates: Collection[Template]) -> dict[int, Freshness]:
                 users=tuple(sorted(users)),
             )
     return freshness_by_id
-
-
-def freshness_of(template: Template) -> Freshness | None:
-    """Return a template's freshness; None if unknown."""
-    return freshness_of_all([template]).get(template.pk)
 
 
 def behind_of(snapshots: Iterable[Snapshot]) -> dict[int, int]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from django.db.models import QuerySet
@@ -16,16 +15,18 @@ from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.forms.templates import TemplateFilterForm
-from provisioner.catalog.models import RefreshPolicy, Template
+from provisioner.catalog.models import RefreshPolicy, Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
-    default_snapshots_of,
+    by_default_snapshot,
+    defaults_among,
     is_archived,
     templates_to_choose_from,
     templates_visible_to,
 )
 from provisioner.engine.models import Operation
+from provisioner.lib.tables import Cell
 from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
 from provisioner.sites.models import PerforceServer
 from provisioner.web.lists.acts import Act
@@ -118,27 +119,41 @@ def _shown(
     user: User,
     templates: list[Template],
     *,
-    obstacles: Mapping[int, Obstacle] = MappingProxyType({}),
+    has_obstacles: bool = False,
 ) -> Sequence[ShownTemplate]:
-    known, seconds = freshness.freshness_of_all(templates), _usual_seconds(templates)
+    references = Snapshot.objects.references_of(templates)
+    defaults = defaults_among(references)
+    known, seconds = freshness.freshness_since(references), _usual_seconds(templates)
+    obstacles = _obstacles(user, defaults.values()) if has_obstacles else {}
     return [
         ShownTemplate(
             template=template,
             user=user,
+            default=defaults.get(template.pk),
             freshness=known.get(template.pk),
             usual_seconds=seconds.get(template.pk),
             policy=getattr(template, "refresh_policy", RefreshPolicy()),
-            obstacle=obstacles.get(vars(template)["default_snapshot_id"]),
+            obstacle=obstacles.get(template.pk),
         )
         for template in templates
     ]
 
 
+def _obstacles(user: User, defaults: Iterable[Snapshot]) -> dict[int, Obstacle]:
+    """Return the obstacles to a workspace, by the template's id."""
+    offered = [each for each in defaults if not each.template.is_archived]
+    known = known_obstacles(user, offered)
+    return {each.template_id: known[each.pk] for each in offered if each.pk in known}
+
+
 def _offered(user: User, templates: list[Template]) -> Sequence[ShownTemplate]:
     """Return templates as those who request a workspace see them."""
-    in_use = [template for template in templates if not template.is_archived]
-    obstacles = known_obstacles(user, default_snapshots_of(in_use))
-    return _shown(user, templates, obstacles=obstacles)
+    return _shown(user, templates, has_obstacles=True)
+
+
+def _default(field: str) -> Callable[[ShownTemplate], Cell]:
+    """Return the cell with a field of the default snapshot, empty without one."""
+    return lambda shown: getattr(shown.default, field, None)
 
 
 def _behind(shown: ShownTemplate) -> int | None:
@@ -148,15 +163,16 @@ def _behind(shown: ShownTemplate) -> int | None:
 _FACTS = (
     Column("site", "", "template.site.name", "site__name"),
     Column("state", "", "template.state", "state"),
-    Column("change", "", "template.default_change"),
-    Column("quality", "", "template.default_quality"),
-    Column("files", "", "template.default_have_count"),
+    Column("change", "", _default("change")),
+    Column("quality", "", _default("quality")),
+    Column("files", "", _default("have_count")),
     Column("usual_seconds", "", "usual_seconds"),
 )
 
 _READS = (
     *("name", "title", "description", "state", "wanted_quality", "archived_at"),
     *("site__name", "site__perforce_server__name", "refresh_policy"),
+    *("clones_of_others", "volume_size_bytes", "actual_size_bytes"),
 )
 _SEARCHED = searched(
     *(templates_visible_to, "name", "title", "description"),
@@ -171,7 +187,7 @@ def _matching(
 ) -> QuerySet[Template]:
     """Return a person's matching templates; archived ones only on request."""
     found = is_archived(_SEARCHED(user, **criteria), archived)
-    found = found.select_related("refresh_policy")
+    found = by_default_snapshot(found).select_related("refresh_policy")
     if not behind:
         return found
     # In SQL the same took seconds: the newest snapshot is asked for again and again.
@@ -187,7 +203,7 @@ TEMPLATES = Listing[Template](
     columns=(
         Column("name", "Name", "template.name", "name"),
         Column(
-            *("published_at", "Newest snapshot", "template.default_created_at"),
+            *("published_at", "Newest snapshot", _default("created_at")),
             order="default_created_at",
             has_gaps=True,
             begins_descending=True,
@@ -211,7 +227,7 @@ TEMPLATES = Listing[Template](
         Chip(label="Archived", query={"archived": "only"}),
         Chip(label="Mine", query={"owner": "{me}"}),
     ),
-    page_size=30,
+    page_size=20,
     quiet_below=7,
 )
 

@@ -24,10 +24,11 @@ class Obstacle:
     is_pause: bool = False
 
 
-def known_obstacles(by: User, snapshots: Collection[int]) -> dict[int, Obstacle]:
+def known_obstacles(by: User, snapshots: Collection[Snapshot]) -> dict[int, Obstacle]:
     """Return the obstacle to a person's workspace of each snapshot, by snapshot id.
 
-    Snapshots without an obstacle are left out.
+    Snapshots without an obstacle are left out. The snapshots have their templates
+    loaded.
     """
     if by.uid is None or not snapshots:
         return {}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.urls import reverse
 
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import Freshness
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle
 from provisioner.web.notices import Action
 
@@ -17,11 +18,13 @@ from provisioner.web.notices import Action
 class Offer:
     """A template with what people want to know before they request a workspace.
 
-    `template` is annotated by `templates_offered_to`.
+    `template` is annotated by `templates_offered_to`; `default` is the snapshot that
+    new workspaces get.
     """
 
     template: Template
     user: User
+    default: Snapshot | None
     freshness: Freshness | None
     usual_seconds: float | None
     obstacle: Obstacle | None
@@ -30,17 +33,21 @@ class Offer:
     def is_ready(self) -> bool:
         return self.template.state == Template.State.READY
 
-    @property
+    @cached_property
     def why_none(self) -> str:
         """Why new workspaces have no default snapshot, "" if there is one."""
-        template = vars(self.template)
-        if template["default_snapshot_id"]:
+        if self.default is not None:
             return ""
-        if template["has_snapshots"]:
+        if vars(self.template)["has_snapshots"]:
             return f"No snapshot is {self.template.wanted_quality}"
         return "Nothing published yet"
 
-    @property
+    @cached_property
+    def request_url(self) -> str:
+        """Where a workspace is requested: by a click, or with options."""
+        return reverse("workspace-create", args=[self.template.pk])
+
+    @cached_property
     def is_requestable(self) -> bool:
         """Whether one click requests a workspace, unless its obstacle refuses it."""
         has_uid = self.user.uid is not None
@@ -49,8 +56,7 @@ class Offer:
     @property
     def actions(self) -> list[Action]:
         """The links beside the button that requests a workspace, or instead of it."""
-        template = self.template
-        options = reverse("workspace-create", args=[template.pk])
+        template, options = self.template, self.request_url
         if self.is_requestable:
             about = f" for {template.name}"
             return [Action(label="With options", url=options, look="link", about=about)]

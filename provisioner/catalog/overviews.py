@@ -11,7 +11,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.freshness import (
     Freshness,
     behind_of,
-    freshness_of,
+    freshness_since,
     pauses_of,
     server_pause_of,
 )
@@ -28,10 +28,8 @@ from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.engine.queries import operations_visible_to
 from provisioner.web.notices import Action
 
-BUILDS_SHOWN = 20
-
-
-WORKSPACES_NAMED = 20
+BUILDS_SHOWN = 10
+WORKSPACES_NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +137,12 @@ class TemplateOverview:
     @cached_property
     def freshness(self) -> Freshness | None:
         """Its freshness; None if unknown."""
-        return freshness_of(self.template)
+        references = {
+            line.snapshot.template_id: line.snapshot
+            for line in self.snapshots
+            if line.pins.is_reference
+        }
+        return freshness_since(references).get(self.template.pk)
 
     @property
     def policy(self) -> RefreshPolicy:

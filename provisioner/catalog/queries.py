@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 
@@ -59,8 +59,16 @@ def snapshot_before(template: Template, *, build: Operation) -> Snapshot | None:
 
 def reference_snapshot(template: Template) -> Snapshot | None:
     """Return the snapshot to compare a template with: its default, else its newest."""
-    newest = Snapshot.objects.available().complete().filter(template=template)
-    return default_snapshot(template) or newest.first()
+    return Snapshot.objects.reference_first().filter(template=template).first()
+
+
+def defaults_among(references: Mapping[int, Snapshot]) -> dict[int, Snapshot]:
+    """Return those of `Snapshot.objects.references_of` that new workspaces get."""
+    return {
+        template_id: snapshot
+        for template_id, snapshot in references.items()
+        if vars(snapshot)["is_default"]
+    }
 
 
 def templates_to_choose_from(user: User) -> QuerySet[Template]:
@@ -98,30 +106,16 @@ def templates_offered_to(user: User) -> QuerySet[Template]:
 
 
 def templates_visible_to(user: User) -> QuerySet[Template]:
-    """Return all templates, each with `default_snapshot_id`.
-
-    None: not built yet or, with `has_snapshots`, no snapshot has the wanted quality.
-    """
-    newest = Snapshot.objects.default_first().filter(template=OuterRef("pk"))
-    return templates_to_choose_from(user).annotate(
-        default_snapshot_id=Subquery(newest.values("pk")[:1]),
-        default_change=Subquery(newest.values("change")[:1]),
-        default_created_at=Subquery(newest.values("created_at")[:1]),
-        default_have_count=Subquery(newest.values("have_count")[:1]),
-        default_quality=Subquery(newest.values("quality")[:1]),
-        has_snapshots=Exists(
-            Snapshot.objects.available().filter(template=OuterRef("pk"))
-        ),
-    )
+    """Return all templates, each with `has_snapshots`: somebody can get one of it."""
+    available = Snapshot.objects.available().filter(template=OuterRef("pk"))
+    return templates_to_choose_from(user).annotate(has_snapshots=Exists(available))
 
 
-def default_snapshots_of(templates: Iterable[Template]) -> list[int]:
-    """Return the ids of the templates' default snapshots.
-
-    The templates come from `templates_visible_to`.
-    """
-    found = (vars(template)["default_snapshot_id"] for template in templates)
-    return [snapshot_id for snapshot_id in found if snapshot_id is not None]
+def by_default_snapshot(templates: QuerySet[Template]) -> QuerySet[Template]:
+    """Let templates be ordered by `default_created_at`, None without a default."""
+    default = Snapshot.objects.default_first().filter(template=OuterRef("pk"))
+    newest = Subquery(default.values("created_at")[:1])
+    return templates.alias(default_created_at=newest)
 
 
 def snapshots_visible_to(user: User) -> QuerySet[Snapshot]:

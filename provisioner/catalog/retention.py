@@ -10,7 +10,6 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 
 from provisioner.catalog.models import Quality, Snapshot, Template
-from provisioner.catalog.queries import default_snapshot
 from provisioner.lib import clocks
 
 
@@ -19,14 +18,16 @@ class Pins:
     """What keeps a snapshot. Without any, it is deleted.
 
     `is_recent`: one of the latest, as many as the template keeps. `is_default`: what a
-    new workspace gets. `is_last_tested`: no later one was tested. `workspaces_number`
-    is how many workspaces of it are not purged, including those being made or in the
-    trash; `workspaces` are these, or the first of them by name: there may be thousands.
+    new workspace gets. `is_reference`: what the template is compared with.
+    `is_last_tested`: no later one was tested. `workspaces_number` is how many
+    workspaces of it are not purged, including those being made or in the trash;
+    `workspaces` are these, or the first of them by name: there may be thousands.
     """
 
     snapshot: Snapshot
     is_recent: bool = False
     is_default: bool = False
+    is_reference: bool = False
     is_last_tested: bool = False
     workspaces_number: int = 0
     workspaces: list[Any] = field(default_factory=list)
@@ -75,7 +76,8 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
     )
     offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
     complete = [snapshot for snapshot in offered if snapshot.is_complete]
-    default = default_snapshot(template)
+    reference = Snapshot.objects.references_of([template]).get(template.pk)
+    default = reference if reference and vars(reference)["is_default"] else None
     tested = next((each for each in complete if each.quality == Quality.TESTED), None)
     recent = offered[: template.snapshots_to_keep]
     pins = {
@@ -83,6 +85,7 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
             snapshot=snapshot,
             is_recent=snapshot in recent,
             is_default=snapshot == default,
+            is_reference=snapshot == reference,
             is_last_tested=snapshot == tested,
         )
         for snapshot in snapshots

@@ -18,7 +18,7 @@ from provisioner.engine.models import Operation
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, count
 
-SNAPSHOTS_SHOWN = 15
+SNAPSHOTS_SHOWN = 10
 _FAILED = {
     "test_failed": "The test failed. The snapshot is marked.",
     "cancelled": "The build was stopped. Nothing was published.",
@@ -53,7 +53,7 @@ class TemplatePage:
         default = self.overview.default
         if default is None or self.template.is_archived:
             return None
-        return known_obstacles(self.user, [default.pk]).get(default.pk)
+        return known_obstacles(self.user, [default]).get(default.pk)
 
     @property
     def snapshots(self) -> list[SnapshotLine]:

@@ -14,11 +14,11 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.catalog.freshness import freshness_of_all
+from provisioner.catalog.freshness import freshness_since
 from provisioner.catalog.models import Snapshot
 from provisioner.catalog.offers import Offer
 from provisioner.catalog.queries import (
-    default_snapshots_of,
+    defaults_among,
     is_archived,
     is_pinned_by,
     templates_offered_to,
@@ -106,17 +106,21 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
     shown = matching[: max(SHOWN, len(pinned))]
     offered = templates_offered_to(user).annotate(is_pinned=is_pinned_by(user))
     templates = list(offered.in_bulk([choice.pk for choice in shown]).values())
-    obstacles = obstacles_to(user, default_snapshots_of(templates), quotas=quotas)
-    freshness, seconds = freshness_of_all(templates), usual_seconds(templates)
+    references = Snapshot.objects.references_of(templates)
+    defaults = defaults_among(references)
+    obstacles = obstacles_to(user, defaults.values(), quotas=quotas)
+    freshness, seconds = freshness_since(references), usual_seconds(templates)
     offers = {
         template.pk: Offer(
             template=template,
             user=user,
+            default=default,
             freshness=freshness.get(template.pk),
             usual_seconds=seconds.get(template.pk),
-            obstacle=obstacles.get(vars(template)["default_snapshot_id"]),
+            obstacle=obstacles.get(default.pk) if default else None,
         )
         for template in templates
+        for default in [defaults.get(template.pk)]
     }
     return Offers(
         text=text,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import IntegrityError, connection
@@ -21,6 +21,7 @@ from provisioner.lib.refusals import NameTaken
 from provisioner.limits.admission import check_claim
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
+from provisioner.sites.models import Site
 from provisioner.workspace_requests.requests import (
     Terms,
     WorkspaceRequest,
@@ -103,15 +104,19 @@ def _lock_member(
     return member
 
 
-def with_ready_member(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
+def with_ready_member(
+    snapshots: Collection[Snapshot], *, sites: Mapping[int, Site], by: User
+) -> set[int]:
     """Return the ids of snapshots of which this person's pools have a ready member.
 
-    One query, and one per pool.
+    `sites` are those of the templates, by id. One query, and one per pool.
     """
     purpose = Workspace.Purpose.DEVELOPMENT
     templates = [snapshot.template_id for snapshot in snapshots]
     pools = Pool.objects.filter(owner=by, purpose=purpose, template__in=templates)
-    pool_of = {pool.template_id: pool for pool in pools.select_related("owner")}
+    pool_of = {pool.template_id: pool for pool in pools}
+    for of_person in pool_of.values():
+        of_person.owner = by  # at hand
     return {
         snapshot.pk
         for snapshot in snapshots
@@ -120,7 +125,7 @@ def with_ready_member(snapshots: Collection[Snapshot], *, by: User) -> set[int]:
             pool,
             snapshot=snapshot,
             client_type=client_type_for(
-                purpose, server=snapshot.template.site.perforce_server
+                purpose, server=sites[snapshot.template.site_id].perforce_server
             ),
             now=timezone.now(),
         ).exists()

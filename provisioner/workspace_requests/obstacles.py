@@ -6,7 +6,7 @@ and the state of the site.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from django.utils import timezone
 
@@ -25,20 +25,23 @@ from provisioner.workspace_requests.claim import with_ready_member
 
 
 def obstacles_to(
-    by: User, snapshots: Collection[int], *, quotas: Sequence[Limit]
+    by: User, snapshots: Collection[Snapshot], *, quotas: Sequence[Limit]
 ) -> dict[int, Obstacle]:
-    """Return the obstacle to a workspace of each snapshot, by snapshot id.
+    """Return the obstacle to a workspace of each snapshot, by the snapshot's id.
 
-    Snapshots without an obstacle are left out. `quotas` are those of the person. A
-    constant number of queries.
+    Snapshots without an obstacle are left out. The snapshots have their templates
+    loaded.
+    `quotas` are those of the person. A constant number of queries.
     """
     if not snapshots:
         return {}
     of_person = refusal_of([*limits_of_token(by), *quotas])
     if of_person is not None:
-        return dict.fromkeys(snapshots, _refused(of_person, button="Quota is full"))
-    of_place = dict(_of_places(_with_sites(snapshots)))
-    ready = with_ready_member(of_place, by=by)
+        full = _refused(of_person, button="Quota is full")
+        return {snapshot.pk: full for snapshot in snapshots}
+    sites = _sites_of(snapshots)
+    of_place = dict(_of_places(snapshots, sites))
+    ready = with_ready_member(of_place, sites=sites, by=by)
     return {
         snapshot.pk: obstacle
         for snapshot, obstacle in of_place.items()
@@ -46,41 +49,26 @@ def obstacles_to(
     }
 
 
-def _with_sites(snapshots: Collection[int]) -> list[Snapshot]:
-    """Return snapshots with templates and sites; the large site rows are read once.
-
-    Two queries.
-    """
-    found = list(
-        Snapshot.objects.filter(pk__in=snapshots)
-        .select_related("template")
-        .only(
-            *("name", "clones_of_others", "template__name", "template__site"),
-            *("template__clones_of_others", "template__volume_size_bytes"),
-            "template__actual_size_bytes",
-        )
-    )
+def _sites_of(snapshots: Collection[Snapshot]) -> dict[int, Site]:
+    """Return the sites by id; the large site rows are read once."""
     sites = Site.objects.select_related("capacity", "perforce_server__slot_budget")
-    by_id = sites.in_bulk({each.template.site_id for each in found})
-    for each in found:
-        each.template.site = by_id[each.template.site_id]
-    return found
+    return sites.in_bulk({each.template.site_id for each in snapshots})
 
 
 def _of_places(
-    snapshots: Collection[Snapshot],
+    snapshots: Collection[Snapshot], sites: Mapping[int, Site]
 ) -> Iterator[tuple[Snapshot, Obstacle]]:
     """Yield the obstacles that hold for everybody, for each snapshot."""
-    sites = {each.template.site for each in snapshots}
-    measured = {site: getattr(site, "capacity", None) for site in sites}
+    measured = {site: getattr(site, "capacity", None) for site in sites.values()}
     refusals = refusals_of(snapshots, measured=measured)
-    waits, workers = waits_of_new({s.perforce_server for s in sites}), alive_workers()
+    waits = waits_of_new({site.perforce_server for site in sites.values()})
+    workers = alive_workers()
     down = {
         site.pk: why_down(site, capacity, workers=workers)
         for site, capacity in measured.items()
     }
     for snapshot in snapshots:
-        site = snapshot.template.site
+        site = sites[snapshot.template.site_id]
         wait, refusal = waits.get(site.perforce_server_id), refusals.get(snapshot.pk)
         obstacle = (
             (refusal and _refused(refusal, button="No room left"))

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
-from provisioner.catalog.queries import templates_visible_to
+from provisioner.catalog.queries import default_snapshot, templates_visible_to
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.posting import form_page, require_safe_or_POST
 from provisioner.workspace_requests import actions
@@ -29,4 +29,5 @@ def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
     if workspace := form.tried(create):
         return redirect("workspace-detail", workspace.pk)
     page = "workspace_requests/create.html"
-    return form_page(request, page, form, template=template)
+    default = default_snapshot(template)
+    return form_page(request, page, form, template=template, default=default)

@@ -15,7 +15,6 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.refresh import refresh_policy_save
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.freshness import freshness_of
 from provisioner.catalog.models import ServerWatch, Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.sweeps.refresh import refresh_all
@@ -27,6 +26,7 @@ from provisioner.gateways import registry
 from provisioner.notify.models import Subscription
 from provisioner.notify.sweeps.mails import sweep_notifications
 from provisioner.workspaces.models import Workspace
+from tests.support.behind import freshness_of
 from tests.support.factories import UserFactory
 from tests.support.jobs import settle
 from tests.support.lab import Lab

@@ -14,8 +14,8 @@ from provisioner.catalog.actions.templates import template_build, template_updat
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import (
     default_snapshot,
+    defaults_among,
     reference_snapshot,
-    templates_visible_to,
 )
 from provisioner.catalog.refusals import (
     NoGoodSnapshot,
@@ -26,7 +26,7 @@ from provisioner.catalog.refusals import (
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
-from tests.support.behind import known_to_be_behind
+from tests.support.behind import freshness_of, known_to_be_behind
 from tests.support.factories import SnapshotFactory, UserFactory, purge
 from tests.support.requests import workspace_create
 
@@ -74,8 +74,8 @@ def test_the_default_is_the_newest_whole_one_that_is_good_enough(
     template = wants(tested_template, quality)
 
     assert default_snapshot(template) == of_change(template, change)
-    offered = vars(templates_visible_to(alice).get())
-    assert (offered["default_change"], offered["has_snapshots"]) == (change, True)
+    offered = Snapshot.objects.references_of([template])[template.pk]
+    assert (offered.change, vars(offered)["is_default"]) == (change, True)
     pins = retention.pins_of(template)
     assert [pin.snapshot.change for pin in pins if pin.is_default] == [change]
     assert workspace_create(by=alice, template=template).snapshot.change == change
@@ -112,9 +112,11 @@ def test_without_a_good_one_a_clear_sentence_says_so(
         workspace_create(by=alice, template=tested_template)
 
     assert not Workspace.objects.exists()
-    assert vars(templates_visible_to(alice).get())["default_snapshot_id"] is None
     # What is compared with what was submitted is then the newest that is whole.
     assert reference_snapshot(tested_template) == of_change(tested_template, 300)
+    references = Snapshot.objects.references_of([tested_template])
+    assert references == {tested_template.pk: of_change(tested_template, 300)}
+    assert not defaults_among(references)
 
 
 def test_without_any_the_sentence_is_another(template: Template, alice: User) -> None:
@@ -163,7 +165,7 @@ def test_a_template_is_behind_by_what_its_default_lacks(
 ) -> None:
     known_to_be_behind(of_change(tested_template, 100), "alice", "bob")
 
-    now = freshness.freshness_of(tested_template)
+    now = freshness_of(tested_template)
 
     assert now is not None
     assert now.changes == 2
@@ -296,7 +298,7 @@ def test_a_build_of_parts_says_nothing_about_the_refresh_of_all(
         "change": snapshot.change + 1,
         "paths": ["//depot/main/src/..."],
     }
-    now = freshness.freshness_of(template)
+    now = freshness_of(template)
     state = freshness.refresh_state_of(template, freshness=now)
     assert (state.tried, state.tried_at, state.clean_tried_at) == (0, None, None)
 

@@ -20,7 +20,7 @@ from provisioner.catalog.actions.templates import (
     template_create,
     template_update,
 )
-from provisioner.catalog.freshness import freshness_of, refresh_state_of
+from provisioner.catalog.freshness import refresh_state_of
 from provisioner.catalog.models import (
     RefreshPolicy,
     ServerWatch,
@@ -43,7 +43,7 @@ from provisioner.catalog.sweeps.watch import (
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.sites.models import Site
-from tests.support.behind import known_to_be_behind
+from tests.support.behind import freshness_of, known_to_be_behind
 from tests.support.builds import build, fails
 from tests.support.clock import Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory

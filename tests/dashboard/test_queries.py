@@ -15,6 +15,7 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import (
     default_snapshot,
+    defaults_among,
     snapshots_visible_to,
     templates_visible_to,
 )
@@ -86,9 +87,7 @@ def test_the_default_snapshot_is_the_newest_that_is_there(
     newer = SnapshotFactory.create(template=template, change=200)
     SnapshotFactory.create(change=300)
     assert default_snapshot(template) == newer
-    offered = vars(templates_visible_to(alice).get(pk=template.pk))
-    assert offered["default_snapshot_id"] == newer.pk
-    assert offered["default_change"] == 200
+    assert Snapshot.objects.references_of([template]) == {template.pk: newer}
 
     Snapshot.objects.filter(pk=newer.pk).update(deleted_at=timezone.now())
 
@@ -97,11 +96,12 @@ def test_the_default_snapshot_is_the_newest_that_is_there(
     assert newer not in snapshots_visible_to(alice)
 
 
-def test_a_template_without_snapshot_has_no_default(alice: User) -> None:
+@pytest.mark.django_db
+def test_a_template_without_snapshot_has_no_default() -> None:
     template = TemplateFactory.create()
 
     assert default_snapshot(template) is None
-    assert vars(templates_visible_to(alice).get())["default_snapshot_id"] is None
+    assert not Snapshot.objects.references_of([template])
 
 
 def test_the_newest_operation_of_a_workspace_is_the_last(
@@ -133,7 +133,8 @@ def shown_operations(rows: QuerySet[Operation]) -> list[object]:
 
 
 def shown_templates(rows: QuerySet[Template]) -> list[object]:
-    return [(row.site.perforce_server, vars(row)["default_change"]) for row in rows]
+    defaults = defaults_among(Snapshot.objects.references_of(list(rows)))
+    return [(row.site.perforce_server, defaults[row.pk].change) for row in rows]
 
 
 def shown_snapshots(rows: QuerySet[Snapshot]) -> list[object]:
@@ -146,7 +147,7 @@ def shown_snapshots(rows: QuerySet[Snapshot]) -> list[object]:
         (workspace_queries.workspaces_visible_to, shown_workspaces, 3),
         (workspace_queries.workspaces_of, shown_workspaces, 3),
         (operations_visible_to, shown_operations, 2),
-        (templates_visible_to, shown_templates, 1),
+        (templates_visible_to, shown_templates, 2),
         (snapshots_visible_to, shown_snapshots, 1),
     ],
 )

@@ -6,7 +6,18 @@ import datetime as dt
 
 from django.utils import timezone
 
-from provisioner.catalog.models import Snapshot, SubmittedChange, TemplateWatch
+from provisioner.catalog.freshness import Freshness, freshness_of_all
+from provisioner.catalog.models import (
+    Snapshot,
+    SubmittedChange,
+    Template,
+    TemplateWatch,
+)
+
+
+def freshness_of(template: Template) -> Freshness | None:
+    """Return a template's freshness, None where it is not known."""
+    return freshness_of_all([template]).get(template.pk)
 
 
 def known_to_be_behind(snapshot: Snapshot, *users: str) -> None:

@@ -27,7 +27,7 @@ from provisioner.catalog.api.refresh_shapes import (
     FreshnessSerializer,
     RefreshSerializer,
 )
-from provisioner.catalog.freshness import behind_of, freshness_of_all, policies_of
+from provisioner.catalog.freshness import behind_of, freshness_since, policies_of
 from provisioner.catalog.models import LineEnd, Snapshot, Template
 from provisioner.lib.names import LONGEST_NAME
 
@@ -203,19 +203,26 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         )
         read_only_fields = fields
 
-    def get_snapshot(self, template: Any) -> DefaultSnapshot | None:
-        if template.default_snapshot_id is None:
+    def get_snapshot(self, template: Template) -> DefaultSnapshot | None:
+        reference = self._references().get(template.pk)
+        if reference is None or not vars(reference)["is_default"]:
             return None
         return {
-            "id": template.default_snapshot_id,
-            "change": template.default_change,
-            "quality": template.default_quality,
+            "id": reference.pk,
+            "change": reference.change,
+            "quality": reference.quality,
         }
 
     @extend_schema_field(FreshnessSerializer(allow_null=True))
     def get_freshness(self, template: Template) -> Any:
-        freshness = read_once(self, "freshness", freshness_of_all).get(template.pk)
+        known = read_once(
+            self, "freshness", lambda _: freshness_since(self._references())
+        )
+        freshness = known.get(template.pk)
         return None if freshness is None else FreshnessSerializer(freshness).data
+
+    def _references(self) -> dict[int, Snapshot]:
+        return read_once(self, "references", Snapshot.objects.references_of)
 
     @extend_schema_field(RefreshSerializer)
     def get_refresh(self, template: Template) -> Any:

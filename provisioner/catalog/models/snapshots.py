@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from functools import reduce
 from operator import or_
 
@@ -70,19 +71,46 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         A held one comes first, whatever its quality. With a quality, all have at least
         that.
         """
-        if at_least:
-            fits = Q(quality__in=AT_LEAST[at_least])
-        else:
-            fits = Q(held_at__isnull=False) | reduce(or_, _ENOUGH)
-        could_be = self.available().complete().filter(fits)
-        held_first = F("held_at").asc(nulls_last=True)
-        return could_be.order_by(held_first, "-created_at", "-id")
+        fits = Q(quality__in=AT_LEAST[at_least]) if at_least else _CAN_BE_DEFAULT
+        return self.available().complete().filter(fits).order_by(*_HELD_THEN_NEWEST)
+
+    def reference_first(self) -> SnapshotQuerySet:
+        """Keep available complete snapshots, the best reference of each template first.
+
+        That is its default, told by `is_default`, else its newest.
+        """
+        told = self.available().complete().annotate(is_default=_CAN_BE_DEFAULT)
+        return told.order_by("template_id", "-is_default", *_HELD_THEN_NEWEST)
+
+    def references_of(self, templates: Collection[Template]) -> dict[int, Snapshot]:
+        """Return the best reference of each template, by the template's id.
+
+        The templates are those of the snapshots, too. One query, for what names and
+        describes a snapshot.
+        """
+        by_id = {template.pk: template for template in templates}
+        best = self.reference_first().filter(template__in=by_id).distinct("template_id")
+        references = {
+            snapshot.template_id: snapshot
+            for snapshot in best.only(
+                *("template_id", "name", "clones_of_others"),
+                *("change", "have_count", "quality", "created_at"),
+            )
+        }
+        for template_id, snapshot in references.items():
+            snapshot.template = by_id[template_id]
+        return references
 
 
-_ENOUGH = [
-    Q(template__wanted_quality=wanted, quality__in=enough)
-    for wanted, enough in AT_LEAST.items()
-]
+_CAN_BE_DEFAULT = reduce(
+    or_,
+    (
+        Q(template__wanted_quality=wanted, quality__in=enough)
+        for wanted, enough in AT_LEAST.items()
+    ),
+    Q(held_at__isnull=False),
+)
+_HELD_THEN_NEWEST = (F("held_at").asc(nulls_last=True), "-created_at", "-id")
 
 
 class Snapshot(models.Model):

@@ -91,7 +91,7 @@ class PhasePlot:
     def name(self) -> str:
         return self.phase.name.capitalize()
 
-    # 160 bars on one page: without a template for each.
+    # A hundred bars on one page: without a template for each.
     @property
     def drawn(self) -> SafeString:
         return SafeString("".join(bar.drawn for bar in self.bars))
