@@ -74,9 +74,7 @@ class AccountAdmin(UserAdmin[User]):
         number = tokens_of(user).count()
         if number:
             page = f"{reverse('token-everybody-list')}?{urlencode({'q': user})}"
-            said = (
-                "API tokens of {} still open the door: {}. <a href='{}'>Revoke them</a>"
-            )
+            said = "API tokens of {} are still valid: {}. <a href='{}'>Revoke them</a>"
             self.message_user(
                 request, format_html(said, user, number, page), messages.WARNING
             )

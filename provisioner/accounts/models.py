@@ -71,7 +71,7 @@ class User(AbstractUser, Quota):  # noqa: DJ008 - AbstractUser has __str__
     time_zone = models.CharField(
         max_length=64,
         blank=True,
-        help_text="In which times are shown, such as Europe/Berlin. Empty: that of the "
+        help_text="Times are shown in it, such as Europe/Berlin. Empty: that of the "
         "browser.",
     )
     is_service = models.BooleanField(
@@ -133,7 +133,7 @@ class ApiToken(AbstractAuthToken):
         models.CharField(max_length=16),
         null=True,
         blank=True,
-        help_text="For which purposes; empty: for all.",
+        help_text="The allowed purposes; empty: all.",
     )
     max_lease_seconds = models.PositiveIntegerField(
         null=True, blank=True, help_text="The maximum lease from now."

@@ -19,13 +19,13 @@ from provisioner.lib.refusals import ActionRefused, InvalidRequest
 OTHER_CODES = {
     "parse_error": "The body is not JSON.",
     "not_authenticated": "Nobody is signed in.",
-    "authentication_failed": "The token, or the username and password, are not right.",
+    "authentication_failed": "The token, or the username and password, are wrong.",
     "permission_denied": "A session needs its CSRF token.",
     "throttled": "Too many requests with this token, or failures to sign in. See "
     "Retry-After.",
-    "not_found": "There is nothing here, or it is not yours to see.",
-    "method_not_allowed": "This address does not take this method.",
-    "too_large": "The body is larger than anything this API takes.",
+    "not_found": "Nothing is here, or you may not see it.",
+    "method_not_allowed": "This address does not accept this method.",
+    "too_large": "The body is larger than this API accepts.",
     "unsupported_media_type": "The body is not application/json.",
     "database_away": "The database does not answer. See Retry-After.",
     "internal_error": "Something went wrong in Cloneyard itself.",
@@ -53,9 +53,9 @@ NOT_SIGNED_IN = (
     "POST /api/v1/tokens gives a token for your username and password."
 )
 DATABASE_AWAY = (
-    "The database is not answering. Nothing is lost; ask again in a few "
-    "seconds. What was asked for may have been done: with the same Idempotency-Key "
-    "it is not done twice."
+    "The database is not answering. Nothing is lost; retry in a few seconds. The "
+    "request may have been carried out: with the same Idempotency-Key it is not "
+    "repeated."
 )
 
 

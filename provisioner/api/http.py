@@ -26,7 +26,7 @@ class BodyTooLarge(APIException):
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "too_large"
-    default_detail = "The body is larger than anything this API takes."
+    default_detail = "The body is larger than this API accepts."
 
 
 class StrictJSONParser(BaseParser):

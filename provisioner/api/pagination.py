@@ -35,7 +35,7 @@ class Pages(CursorPagination):
         if limit is None:
             return self.page_size
         if not (limit.isascii() and limit.isdecimal() and len(limit) <= 3):
-            raise InvalidRequest("limit: a number is needed.")
+            raise InvalidRequest("limit: must be a number.")
         if not 1 <= int(limit) <= self.largest_page_size:
             raise InvalidRequest(f"limit: 1 to {self.largest_page_size} are possible.")
         return int(limit)
@@ -71,7 +71,7 @@ class Pages(CursorPagination):
             {
                 "name": "cursor",
                 "in": "query",
-                "description": "Cursor: part of “next” and “previous”.",
+                "description": "The cursor, from “next” or “previous”.",
                 "schema": {"type": "string"},
             },
             {

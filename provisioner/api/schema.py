@@ -29,13 +29,13 @@ REFUSALS = {
     400: "The request is malformed.",
     401: "Not signed in, or a wrong token or password.",
     403: "You may not do this.",
-    404: "There is nothing here, or it is not yours to see.",
+    404: "Nothing is here, or you may not see it.",
     409: "Not possible now; the code says why.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     429: "Too many requests with this token, or attempts to sign in that failed; "
     "Retry-After says how long to wait.",
-    503: "The database is not answering; Retry-After says when to ask again.",
+    503: "The database is not answering; Retry-After says when to retry.",
 }
 WITH_BODY = (400, 413, 415)
 
@@ -50,8 +50,8 @@ RETRY_AFTER = OpenApiParameter(
     "Retry-After",
     OpenApiTypes.INT,
     OpenApiParameter.HEADER,
-    description="Seconds to wait before trying again; after 202, before looking "
-    "again where the answer was not held.",
+    description="Seconds to wait before retrying; after a 202 that was not held, "
+    "before polling.",
     response=[202, 429, 503],
 )
 REPLAYED = OpenApiParameter(
@@ -59,7 +59,7 @@ REPLAYED = OpenApiParameter(
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
     enum=["true"],
-    description="An earlier request with this key made it; nothing was made now.",
+    description="An earlier request with this key created it; this one did nothing.",
     response=[201, 202],
 )
 REQUEST_KEY = OpenApiParameter(

@@ -10,11 +10,11 @@ from provisioner.api.errors import CODES
 
 
 class LimitSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField(help_text="That of its refusal.")
+    code = serializers.CharField(help_text="The code of its refusal.")
     title = serializers.CharField(help_text="The title of the limit.")
     subject = serializers.CharField(help_text="Whose limit it is.")
     used = serializers.IntegerField(
-        allow_null=True, help_text="null: not measured lately; it refuses nobody."
+        allow_null=True, help_text="null: not measured lately, so it refuses nobody."
     )
     allowed = serializers.IntegerField(allow_null=True, help_text="null: no limit.")
     percent = serializers.IntegerField(allow_null=True)

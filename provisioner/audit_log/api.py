@@ -70,7 +70,7 @@ class EventListQuery(serializers.Serializer[Any]):
     text = serializers.CharField(default="", allow_blank=True, max_length=100)
     actor = serializers.CharField(default="", allow_blank=True, max_length=150)
     kind = serializers.CharField(
-        default="", allow_blank=True, max_length=60, help_text="Or how it begins."
+        default="", allow_blank=True, max_length=60, help_text="Or its beginning."
     )
     subject = serializers.CharField(default="", allow_blank=True, max_length=200)
     since = serializers.DateTimeField(required=False)

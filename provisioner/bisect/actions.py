@@ -281,7 +281,7 @@ def _put_away(step: BisectionStep) -> None:
         workspace=workspace,
         unsubmitted=Unsubmitted.DISCARD,
         purge=True,
-        reason="Its step is over.",
+        reason="Its step has ended.",
     )
 
 
@@ -383,7 +383,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         workspace,
         kind="workspace_requested",
         message=f"Requested a clone of {template.name} at change {snapshot.change}, "
-        f"to try change {change} in it.",
+        f"to test change {change} in it.",
         actor=owner,
         data={"bisection": bisection.pk},
     )

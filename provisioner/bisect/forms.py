@@ -19,8 +19,8 @@ def _change_field(label: str, help_text: str) -> forms.IntegerField:
 class BisectionCreateForm(AskingForm):
     """The range of changes to search, and how to test them."""
 
-    good = _change_field("Good change", "It still worked there.")
-    bad = _change_field("Bad change", "A later one, at which it does not work.")
+    good = _change_field("Good change", "A change at which it still worked.")
+    bad = _change_field("Bad change", "A later change at which it is broken.")
     command = LinesField(
         rows=3,
         required=False,

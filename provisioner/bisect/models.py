@@ -51,7 +51,7 @@ class Bisection(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="The API token that it was asked for with, while there is one.",
+        help_text="The API token that requested it, if it still exists.",
     )
     good = models.BigIntegerField(help_text="A change that is known to be good.")
     bad = models.BigIntegerField(help_text="A later one that is known to be bad.")

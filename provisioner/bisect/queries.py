@@ -137,11 +137,11 @@ class BisectionOverview:
         if not bisection.is_running or bisection.status_message:
             return bisection.status_message
         if bisection.changes_read_at is None:
-            return "Perforce is asked what was submitted in between."
+            return "Reading the changes in between from Perforce."
         if current is None:
             return "The next step starts soon."
         return (
-            f"Change {current.step.change} is being tried: one of "
+            f"Change {current.step.change} is being tested: one of "
             f"{self.suspects_count:,} suspects is the first bad one."
         )
 

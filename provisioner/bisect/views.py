@@ -71,6 +71,6 @@ def _to_change(request: WebRequest, pk: int) -> Bisection:
     bisection = get_object_or_404(bisections_visible_to(request.user), pk=pk)
     if not can_change_bisection(request.user, bisection):
         raise PermissionDenied(
-            "You may look at this bisection. Deciding it is for its owner."
+            "You may view this bisection. Only its owner can give verdicts."
         )
     return bisection

@@ -26,7 +26,7 @@ BISECTION_STEP = (
     ),
     StepSpec(
         "files",
-        "Bring it to the change",
+        "Update it to the change",
         steps.ensure_at_change,
         HOST,
         ("owner",),

@@ -164,8 +164,8 @@ def _on_view(template: Template, survey: ViewSurvey) -> list[Remark]:
             Remark(
                 kind="large_view",
                 sentence=f"The view holds {size_text(survey.size_bytes)}, and the "
-                f"volume {size_text(template.volume_size_bytes)}: the sync will not "
-                "end.",
+                f"volume {size_text(template.volume_size_bytes)}: the sync will run "
+                "out of space.",
             )
         )
     if survey.files > (most := most_inodes(template.volume_size_bytes)):
@@ -189,8 +189,8 @@ def _on_view(template: Template, survey: ViewSurvey) -> list[Remark]:
         remarks.append(
             Remark(
                 kind="not_compared",
-                sentence=f"Names that differ in case only were not looked for: there "
-                f"are more than {NAMES_COMPARED:,}. The build looks for them.",
+                sentence=f"Names that differ in case only were not checked: there "
+                f"are more than {NAMES_COMPARED:,}. The build checks them.",
             )
         )
     return remarks

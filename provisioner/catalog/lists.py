@@ -76,7 +76,7 @@ class ResumeRefresh(PauseRefresh):
 class PauseServerRefresh(Act[PerforceServer]):
     name, label, done = "pause-refresh", "Pause refresh", "Paused"
     asks = "Pause the refresh by"
-    lead = "They are not asked for new changes. Running builds continue."
+    lead = "They are not polled for new changes. Running builds continue."
     is_paused = True
 
     def do(self, row: PerforceServer, **told: Any) -> None:
@@ -93,7 +93,7 @@ class ResumeServerRefresh(PauseServerRefresh):
     is_paused = False
 
     def says(self, row: PerforceServer, result: None) -> str:
-        return "It is asked for new changes again."
+        return "It is polled for new changes again."
 
 
 PERFORCE_SERVERS.more_acts.extend((PauseServerRefresh, ResumeServerRefresh))

@@ -47,7 +47,7 @@ def _stopped(watch: ServerWatch) -> Notice:
     url = reverse("perforce-server-detail", args=[server.pk])
     why = "The refresh of its templates is paused."
     if not watch.is_paused:
-        why = f"Perforce could not be asked for new changes. {watch.last_error}"
+        why = f"Perforce could not be polled for new changes. {watch.last_error}"
     return Notice(
         level=Level.WARNING,
         title=server.name,

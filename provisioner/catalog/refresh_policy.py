@@ -66,7 +66,7 @@ def clean_due(now: dt.datetime, policy: RefreshPolicy, state: State) -> str | No
     since = (policy.changed_at, state.clean_tried_at)
     if at is None or any(moment is not None and at <= moment for moment in since):
         return None
-    return f"It was time for a clean build: {policy.clean_cron}."
+    return f"A clean build was due: {policy.clean_cron}."
 
 
 def is_unused(now: dt.datetime, policy: RefreshPolicy, state: State) -> bool:
@@ -95,10 +95,7 @@ def _due_on_change(now: dt.datetime, policy: RefreshPolicy, state: State) -> str
     else:
         waits_since = state.tried_at
     if now >= waits_since + QUIET_PERIODS * quiet:
-        return (
-            f"Change {state.newest} was submitted. No quiet period came; it is built "
-            "anyway."
-        )
+        return f"Change {state.newest} was submitted. No quiet period; building anyway."
     return None
 
 
@@ -111,7 +108,7 @@ def _due_by_cron(now: dt.datetime, policy: RefreshPolicy, state: State) -> str |
         return None
     if state.tried_at is not None and at <= state.tried_at:
         return None
-    return f"It was time: {policy.cron}."
+    return f"A build was due: {policy.cron}."
 
 
 def last_time(cron: str, *, now: dt.datetime) -> dt.datetime | None:

@@ -137,7 +137,7 @@ class TemplatePage:
         """How far the default snapshot is behind the depot."""
         freshness = self.overview.freshness
         if self.template.is_archived:
-            return "Not followed while it is archived"
+            return "Not tracked while archived"
         if freshness is None:
             is_known_soon = self.overview.has_default
             return (
@@ -227,7 +227,7 @@ class TemplatePage:
             title=format_html("Archived by {} {}", by, ago(template.archived_at)),
             texts=(
                 *filter(None, (template.archive_reason,)),
-                "Nobody gets a new workspace of it. Existing ones live on.",
+                "It gives no new workspaces. Existing ones stay.",
             ),
             actions=(unarchive,) if self.may_change and not self._is_going else (),
         )
@@ -290,7 +290,7 @@ class TemplatePage:
             yield Notice(
                 level=Level.WARNING,
                 title=f"No snapshot is {self.template.wanted_quality}",
-                texts=("A new workspace needs a choice of snapshot.",),
+                texts=("People must choose a snapshot for new workspaces.",),
             )
 
     def _not_refreshed(self) -> Iterator[Notice]:
@@ -304,6 +304,6 @@ class TemplatePage:
         if self.overview.watch_error:
             yield Notice(
                 level=Level.WARNING,
-                title="Perforce could not be asked for new changes",
+                title="Perforce could not be polled for new changes",
                 texts=(self.overview.watch_error,),
             )

@@ -128,7 +128,7 @@ TEMPLATE_DELETE = (
     ),
     StepSpec(
         "gone",
-        "Prove that nothing is left",
+        "Verify that nothing is left",
         deleting.ensure_nothing_left,
         PERFORCE,
         ("delete",),

@@ -105,7 +105,7 @@ def _timed(name: str, look: Look) -> HealthCheck:
     except Exception:
         # Ours to mend, but not a reason to say nothing about all other parts.
         log.exception("health_check_broke", check=name)
-        reason = "Cloneyard failed while looking; its log says why."
+        reason = "The check failed in Cloneyard itself; its log says why."
     ms = round((time.monotonic() - began_at) * 1000)
     return HealthCheck(name=name, ok=not reason, reason=reason, ms=ms)
 
@@ -142,7 +142,9 @@ def _check_workers() -> None:
         raise NotWell("No worker is running.")
     silent_seconds = (clocks.database_now() - newest).total_seconds()
     if silent_seconds > settings.WORKER_STALLED_SECONDS:
-        raise NotWell(f"No worker was heard for {silent_seconds:,.0f} seconds.")
+        raise NotWell(
+            f"No worker has sent a heartbeat for {silent_seconds:,.0f} seconds."
+        )
     workers = alive_workers()
     troubles = [worker.clock_trouble for worker in workers if worker.clock_trouble]
     if troubles and len(troubles) == len(workers):

@@ -142,8 +142,8 @@ def space_of(workspace: Workspace) -> SafeString:
         said.append(f"{used} inodes are in use.")
         if is_short_of_inodes(workspace.used_inodes or 0, workspace.max_inodes):
             said.append(
-                "Few are left. If this stays, delete files or ask an administrator "
-                "for a larger volume."
+                "Few are left. If it stays like this, delete files or ask an "
+                "administrator for a larger volume."
             )
     if workspace.measured_at:
         said.append(

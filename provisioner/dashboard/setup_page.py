@@ -144,7 +144,11 @@ def _connection(kind: str, label: str) -> Callable[[Milestone, User], Offer]:
             url = reverse(f"{kind}-create")
             return _first(milestone, Action(label=label, url=url, look="primary"))
         was_tested = bool(connection.reports)
-        note = "" if was_tested else f"{about.name} was not tested since it was saved."
+        note = (
+            ""
+            if was_tested
+            else f"{about.name} has not been tested since the last change."
+        )
         return note, [
             Action(
                 label="Test again" if was_tested else "Test it",

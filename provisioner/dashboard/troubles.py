@@ -97,7 +97,7 @@ def _not_measured(site: SiteLimits) -> Trouble:
     message = site.capacity.status_message
     why = f": {message}" if message else ". Nobody is refused for lack of space."
     return Trouble(
-        sentence=f"Site {site.site} was not measured lately{why}",
+        sentence=f"Site {site.site} has not been measured lately{why}",
         url=reverse("limit-list"),
     )
 

@@ -306,8 +306,8 @@ class WorkspacePage:
             texts=(
                 format_html(
                     "Its files are at <code>{}</code> on hosts that mount them. They "
-                    "belong to uid {}, gid {}. The directory is open to {}. {} Do not "
-                    "change anything there, even where permissions let you.",
+                    "belong to uid {}, gid {}. The directory is open to {}. {} Do "
+                    "not change anything there, even if permissions let you.",
                     *(workspace.path, workspace.uid, workspace.gid),
                     *(workspace.open_to.label, _READS_AS[self.company.reads_as]),
                 ),
@@ -431,8 +431,8 @@ class WorkspacePage:
             level=Level.INFO,
             title=f"{self.workspace.template.name} has a newer snapshot",
             texts=(
-                "Get a workspace of it with the files that are opened here. "
-                "You first see what would be transferred.",
+                "Get a workspace of it with the files opened here. You first see "
+                "what would be transferred.",
             ),
             actions=(transfer,),
         )

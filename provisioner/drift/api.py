@@ -112,7 +112,7 @@ class FindingViewSet(ApiViewSet):
 
     @described(
         "Do what a finding's action says",
-        "It is checked again first; where the difference is gone, nothing is done.",
+        "It is checked again first. If the difference is gone, nothing is done.",
         ok=FindingSerializer,
         status=202,
         refused=[403, 404, 409],
@@ -124,9 +124,9 @@ class FindingViewSet(ApiViewSet):
         return self.shown_now(finding, status=202, at="finding-detail")
 
     @described(
-        "Adopt all that the database does not know",
-        "For after an older backup was restored: findings with the action `adopt` say "
-        "what would become of each.",
+        "Adopt everything missing from the database",
+        "For after an older backup was restored: findings with the action `adopt`  "
+        "say what adoption would do.",
         ok=AdoptionStartedSerializer,
         status=202,
         refused=[403],
@@ -139,7 +139,7 @@ class FindingViewSet(ApiViewSet):
 
     @described(
         "Check every site for drift now",
-        "Read the findings again when the jobs have run.",
+        "Read the findings again once the jobs have run.",
         ok=DriftCheckStartedSerializer,
         status=202,
         refused=[403],

@@ -63,7 +63,7 @@ class Finding(models.Model):
         VOLUME_TAG_COPIED = "volume_tag_copied", "Volume with a copied tag"
         VOLUME_UNTAGGED = "volume_untagged", "Volume without its tag"
         VOLUME_OFFLINE = "volume_offline", "Volume that is not online"
-        CLIENT_WITHOUT_ROW = "client_without_row", "Client that nobody remembers"
+        CLIENT_WITHOUT_ROW = "client_without_row", "Orphaned client"
         ROW_WITHOUT_CLIENT = "row_without_client", "Client is gone"
         CLIENT_TAG_COPIED = "client_tag_copied", "Client with a copied description"
         JUNCTION_DIFFERS = "junction_differs", "Mounted at another path"
@@ -71,7 +71,7 @@ class Finding(models.Model):
         CLIENT_VIEW_DIFFERS = "client_view_differs", "View of a client was changed"
         SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot without a row"
         ROW_WITHOUT_SNAPSHOT = "row_without_snapshot", "Snapshot is gone"
-        JOB_UNATTENDED = "job_unattended", "ONTAP job that nobody waits for"
+        JOB_UNATTENDED = "job_unattended", "Abandoned ONTAP job"
 
         @property
         def system(self) -> FarSide:
@@ -179,8 +179,8 @@ class Finding(models.Model):
 
 _ACTION_TITLES: dict[str, str] = {
     Finding.Kind.VOLUME_TAG_COPIED: "Remove its tag",
-    Finding.Kind.VOLUME_UNTAGGED: "Put its tag back",
+    Finding.Kind.VOLUME_UNTAGGED: "Restore its tag",
     Finding.Kind.VOLUME_OFFLINE: "Bring it online",
     Finding.Kind.CLIENT_TAG_COPIED: "Remove the tag from its description",
-    Finding.Kind.CLIENT_VIEW_DIFFERS: "Put its View back",
+    Finding.Kind.CLIENT_VIEW_DIFFERS: "Restore its View",
 }

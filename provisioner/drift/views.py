@@ -44,7 +44,7 @@ def drift(request: WebRequest) -> HttpResponseBase:
 def drift_adopt(request: WebRequest) -> HttpResponse:
     """Request the adoption of every workspace that is missing from the database."""
     count = findings_adopt(by=request.user)
-    said = f"Asked for the adoption of {count:,}. Reload this page in a moment."
+    said = f"Requested the adoption of {count:,}. Reload this page in a moment."
     return done(request, said, "drift")
 
 
@@ -110,7 +110,7 @@ def _notices(finding: Finding, refusal: str) -> list[Notice]:
         notices.append(Notice(level=Level.SUCCESS, texts=(said,)))
     elif finding.action == Finding.Action.NONE:
         said = (
-            "Cloneyard cannot safely repair this. The finding closes once the "
+            "Cloneyard cannot safely repair this. The finding is resolved once the "
             "difference is gone."
         )
         notices.append(Notice(level=Level.INFO, texts=(said,)))

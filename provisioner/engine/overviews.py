@@ -158,7 +158,7 @@ class OperationOverview:
             if line.is_current:
                 said = f"Step {number} of {len(self.lines)}: {line.title}."
                 if line.step.state == Step.State.RETRYING:
-                    said += f" {line.step.error_message} It will be tried again."
+                    said += f" {line.step.error_message} It will be retried."
                 return said
         for line in self.lines:
             if line.wait is not None:

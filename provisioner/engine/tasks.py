@@ -155,8 +155,8 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
     except Exception as bug:
         # Ours to mend: settled, so that nobody waits for ever, and left to rise.
         message = (
-            "Something went wrong in Cloneyard itself. It will not be retried by "
-            "itself; an administrator finds the details in the log."
+            "Something went wrong in Cloneyard itself. It is not retried "
+            "automatically. An administrator finds the details in the log."
         )
         fail(bug, code="internal_error", message=message)
         raise

@@ -34,7 +34,7 @@ class Wait:
         if self.is_paused:
             return (
                 f"The Perforce server {self.server} is paused: {self.paused_reason} "
-                "It goes on by itself once an administrator resumes the server."
+                "It continues once an administrator resumes the server."
             )
         if not self.before:
             return (

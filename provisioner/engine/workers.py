@@ -96,8 +96,8 @@ class AliveWorker:
             return ""
         return (
             f"The clock of {self.host} is {clocks.off_text(self.clock_ahead_seconds)}: "
-            f"its worker, process {self.process_id}, takes no job. Set the clock "
-            "right, and it goes on by itself."
+            f"its worker, process {self.process_id}, takes no job. Correct the "
+            "clock, and it continues."
         )
 
     def serves(self, queue: str) -> bool:

@@ -26,8 +26,8 @@ WORDS = {
     "submitted": ("submitted change", "nothing was submitted from it"),
     "shelved": ("shelved change", "nothing is shelved from it"),
     "pending": ("pending change", "it has no pending change"),
-    "files": ("changed file", "no file was changed since it was made"),
-    "touched": ("request of its owner here", "its owner never asked for anything"),
+    "files": ("changed file", "no file was changed since it was created"),
+    "touched": ("request of its owner here", "its owner never requested anything"),
 }
 # Signs that something was done, beside those that it was only named.
 WORK = ("submitted", "shelved", "pending", "files", "touched")
@@ -164,7 +164,7 @@ def _opened(workspace: Workspace) -> tuple[Signal, ...]:
 
 def _sentence(days: int, *, is_named: bool, workspace: Workspace) -> str:
     if workspace.activity_seen_at is None:
-        return "Nobody has looked yet."
+        return "Not checked yet."
     said = f"No work shows for {_days(days)}"
     if is_named:
         said += ", though something still names its client, as a P4V left open does"

@@ -67,7 +67,7 @@ class LeaseKeepForm(AskingForm):
     reason = forms.CharField(
         max_length=500,
         label="Why is it kept?",
-        help_text="Others will read it when they look for what can go.",
+        help_text="Others read it when they look for workspaces to retire.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -78,7 +78,7 @@ class LeasePolicyForm(AskingForm):
     template = TemplateChoiceField(
         required=False,
         queryset=Template.objects.order_by("name"),
-        empty_label="All that have none of their own",
+        empty_label="All templates without a policy of their own",
     )
     purpose = forms.ChoiceField(choices=Workspace.Purpose.choices)
     default_seconds = SpanField(
@@ -90,7 +90,7 @@ class LeasePolicyForm(AskingForm):
     maximum_seconds = SpanField(
         required=False,
         max_length=60,
-        label="Longest lease at a time",
+        label="Maximum lease at a time",
         help_text="How far from now an extension can reach. Empty: no limit.",
     )
     warn_seconds = SpansField(

@@ -30,7 +30,7 @@ def require_no_transaction() -> None:
     """
     blocks = connection.atomic_blocks
     if any(not block._from_testcase for block in blocks):  # type: ignore[attr-defined]
-        raise RuntimeError("Nothing far away is asked within a transaction.")
+        raise RuntimeError("No remote system is called within a transaction.")
 
 
 def close_unusable_connection() -> None:

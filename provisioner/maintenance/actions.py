@@ -27,9 +27,7 @@ def maintenance_announce(
     permissions.require(permissions.can_administer(by))
     message = one_line(message, word="The message", most=LONGEST_MESSAGE)
     if not message:
-        raise InvalidRequest(
-            "Say what is maintained, and what does not work meanwhile."
-        )
+        raise InvalidRequest("Say what is maintained, and what will not work.")
     if ends_at <= starts_at:
         raise InvalidRequest.at(
             "ends_at", "It ends before it begins. Give a later end."

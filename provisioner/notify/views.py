@@ -39,7 +39,7 @@ def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
     template = get_object_or_404(templates_visible_to(request.user), pk=pk)
     if request.POST.get("do") == "unsubscribe":
         template_unsubscribe(by=request.user, template=template)
-        said = f"You get no more mails about {template.name}."
+        said = f"You no longer get mails about {template.name}."
     else:
         subscriptions.template_subscribe(by=request.user, template=template)
         said = f"You get a mail when {template.name} fails."

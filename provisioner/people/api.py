@@ -51,7 +51,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         source="template_ids",
         child=serializers.IntegerField(),
         allow_null=True,
-        help_text="Ids of the templates it is for; null: all.",
+        help_text="Ids of the allowed templates; null: all.",
     )
     purposes = serializers.ListField(
         child=serializers.CharField(), allow_null=True, help_text="null: all."
@@ -88,7 +88,7 @@ class TokenCreateSerializer(serializers.Serializer[Any]):
         max_length=LONGEST_NAME,
         default="",
         allow_blank=True,
-        help_text="What it is for.",
+        help_text="The allowed purposes.",
     )
     days = Number(
         required=False,
@@ -118,7 +118,7 @@ class TokenCreateSerializer(serializers.Serializer[Any]):
 
 
 class TokenCreatedSerializer(TokenSerializer):
-    token = serializers.CharField(help_text="Shown this once: keep it.")
+    token = serializers.CharField(help_text="Shown only once: store it.")
 
     class Meta(TokenSerializer.Meta):
         fields: tuple[str, ...] = ("token", *TokenSerializer.Meta.fields)
@@ -240,8 +240,8 @@ class TokenViewSet(ApiViewSet):
     @described(
         "Create a token with a Perforce ticket",
         "For programs such as the filter of “p4 flex”. The Perforce server is asked "
-        "whether the ticket is good; it has to be one for all hosts, and the server's "
-        "row has to allow that. The token lives for minutes.",
+        "whether the ticket is good; it must be valid on all hosts, and the server's "
+        "row must allow this. The token is valid for minutes.",
         body=TicketSerializer,
         ok=TokenCreatedSerializer,
         status=201,

@@ -60,7 +60,7 @@ def standing_of(user: User) -> Standing:
 class Issue(TextChoices):
     """Something about an account that administrators may have to fix."""
 
-    OVER_QUOTA = "over_quota", "More than its quota"
+    OVER_QUOTA = "over_quota", "Above its quota"
     NO_MAIL = "no_mail", "No mail address"
 
 

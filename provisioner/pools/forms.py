@@ -39,7 +39,7 @@ class PoolChangeForm(AskingForm):
     idle_seconds = SpanField(
         required=False,
         max_length=60,
-        label="Halved while nobody asks for",
+        label="Halved after idle",
         help_text="Such as 2 d: halved after that, halved again after twice as long. "
         "Empty: never.",
     )

@@ -126,7 +126,7 @@ def _remove_failed(pool: Pool, *, now: dt.datetime) -> None:
     has_failed = False
     for member in queries.members_of(pool).filter(state=W.FAILED)[:MOST_FAILED]:
         last, why = last_operation(member), member.status_message
-        if not _retire(member, why="It could not be made.", now=now):
+        if not _retire(member, why="It could not be created.", now=now):
             continue
         if last is not None and last.kind in LEAVING:
             continue  # it was noted when it could not be made
@@ -200,7 +200,7 @@ def _fill(
     if members.filter(state=W.FAILED).count() >= MOST_FAILED:
         return "Members that failed could not be removed yet."
     if pool.retry_at is not None and pool.retry_at > now:
-        return "Members could not be made; it is tried again after a pause."
+        return "Members could not be created. Retrying after a pause."
     if _others_wait(pool.template.site):
         return "Requests are waiting for a worker, so the pool is filled after them."
     with transaction.atomic():
@@ -219,7 +219,7 @@ def _fill(
                     _make(pool, snapshot=snapshot, client_type=client_type)
             except LimitReached as refusal:
                 return (
-                    "The last fifth of a limit is left to people's requests. "
+                    "The last fifth of each limit is reserved for requests. "
                     f"{refusal.sentence}"
                 )
     return ""
@@ -259,7 +259,7 @@ def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
     record_event(
         member,
         kind="workspace_pooled",
-        message=f"Made ahead for the warm pool of {owner.username}: a clone of "
+        message=f"Created for the warm pool of {owner.username}: a clone of "
         f"{template.name} at change {snapshot.change}.",
         actor=system_user(),
         data={"pool": pool.pk},

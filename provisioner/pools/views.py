@@ -26,7 +26,7 @@ def pool_create(request: WebRequest) -> HttpResponse:
     """Create a pool; sweeps fill it."""
     form = PoolCreateForm(posted(request), initial=PoolCreateForm.initial_of(Pool()))
     if pool := form.tried(actions.pool_create, by=request.user):
-        said = "Made. It is filled behind everybody's requests."
+        said = "Created. It is filled after all requests."
         return done(request, said, "pool-detail", pool.pk)
     return form_page(request, "pools/create.html", form)
 
@@ -84,7 +84,7 @@ def pool_delete(request: WebRequest, pk: int) -> HttpResponse:
     pool = _pool(pk)
     if request.method == "POST":
         actions.pool_delete(by=request.user, pool=pool)
-        said = "Deleted. What lay in it is retired."
+        said = "Deleted. Its members are retired."
         return done(request, said, "pool-list")
     return render(request, "pools/delete.html", _with_members(pool))
 

@@ -73,7 +73,7 @@ class EntrySerializer(serializers.Serializer[Entry]):
         "a file that had been deleted."
     )
     size_bytes = serializers.IntegerField(
-        allow_null=True, help_text="null where the archive has no content of it."
+        allow_null=True, help_text="null if the archive lacks its content."
     )
     link_target = serializers.CharField(
         help_text="The target of a symbolic link, else empty."

@@ -63,7 +63,7 @@ SITE_LABELS = {
     "snapshots_per_volume": "Snapshots of a volume",
     "free_percent": "Kept free, in percent",
     "overcommit_percent": "Overcommitted at most, in percent",
-    "reown": "Who makes a clone its owner's",
+    "reown": "How a clone gets its owner",
     "clones_open_to": "Who may enter a clone",
     "shows_snapshots": "Show .snapshot in clones",
     "remove_contents": "Remove files before the clone",
@@ -72,10 +72,11 @@ SITE_HELP = {
     "name": NAME_HELP,
     "title": "The title on pages; empty: the name.",
     "ontap_host": "Of the cluster, or of the SVM.",
-    "ontap_ca_file": "A PEM file at this path on every machine. Empty: those that the "
-    "system trusts.",
+    "ontap_ca_file": "A PEM file at this path on every machine. Empty: the system's "
+    "certificate authorities.",
     "mount_options": "What its hosts mount with, such as vers=3,hard,nconnect=8.",
-    "export_policy": "Made and kept by Cloneyard: give it one of its own.",
+    "export_policy": "Created and maintained by Cloneyard: it needs a policy of its "
+    "own.",
 }
 SITE_WIDGETS = {
     name: _code()
@@ -119,8 +120,8 @@ class SiteForm(Refusable, _OfSite):
         rows=2,
         required=False,
         label="Hosts of workers",
-        help_text="They alone have superuser access, and alone see what is being "
-        "retired. Empty: all that may mount have it.",
+        help_text="Only they get superuser access, and see clones being retired. "
+        "Empty: all hosts that may mount do.",
     )
 
     class Meta:

@@ -168,7 +168,7 @@ class Connection:
         if self.health == Health.FAILED:
             return f"Something is wrong. {self.first_failure}"
         if self.health == Health.WELL:
-            return "All that was tested is well."
+            return "All tests passed."
         return "Being tested." if self.reports else "Not tested yet."
 
 

@@ -106,7 +106,7 @@ def workspace_transfer(
         record_event(
             source,
             kind="transfer_requested",
-            message=f"Asked to transfer its work into {made.name}.",
+            message=f"Requested to transfer its work into {made.name}.",
             actor=by,
         )
         start_operation(TransferOperation.TRANSFER, by=by, about=made)
@@ -171,5 +171,5 @@ def workspace_transfer_abort(*, by: User, workspace: Workspace) -> Operation:
         workspace=workspace,
         unsubmitted=Unsubmitted.DISCARD,
         purge=True,
-        reason="Asked to stop the transfer. The copies are deleted.",
+        reason="Requested to stop the transfer. The copies are deleted.",
     )

@@ -39,7 +39,8 @@ class Transfer(models.Model):
         default=False, help_text="Files that Perforce does not know."
     )
     retires_source = models.BooleanField(
-        default=True, help_text="The source goes to the trash if nothing is in doubt."
+        default=True,
+        help_text="The source goes to the trash if there are no conflicts.",
     )
     plan = NamesField(null=True, blank=True)
     shelves = NamesField(null=True, blank=True)

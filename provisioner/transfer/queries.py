@@ -15,7 +15,7 @@ LEFT_TITLES = {
     "changed": "changed without being opened",
     "untracked": "untracked",
     "unnamed": "untracked, with names that are not UTF-8",
-    "missing": "missing (nothing to take along)",
+    "missing": "missing (nothing to transfer)",
     "shelved": "shelved changes, which stay on the server",
 }
 

@@ -122,7 +122,7 @@ def _put_source_away(operation: Operation) -> None:
     elif left:
         transfer.outcome = (
             f"{source.name} stays until you retire it: {left:,} of its files are "
-            "left for you to decide."
+            "left for you to resolve."
         )
     elif source.state != Workspace.State.READY or is_busy:
         transfer.outcome = f"{source.name} stays: something else is in progress there."

@@ -59,9 +59,9 @@ class WorkspaceRequest:
         if self.name:
             check_name(self.name)
         if self.quality and self.snapshot is not None:
-            raise InvalidRequest("Choose a snapshot or a quality, one of the two.")
+            raise InvalidRequest("Choose either a snapshot or a quality.")
         if self.quality and self.quality not in Template.WantedQuality.values:
-            raise InvalidRequest(f"There is no quality “{self.quality}” to ask for.")
+            raise InvalidRequest(f"There is no quality “{self.quality}”.")
         check_heartbeat(self.heartbeat_seconds)
         permissions.require_in_scope(
             self.by, template=self.template, purpose=self.purpose

@@ -76,7 +76,7 @@ def purge_steps(workspace: Workspace) -> Iterator[str]:
         workspace.volume_name,
     )
     if workspace.unique_bytes is None:
-        yield "Its own space is freed. It was not measured yet."
+        yield "Its own space is freed. It has not been measured yet."
     else:
         yield format_html(
             "Frees {}, the space it does not share with its template, as measured {}.",

@@ -231,7 +231,7 @@ PURGE = (
     ),
     StepSpec(
         "proof",
-        "Prove that nothing is left",
+        "Verify that nothing is left",
         purge.ensure_nothing_left,
         HOST,
         ("delete",),

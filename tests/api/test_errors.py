@@ -176,7 +176,7 @@ def test_another_address_is_not_found(
 
     assert response.status_code == 404
     assert response.json() == {
-        "detail": "There is nothing here, or it is not yours to see.",
+        "detail": "Nothing is here, or you may not see it.",
         "code": "not_found",
     }
 

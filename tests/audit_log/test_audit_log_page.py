@@ -61,7 +61,7 @@ def test_shows_values_before_and_after_and_no_secret(
 
     assert "build command <del>none</del> → <ins>make &lt;all&gt;</ins>" in page
     assert "max workspaces <del>none</del> → <ins>5</ins>" in page
-    assert 'build environment <span class="aside">changed, not shown</span>' in page
+    assert 'build environment <span class="aside">changed (value hidden)</span>' in page
     assert "hunter2" not in page
     assert "description <del>" not in page
     moved = "lease ends at <del>none</del> → <ins>Fri 25 Dec 2026, 16:06 UTC</ins>"

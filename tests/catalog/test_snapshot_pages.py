@@ -41,7 +41,7 @@ def test_a_template_without_a_good_one_says_so_and_lets_people_choose(
     assert "Tests failed, refreshed in part" in page
     assert "//depot/main/src/..." in page
     address = f"/templates/{tested.pk}/get/"
-    assert "This template wants tested snapshots, and has none" in (
+    assert "This template requires tested snapshots, and has none" in (
         as_alice.get(address).text
     )
 

@@ -38,7 +38,7 @@ def test_a_template_is_defined(as_admin: Client, site: Site) -> None:
     assert template.volume_size_bytes == 3 * 2**29
     page = as_admin.get(answer["Location"]).text
     assert "is defined" in page
-    assert "None for builds, tests and bisections" in page
+    assert "No network for builds, tests and bisections" in page
 
 
 def test_the_only_site_is_chosen_already(as_admin: Client, site: Site) -> None:
@@ -54,7 +54,7 @@ def test_the_only_site_is_chosen_already(as_admin: Client, site: Site) -> None:
         ({"volume_size_bytes": "plenty"}, "Write a size such as"),
         ({"build_environment": "not an assignment"}, "is not NAME=value"),
         ({"build_timeout_seconds": "0"}, "greater than or equal to 1"),
-        ({"error_patterns": "(open"}, "is no pattern"),
+        ({"error_patterns": "(open"}, "is not a valid pattern"),
         ({"site": ""}, "This field is required"),
     ],
 )
@@ -83,7 +83,7 @@ def test_view_and_stream_together_are_refused(as_admin: Client, site: Site) -> N
     sent = definition(name="main", site=site.pk, stream="//streams/main")
     answer = as_admin.post("/templates/new/", sent)
     assert answer.status_code == 409
-    assert "Give view lines or a stream" in answer.text
+    assert "Give either view lines or a stream" in answer.text
 
 
 def test_a_taken_name_is_refused(as_admin: Client, template: Template) -> None:

@@ -120,7 +120,7 @@ def test_an_archived_one_gives_no_new_workspaces_and_existing_ones_live_on(
     template = snapshot.template
     before = workspace_create(by=carol, template=template)
     browser, address = browser_of(owner), f"/templates/{template.pk}/"
-    assert "existing ones live on" in browser.get(f"{address}archive/").text.lower()
+    assert "existing ones stay" in browser.get(f"{address}archive/").text.lower()
 
     browser.post(f"{address}archive/", {"reason": "Use release-42."})
     browser.post(f"{address}archive/", {"reason": "Another reason."})

@@ -192,7 +192,7 @@ def test_a_failed_build_says_why_and_where_its_log_is(
 
 def test_a_template_nobody_built_says_so(as_alice: Client, template: Template) -> None:
     page = as_alice.get(address_of(template)).text
-    assert "It has never been built." in page
+    assert "Never built." in page
     assert "Nothing published yet." in page
 
 

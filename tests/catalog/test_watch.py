@@ -406,7 +406,7 @@ def test_a_clean_build_is_asked_for_when_its_time_comes(
     assert asked.parameters == {"clean": True}
     assert asked.requested_by.username == SYSTEM_USERNAME
     reason = template.events.get(kind="template_refresh").message
-    assert reason == "It was time for a clean build: 0 3 * * *."
+    assert reason == "A clean build was due: 0 3 * * *."
     assert refresh_all(now=clock.advance(minutes=1)) == 0, "it is being built"
     fails(asked)
     assert refresh_all(now=clock.advance(minutes=1)) == 0, "once for each time"

@@ -28,7 +28,7 @@ def test_a_bisection_is_begun_decided_and_found(
     end_step(bisection)
 
     asked = command_line.run("bisect", "show", number, "--wait")
-    ended_with(late, cloneyard.UNDER_WAY, saying="Perforce is asked")
+    ended_with(late, cloneyard.UNDER_WAY, saying="Reading the changes")
     ended_with(asked, cloneyard.UNDER_WAY, saying=f"cloneyard bisect good {number}")
     # The second verdict comes with the number of its change, though an answer was lost.
     between.plan = [LOSE]
@@ -60,7 +60,7 @@ def test_what_was_stopped_is_a_failure_to_who_waits(
 
     ended_with(stopped, cloneyard.FAILED, saying="alice stopped it.")
     gone = command_line.run("bisect", "show", str(begun["id"] + 1000))
-    ended_with(gone, cloneyard.NOT_FOUND, saying="not yours to see")
+    ended_with(gone, cloneyard.NOT_FOUND, saying="you may not see it")
 
 
 @pytest.mark.parametrize(

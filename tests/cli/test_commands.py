@@ -56,7 +56,7 @@ def test_new_says_what_lay_ready_what_that_saved_and_why_another_did_not(
     assert warm.stdout.startswith("export P4CLIENT=")
     assert "Claimed from a warm pool, which saved 12.0 s" in warm.stderr
     [start] = [line for line in cold.stdout.splitlines() if line.startswith("start ")]
-    assert "Made on request." in start
+    assert "Created on request." in start
     assert "All members" in start
 
 

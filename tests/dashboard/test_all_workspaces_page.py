@@ -89,5 +89,5 @@ def test_pages_keep_the_filters(
 def test_it_is_for_administrators(as_alice: Client, as_nobody: Client) -> None:
     answer = as_alice.get(ADDRESS)
     assert answer.status_code == 403
-    assert "This is not yours to do" in answer.text
+    assert "You are not allowed to do this" in answer.text
     assert as_nobody.get(ADDRESS)["Location"].startswith("/login/")

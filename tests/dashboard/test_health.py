@@ -134,7 +134,7 @@ def test_readyz_says_how_long_no_worker_was_heard(client: Client, db: None) -> N
     heartbeat(seconds_ago=90)
     worker = checks_of(client.get("/readyz"))["worker"]
     assert worker["ok"] is False
-    assert worker["reason"] == "No worker was heard for 90 seconds."
+    assert worker["reason"] == "No worker has sent a heartbeat for 90 seconds."
 
 
 def test_readyz_says_which_queues_of_a_site_nobody_serves(

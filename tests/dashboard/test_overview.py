@@ -57,7 +57,7 @@ def test_an_empty_installation_has_an_overview_that_says_so(as_admin: Client) ->
     page = as_admin.get("/overview/").text
 
     assert "No worker is running" in page
-    assert "No site was measured yet" in page
+    assert "No site has been measured yet" in page
     assert "Nothing failed in the last 7 days" in page
 
 
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_with_where_to_look(
         ("1 operation failed in 24 hours.", "/operations/?state=failed"),
     ):
         assert f'<a href="{link}">{sentence}</a>' in said
-    assert f"Site {failed.site} was not measured lately" in said
+    assert f"Site {failed.site} has not been measured lately" in said
 
 
 @pytest.mark.parametrize(

@@ -119,5 +119,5 @@ def test_without_a_clean_build_all_builds_are_the_measure(
 
 
 def test_nothing_saved_is_a_page_too(as_admin: Client) -> None:
-    assert "No workspace became ready yet." in as_admin.get("/savings/").text
+    assert "No workspace has become ready yet." in as_admin.get("/savings/").text
     assert table(as_admin, "/savings/?as=csv") == []

@@ -61,7 +61,7 @@ def test_a_finding_shows_evidence_and_what_would_be_done(
     page = as_admin.get(f"{ADDRESS}{finding.pk}/").text
     assert "&lt;b&gt;x" in page
     assert "Unmount cy_&lt;i&gt;old&lt;/i&gt; from /old." in page
-    assert "not by force" in page
+    assert "without force" in page
     assert ">Remove</button>" in page
 
 
@@ -79,8 +79,8 @@ def test_what_differs_is_shown_side_by_side(as_admin: Client, ready: Workspace) 
     )
     page = as_admin.get(f"{ADDRESS}{finding.pk}/").text
     assert 'data-label="Now"><code>//d/&lt;a&gt;/... //c/...</code>' in page
-    assert "Take out of the View: //d/&lt;a&gt;/... //c/..." in page
-    assert ">Put its View back</button>" in page
+    assert "Remove from the View: //d/&lt;a&gt;/... //c/..." in page
+    assert ">Restore its View</button>" in page
     copy = finding_about(
         ready,
         kind=Finding.Kind.VOLUME_TAG_COPIED,

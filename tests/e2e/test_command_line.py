@@ -22,7 +22,7 @@ eval "$(cloneyard new "$1" --name hers --export)" &&
 """
 
 
-COLD = "cloneyard: Made on request.\n"
+COLD = "cloneyard: Created on request.\n"
 
 
 def test_a_shell_gets_into_a_workspace_and_gives_it_back(

@@ -217,7 +217,7 @@ def test_a_line_that_is_not_there_is_said_to_be_missing(
     as_alice: Client, build: Operation, log: Path
 ) -> None:
     page = as_alice.get(f"{address_of(build)}?line=4711").text
-    assert "The log has no line 4711." in page
+    assert "The log does not have line 4711." in page
     assert "one\ntwo" in printed(page)
 
 
@@ -268,7 +268,7 @@ def test_the_first_error_is_one_click_away(
     assert f'href="{to_error}"' in as_alice.get(address_of(build)).text
     answer = as_alice.get(to_error, follow=True)
     assert answer.redirect_chain[0][0] == address_of(build)
-    assert "No line is an error so far." in answer.text
+    assert "No error line so far." in answer.text
     log.write_text("fine\n" * 9 + "a.c:1:2: error: here\n" + "fine\n")
     assert as_alice.get(to_error)["Location"] == f"{address_of(build)}?line=10#L10"
     template = build.subject.template

@@ -492,8 +492,8 @@ def test_at_a_paused_server_nothing_begins_until_it_goes_on(
     wait = wait_of(light)
     assert wait is not None
     assert wait.sentence == (
-        f"The Perforce server {wait.server} is paused: A checkpoint is made. It goes "
-        "on by itself once an administrator resumes the server."
+        f"The Perforce server {wait.server} is paused: A checkpoint is made. It "
+        "continues once an administrator resumes the server."
     )
     sweeps.sweep_slots(timestamp=0)
     sweeps.sweep_steps(timestamp=0)

@@ -71,7 +71,7 @@ def test_what_nobody_has_checked_is_not_abandoned(
     ready.save()
 
     assert not abandoned_matching(admin)
-    assert read(ready).sentence == "Nobody has looked yet."
+    assert read(ready).sentence == "Not checked yet."
 
 
 def test_each_sign_says_its_time(ready: Workspace) -> None:
@@ -85,7 +85,7 @@ def test_each_sign_says_its_time(ready: Workspace) -> None:
     assert sentences["submitted"] == "no submitted change for 50 days"
     assert sentences["shelved"] == "nothing is shelved from it"
     # Older than the workspace: it came with the template.
-    assert sentences["files"] == "no file was changed since it was made"
+    assert sentences["files"] == "no file was changed since it was created"
     assert sentences["touched"] == "no request of its owner here for 33 days"
     assert sentences["opened"].startswith("3 files are opened")
     assert found.idle_days == 33

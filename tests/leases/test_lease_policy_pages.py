@@ -41,7 +41,7 @@ def test_it_shows_what_counts(as_admin: Client, template: Template) -> None:
     assert "built in" in page
     assert "90 d at a time" in page
     assert "7 d, 1 d" in page
-    own = page[page.index("Of single templates") :]
+    own = page[page.index("Policies of templates") :]
     assert f">{template.name}</a>" in own
     assert "Build only" in own
 
@@ -54,7 +54,7 @@ def test_the_first_time_it_shows_whom_it_affects(
     answer = as_admin.post(EDIT, {**SHORT, "do": "preview"})
 
     assert answer.status_code == 200
-    assert "Whom it affects: 1 workspace" in answer.text
+    assert "Affected: 1 workspace" in answer.text
     assert "instead of" in answer.text
     assert 'value="save"' in answer.text
     assert not LeasePolicy.objects.exists()
@@ -84,7 +84,7 @@ def test_nothing_is_saved_unseen(
     refused = as_admin.post(EDIT, {**SHORT, "do": "save", "seal": seal})
 
     assert refused.status_code == 409
-    assert "Whom it affects: 2 workspaces" in refused.text
+    assert "Affected: 2 workspaces" in refused.text
     assert not LeasePolicy.objects.exists()
     saved = as_admin.post(EDIT, {**SHORT, "do": "save", "seal": seal_in(refused.text)})
     assert saved.status_code == 302

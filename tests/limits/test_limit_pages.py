@@ -25,7 +25,7 @@ def test_a_refusal_is_shown_with_all_limits(
 
     assert answer.status_code == 409
     assert "You have 0 of the 0 workspaces that you may have." in answer.text
-    assert "The other limits" in answer.text
+    assert "Other limits" in answer.text
     assert "Clones of the volume of main" in answer.text
     assert not Workspace.objects.exists()
 
@@ -101,7 +101,7 @@ def test_a_failed_measurement_says_why(as_admin: Client, snapshot: Snapshot) -> 
 
 
 def test_without_a_site_there_is_nothing_to_see(as_admin: Client) -> None:
-    assert "There is no site yet." in as_admin.get("/limits/").text
+    assert "No site yet." in as_admin.get("/limits/").text
 
 
 def test_all_limits_take_few_queries(

@@ -63,7 +63,7 @@ def test_an_account_is_made_in_one_form(as_admin: Client, admin: User) -> None:
         ({"uid": "0"}, 422, "greater than or equal to 1"),
         ({"gid": "0"}, 422, "greater than or equal to 1"),
         ({"gid": ""}, 409, "Give both uid and gid, or neither."),
-        ({"username": "Alice"}, 409, "There already is an account “Alice”."),
+        ({"username": "Alice"}, 409, "An account “Alice” already exists."),
         ({"username": "a b"}, 409, "Enter a valid username"),
         ({"password": "12345"}, 409, "This password is too short"),
         ({"p4_user": "-a"}, 409, "Give a name without spaces"),
@@ -144,7 +144,7 @@ def test_an_account_is_closed_after_a_question_and_reopened(
 def test_nobody_closes_their_own_account(as_admin: Client, admin: User) -> None:
     assert "/close/" not in as_admin.get(f"/people/{admin.pk}/").text
     page = as_admin.post(f"/people/{admin.pk}/close/", follow=True).text
-    assert "another administrator can" in page
+    assert "Ask another administrator" in page
     admin.refresh_from_db()
     assert admin.is_active
 
@@ -179,7 +179,7 @@ def test_a_mail_is_offered_where_one_arrives(
     alice: User, admin: User, settings: Settings
 ) -> None:
     page = f"/people/{alice.pk}/password/"
-    offer = "Send a mail to choose one"
+    offer = "Mail a link to choose one"
     browser = browser_of(admin)
     User.objects.filter(pk=alice.pk).update(email="alice@example.com")
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"

@@ -82,7 +82,7 @@ def test_a_link_works_once(
 
     page = as_nobody.get(link_in(mailbox), follow=True).text
 
-    assert "This link was used already, or is too old." in page
+    assert "This link has been used already or has expired." in page
 
 
 @pytest.mark.parametrize("address", ["nobody@example.com", "closed@example.com"])

@@ -116,7 +116,7 @@ def test_who_sets_anothers_password_is_offered_their_tokens(
 ) -> None:
     page = f"/admin/accounts/user/{alice.pk}/password/"
     form = {"password1": NEW, "password2": NEW, "usable_password": "true"}
-    said = "API tokens of alice still open the door"
+    said = "API tokens of alice are still valid"
     assert said not in as_admin.post(page, form, follow=True).text
 
     token_create(by=alice)

@@ -81,7 +81,7 @@ def test_a_revoked_token_is_gone(as_alice: Client, alice: User) -> None:
 
     answer = as_alice.post(f"{PAGE}{token.token_key}/revoke/", follow=True)
 
-    assert "The token old opens nothing any more." in answer.text
+    assert "The token old is no longer valid." in answer.text
     assert not ApiToken.objects.exists()
 
 

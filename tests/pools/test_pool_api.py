@@ -125,7 +125,7 @@ def test_a_claim_is_answered_at_once_and_says_so(
         "warm": False,
         "cold_because": "pool_empty",
         "seconds_saved": None,
-        "sentence": "Made on request. All members of the pool were claimed.",
+        "sentence": "Created on request. All members of the pool were claimed.",
     }
 
 

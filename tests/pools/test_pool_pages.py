@@ -83,7 +83,7 @@ def test_what_makes_no_sense_is_said_at_the_form(
     assert answer.status_code == 422
     again = as_admin.post(reverse("pool-create"), form(snapshot, ci))
     assert again.status_code == 409
-    assert "There is a warm pool" in again.text
+    assert "already exists" in again.text
 
 
 def test_the_pages_say_what_keeps_a_pool_from_its_size(
@@ -97,7 +97,7 @@ def test_the_pages_say_what_keeps_a_pool_from_its_size(
     sweep_pools(timestamp=0)
 
     page = as_admin.get(reverse("pool-detail", args=[pool.pk])).text
-    assert "Members could not be made" in page
+    assert "Members could not be created" in page
     assert "1 failure in a row" in page
 
 

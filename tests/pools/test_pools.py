@@ -232,7 +232,7 @@ def test_where_there_are_no_pools_nobody_hears_of_them(
 ) -> None:
     got = workspace_create(by=alice, template=template)
 
-    assert got.start_sentence == "Made on request."
+    assert got.start_sentence == "Created on request."
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_the_answer_says_why_it_is_cold(
 
     assert (got.is_warm, got.cold_reason) == (False, reason)
     assert got.state == W.PROVISIONING
-    assert got.start_sentence.startswith("Made on request. ")
+    assert got.start_sentence.startswith("Created on request. ")
     assert got.seconds_saved is None
 
 
@@ -712,7 +712,7 @@ def test_failed_members_go_and_the_pool_pauses(pool: Pool) -> None:
     }
     pool.refresh_from_db()
     assert pool.failures == 1
-    assert "tried again after a pause" in pool.status_message
+    assert "Retrying after a pause" in pool.status_message
     sweep_pools(timestamp=0)
     assert members(pool, W.PROVISIONING) == []
     for member in members(pool):

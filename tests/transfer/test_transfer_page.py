@@ -141,7 +141,7 @@ def test_conflicts_are_shown_with_their_commands(
 
     page = signed_in(alice).get(workspace_page(made)).content.decode()
 
-    assert "1 file is left for you to decide" in page
+    assert "1 file is left for you to resolve" in page
     assert "mv -f &#x27;a b.txt.from-old&#x27; &#x27;a b.txt&#x27;" in page
     assert "3 opened files, 1 of them merged" in page
     assert "4 missing" in page

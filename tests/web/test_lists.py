@@ -207,7 +207,7 @@ def test_values_are_previewed_and_one_confirmation_is_enough(
     preview = post(as_admin, ALL, do="extend", chosen=chosen).content.decode()
     assert "Extend 1 workspace?" in preview
     assert "The workspace “y” is in the trash." in preview
-    assert "2 of those chosen are not there any more" in preview
+    assert "2 of those chosen are no longer there" in preview
     sent = {"do": "extend", "chosen": [c.pk], "left_out": [b.pk]}
     wrong = post(as_admin, ALL, **sent, step="sure", span="long")
     assert wrong.status_code == 422

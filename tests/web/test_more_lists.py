@@ -52,7 +52,7 @@ LISTS = [
     # address, what finds it, what it is named by in forms, what is done, what is said
     ("/tokens/everybody/", "nightly", ApiToken, "revoke", "Requests of alice with it"),
     ("/templates/", "main", Template, "build", "It is built at the newest change."),
-    ("/refreshes/", "main", Template, "pause", "Built when somebody asks for it"),
+    ("/refreshes/", "main", Template, "pause", "Built on request only"),
     ("/drift/", "left_over", Finding, "resolve", "Delete the volume cy_left_over"),
     ("/webhooks/", "hooks", Webhook, "off", "It receives no events until"),
     ("/pools/", "alice", Pool, "delete", "Its 0 members are retired"),

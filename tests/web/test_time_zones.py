@@ -98,7 +98,7 @@ def test_mails_have_their_readers_zone(leased: Workspace) -> None:
 
 def test_people_choose_their_zone(as_alice: Client, alice: User) -> None:
     as_alice.cookies[zones.COOKIE] = "Asia/Kathmandu"
-    assert "As my browser says, now Asia/Kathmandu" in as_alice.get("/me/").text
+    assert "The browser&#x27;s, now Asia/Kathmandu" in as_alice.get("/me/").text
 
     assert as_alice.post("/me/", {"time_zone": "Europe/Berlin"}).status_code == 302
     assert as_alice.post("/me/", {"time_zone": "Mars/Olympus"}).status_code == 422

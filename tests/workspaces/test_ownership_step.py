@@ -120,7 +120,7 @@ def test_ontap_is_asked_whose_files_are_where_no_host_sees_them(
 
     lab_workspace.refresh_from_db()
     assert lab_workspace.ownership["by"] == "ontap"
-    assert "that ONTAP was asked for agree" in lab_workspace.ownership["sentence"]
+    assert "read through ONTAP agree" in lab_workspace.ownership["sentence"]
     run.workspace.uid += 1
     with pytest.raises(Unreachable):
         ensure_owner(run)

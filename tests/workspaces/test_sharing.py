@@ -70,7 +70,7 @@ def test_a_share_opens_the_workspace_until_it_is_revoked(
     ]
     assert said == [
         ("workspace_unshared", "No longer shared with the team Audio.", "admin"),
-        ("workspace_shared", "Shared with the team Audio, who may look.", "alice"),
+        ("workspace_shared", "Shared with the team Audio, read-only.", "alice"),
     ]
     assert (
         shared_workspace.events.filter(kind="workspace_shared").count() == 2
@@ -163,7 +163,7 @@ def test_pages_say_what_a_share_does_and_does_not(
 
     shown = as_alice.post(share, {"kind": "person", "name": "carol"}, follow=True)
     assert "is shared with carol" in shown.text
-    assert "No file changes" in as_alice.get(share).text
+    assert "Files do not change" in as_alice.get(share).text
     refused = as_alice.post(share, {"kind": "team", "name": "Nope"})
     at_field = refused.text.partition('class="field field-wrong"')[2]
     assert refused.status_code == 409

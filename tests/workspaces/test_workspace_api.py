@@ -182,7 +182,7 @@ def test_a_name_that_two_sites_have_asks_for_the_site(
     response = api_as_alice.post(WORKSPACES, {"template": "main"})
 
     assert response.status_code == 400
-    assert "Say at which site." in response.json()["detail"]
+    assert "Name its site." in response.json()["detail"]
     with_site = {"template": "main", "site": snapshot.template.site.name}
     assert api_as_alice.post(WORKSPACES, with_site).status_code == 202
 

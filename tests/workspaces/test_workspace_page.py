@@ -183,7 +183,7 @@ def test_a_retry_shows_its_reason_and_time(
         flushing, code="busy", message="Perforce is busy.", retry_at=retry_at
     )
     page = as_alice.get(address_of(workspace)).text
-    assert "Will be tried again" in page
+    assert "Will be retried" in page
     assert "Perforce is busy." in page
     assert retry_at.isoformat() in page
 

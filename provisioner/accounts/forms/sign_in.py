@@ -44,7 +44,7 @@ class RevokingForm(forms.Form):
         required=False,
         initial=True,
         label="Revoke my API tokens, too",
-        help_text="Whoever knew the password may have made one. Scripts and CI then "
+        help_text="Whoever knew the password may have created one. Scripts and CI then "
         "need new ones.",
     )
 

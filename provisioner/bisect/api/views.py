@@ -66,7 +66,7 @@ class BisectionViewSet(ApiViewSet):
         "Search for the first bad change",
         "Each step clones the nearest snapshot and syncs the clone to a change. No "
         "have list is written. A repeated request returns the search under way. A "
-        "person may have a few running: three, unless the installation says otherwise.",
+        "person may have a few running, by default three.",
         body=BisectionCreateSerializer,
         ok=BisectionSerializer,
         status=202,
@@ -84,7 +84,7 @@ class BisectionViewSet(ApiViewSet):
             templates,
             word="template",
             id_or_name=asked["template"],
-            hint="Say at which site.",
+            hint="Name its site.",
         )
         bisection = bisection_start(
             by=self.user,
@@ -115,7 +115,8 @@ class BisectionViewSet(ApiViewSet):
 
     @described(
         "Send a verdict",
-        "On the change being tested. Its clone is deleted, and the next step starts. "
+        "It applies to the change being tested, whose clone is deleted. The next step "
+        "starts. "
         "Repeating a verdict changes nothing.",
         body=VerdictSerializer,
         ok=BisectionSerializer,

@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='bisections', to=settings.AUTH_USER_MODEL)),
                 ('template', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='bisections', to='catalog.template')),
-                ('token', models.ForeignKey(blank=True, help_text='The API token that it was asked for with, while there is one.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.KNOX_TOKEN_MODEL)),
+                ('token', models.ForeignKey(blank=True, help_text='The API token that requested it, if it still exists.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.KNOX_TOKEN_MODEL)),
             ],
             options={
                 'ordering': ('-created_at', '-id'),

@@ -41,7 +41,7 @@ def template_rename(*, by: User, template: Template, title: str) -> Template:
         if row.title != title:
             row.title = title
             row.save(update_fields=["title"])
-            called = f"Titled “{title}”." if title else "Has no title of its own now."
+            called = f"Titled “{title}”." if title else "Removed its title."
             record_event(row, kind="template_renamed", message=called, actor=by)
     return row
 
@@ -104,7 +104,7 @@ def template_unarchive(*, by: User, template: Template) -> Template:
             record_event(
                 row,
                 kind="template_unarchived",
-                message="Unarchived: people get workspaces of it again.",
+                message="Unarchived: it gives new workspaces again.",
                 actor=by,
             )
     return row
@@ -140,7 +140,7 @@ def template_delete(*, by: User, template: Template, reason: str = "") -> Operat
         set_template_state(
             row,
             Template.State.DELETING,
-            message="Asked to delete it with its snapshots, volume and client"
+            message="Requested its deletion with its snapshots, volume and client"
             f"{''.join(f', {each}' for each in gone)}.",
             actor=by,
         )
@@ -164,7 +164,7 @@ def _archive(row: Template, *, by: User, reason: str) -> None:
     record_event(
         row,
         kind="template_archived",
-        message="Archived: no new workspaces, existing ones live on.",
+        message="Archived: no new workspaces, existing ones stay.",
         reason=reason,
         actor=by,
     )

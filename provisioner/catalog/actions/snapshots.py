@@ -76,7 +76,7 @@ def snapshot_release(*, by: User, snapshot: Snapshot) -> Snapshot:
                 template,
                 kind="snapshot_released",
                 message=f"Released change {row.change} ({row.name}): new workspaces "
-                "get the newest again.",
+                "get the newest good one again.",
                 actor=by,
                 data={"snapshot": row.pk},
             )
@@ -106,8 +106,8 @@ def snapshot_withdraw(*, by: User, snapshot: Snapshot, reason: str) -> Snapshot:
         event = record_event(
             template,
             kind="snapshot_withdrawn",
-            message=f"Withdrew change {row.change} ({row.name}): nobody gets it any "
-            "more.",
+            message=f"Withdrew change {row.change} ({row.name}): it gives no new "
+            "workspaces.",
             reason=reason,
             actor=by,
             data={"snapshot": row.pk},
@@ -174,7 +174,7 @@ def template_roll_back(*, by: User, template: Template, build: Operation) -> Sna
 def _reason(reason: str) -> str:
     reason = one_line(reason, word="A reason", most=LONGEST_REASON)
     if not reason:
-        raise InvalidRequest("Give a reason: people who choose a snapshot read it.")
+        raise InvalidRequest("Give a reason. People who choose a snapshot read it.")
     return reason
 
 

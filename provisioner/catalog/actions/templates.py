@@ -142,7 +142,7 @@ def check_definition(template: Template) -> None:
     Raises: TemplateInvalid, InvalidRequest.
     """
     if bool(template.view_lines) == bool(template.stream):
-        raise TemplateInvalid("Give view lines or a stream, one of the two.")
+        raise TemplateInvalid("Give either view lines or a stream.")
     if template.volume_size_bytes < (template.used_bytes or 0):
         raise TemplateInvalid(
             f"Its volume holds {size_text(template.used_bytes or 0)}: a size of "
@@ -166,7 +166,7 @@ def check_definition(template: Template) -> None:
     for field in sorted(DEFINITION):
         if _NO_TEXT.search(str(getattr(template, field))):
             raise InvalidRequest.at(
-                field, "Null characters and halves of characters are not allowed."
+                field, "NUL and invalid characters are not allowed."
             )
     wants_test = template.wanted_quality == Template.WantedQuality.TESTED
     if wants_test and not template.test_command.strip():
@@ -183,7 +183,7 @@ def _check_environment(field: str, variables: Any) -> None:
         raise InvalidRequest.at(field, "Give names with their values.")
     for name, value in variables.items():
         if not (name.isascii() and name.isidentifier()):
-            raise InvalidRequest.at(field, f"“{name}” names no variable.")
+            raise InvalidRequest.at(field, f"“{name}” is not a valid variable name.")
         if name.startswith(OF_THE_LOADER):
             raise InvalidRequest.at(
                 field,
@@ -307,7 +307,9 @@ def _checked_paths(
     Raises: InvalidRequest, NothingToRefresh.
     """
     if is_clean:
-        raise InvalidRequest("A clean build is one of the whole view: leave paths out.")
+        raise InvalidRequest(
+            "A clean build always covers the whole view. Leave paths out."
+        )
     rest = reference_snapshot(template)
     if rest is None:
         raise NothingToRefresh(template=template.name)

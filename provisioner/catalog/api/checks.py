@@ -39,7 +39,7 @@ class TemplateCheckSerializer(serializers.Serializer[Any]):
     )
     error = serializers.CharField(help_text="Why the server did not answer, or empty.")
     checked_at = serializers.DateTimeField(
-        allow_null=True, help_text="null: it was not looked at, or not kept."
+        allow_null=True, help_text="null: not checked, or not stored."
     )
 
 

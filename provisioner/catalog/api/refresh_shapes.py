@@ -35,10 +35,10 @@ class RefreshSerializer(serializers.Serializer[Any]):
 
     mode = serializers.ChoiceField(choices=RefreshPolicy.Mode.choices)
     quiet_seconds = serializers.IntegerField(
-        help_text="on_change: how long nothing relevant has to come before."
+        help_text="on_change: the quiet time needed before a build."
     )
     every_seconds = serializers.IntegerField(
-        help_text="on_change: at most once in so long."
+        help_text="on_change: the minimum time between builds."
     )
     cron = serializers.CharField(help_text="cron: five fields, in UTC.")
     clean_cron = serializers.CharField(
@@ -66,7 +66,8 @@ class RefreshSaveSerializer(serializers.Serializer[Any]):
         default="",
         allow_blank=True,
         max_length=LONGEST_CRON,
-        help_text="When everything is removed first that Perforce does not know.",
+        help_text="The schedule of builds that first remove everything that is not in "
+        "Perforce.",
     )
     unused_days = Number(
         default=None, allow_null=True, min_value=1, max_value=LONGEST_DAYS

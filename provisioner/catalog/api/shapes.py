@@ -42,8 +42,8 @@ class PartSerializer(serializers.Serializer[Any]):
 class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
     parts = PartSerializer(
         many=True,
-        help_text="What is at another change than the rest; nobody gets such a "
-        "snapshot without choosing it.",
+        help_text="Paths at another change than the rest. Such a snapshot is never "
+        "the default.",
     )
     behind = serializers.SerializerMethodField(
         help_text="Changes under its template's view since then; null: unknown."
@@ -143,15 +143,16 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         source="archived_by.username",
         allow_null=True,
         default=None,
-        help_text="When it was archived; it gives no new workspaces. null: it was not.",
+        help_text="When it was archived; archived templates give no new workspaces. "
+        "null: not archived.",
     )
     pinned = serializers.BooleanField(
-        source="is_pinned", help_text="By you, to the top of your home page."
+        source="is_pinned", help_text="Whether you pinned it to your home page."
     )
     site = serializers.CharField(source="site.name")
     snapshot = serializers.SerializerMethodField(
         help_text="What a new workspace is cloned from; null before the first build, "
-        "and where none has the quality that is wanted."
+        "or if none has the required quality."
     )
     path = serializers.CharField()
     freshness = serializers.SerializerMethodField(
@@ -313,7 +314,7 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
         child=Text(max_length=1024),
         default=list,
         max_length=MOST_PATHS,
-        help_text="Depot paths in the view that alone are brought to the change.",
+        help_text="Depot paths in the view; only these are updated to the change.",
     )
 
 
@@ -338,7 +339,7 @@ class DependentSerializer(serializers.Serializer[Any]):
 
 class TemplateNeedsSerializer(serializers.Serializer[Any]):
     can_be_deleted = serializers.BooleanField()
-    needed_by = DependentSerializer(many=True, help_text="What stands against it.")
+    needed_by = DependentSerializer(many=True, help_text="What prevents the deletion.")
     goes_with = DependentSerializer(many=True, help_text="What is deleted with it.")
     snapshots_count = serializers.IntegerField(help_text="They are deleted with it.")
 
@@ -370,7 +371,7 @@ class TemplateListQuery(serializers.Serializer[Any]):
     archived = serializers.ChoiceField(
         choices=["no", "only", "all"],
         default="no",
-        help_text="Whether those that are archived are listed.",
+        help_text="Whether to list archived ones.",
     )
 
 

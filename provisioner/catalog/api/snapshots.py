@@ -124,8 +124,8 @@ class SnapshotViewSet(ApiViewSet):
 
     @described(
         "Withdraw a snapshot",
-        "For its template's owner and administrators. Nobody gets it any more, and "
-        "warm pools replace their members of it. Workspaces of it live on; their "
+        "For its template's owner and administrators. It gives no new workspaces, "
+        "and warm pools replace their members. Existing workspaces stay; their "
         "owners get a mail with the reason. This cannot be undone.",
         body=ReasonSerializer,
         ok=SnapshotSerializer,

@@ -88,7 +88,7 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Define a template",
-        "For administrators. Nothing is made on ONTAP or Perforce before its build.",
+        "For administrators. Nothing is created on ONTAP or Perforce before its build.",
         body=TemplateCreateSerializer,
         ok=TemplateSerializer,
         status=201,
@@ -126,7 +126,7 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Pin a template",
-        "For you: it is at the top of your home page.",
+        "Put it on top of your home page.",
         ok=TemplateSerializer,
         refused=[403, 404, 409],
     )
@@ -148,7 +148,7 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Stop the build under way",
-        "For administrators. It publishes nothing; what was published stays.",
+        "For administrators. It publishes nothing; published snapshots stay.",
         ok=OperationSerializer,
         refused=[403, 404, 409],
     )
@@ -219,7 +219,7 @@ class TemplateViewSet(ApiViewSet):
     @described(
         "Archive a template",
         "For its owner and administrators. Nobody gets a new workspace of it, and it "
-        "is not built or pooled; existing workspaces live on.",
+        "is not built or pooled; existing workspaces stay.",
         body=OptionalReasonSerializer,
         ok=TemplateSerializer,
         refused=[403, 404],
@@ -234,7 +234,8 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Unarchive a template",
-        "For its owner and administrators. One that is not archived stays as it is.",
+        "For its owner and administrators. A template that is not archived does not "
+        "change.",
         ok=TemplateSerializer,
         refused=[403, 404, 409],
     )
@@ -246,7 +247,7 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Get what needs a template",
-        "For administrators: what stands against deleting it, and what goes with it.",
+        "For administrators: what prevents its deletion, and what is deleted with it.",
         ok=TemplateNeedsSerializer,
         refused=[403, 404],
         examples=examples.NEEDS,
@@ -266,7 +267,8 @@ class TemplateViewSet(ApiViewSet):
 
     @described(
         "Delete a template that nothing needs",
-        "For administrators. Its snapshots, volume and client go; builds, logs and the "
+        "For administrators. Its snapshots, volume and client are deleted; builds, "
+        "logs and the "
         "audit log stay, and its name is free again. The answer is the operation to "
         "follow.",
         ok=OperationSerializer,

@@ -21,8 +21,8 @@ class RefreshPolicyForm(AskingForm):
     )
     every_seconds = SpanField(
         max_length=60,
-        label="At most once in",
-        help_text="After changes: not again so soon. Such as 30 min.",
+        label="At most once every",
+        help_text="After changes: the minimum time between builds, such as 30 min.",
     )
     cron = forms.CharField(
         required=False,
@@ -43,9 +43,9 @@ class RefreshPolicyForm(AskingForm):
     unused_days = forms.IntegerField(
         required=False,
         min_value=1,
-        label="Rest after days without use",
-        help_text="Not built by itself while nobody got a workspace of it, or asked "
-        "for a build, for so long. Empty: it never rests.",
+        label="Stop after days without use",
+        help_text="Not built automatically if nobody requested a workspace or a "
+        "build of it for that long. Empty: never stops.",
     )
     is_paused = forms.BooleanField(required=False, label="Paused")
 

@@ -106,7 +106,7 @@ class TemplateDefinitionForm(AskingForm):
         rows=3,
         required=False,
         label="Ignored files",
-        help_text="What the build makes, as in P4IGNORE, one pattern a line. These "
+        help_text="Build outputs, as in P4IGNORE, one pattern per line. These "
         "files are not reported as untracked.",
     )
     error_patterns = LinesField(
@@ -119,7 +119,7 @@ class TemplateDefinitionForm(AskingForm):
     )
     volume_size_bytes = SizeField(
         label="Volume size",
-        help_text="Such as 100 GiB. The volume is thin: it takes what it holds.",
+        help_text="Such as 100 GiB. The volume is thin: it takes only what it holds.",
     )
     snapshots_to_keep = forms.IntegerField(min_value=1, max_value=1000)
 
@@ -163,8 +163,8 @@ class TemplateBuildForm(AskingForm):
         required=False,
         label="Only these paths",
         help_text="Depot paths in the view, one a line, such as //depot/main/src/... — "
-        "these alone are brought to the change, the rest stays where new workspaces "
-        "are. Nobody gets such a snapshot without choosing it.",
+        "only these are updated to the change; the rest stays at the default "
+        "snapshot's. Such a snapshot is never the default.",
     )
 
     def clean_paths(self) -> list[str]:

@@ -98,7 +98,7 @@ class RefreshPolicy(models.Model):
     """
 
     class Mode(models.TextChoices):
-        MANUAL = "manual", "Only when somebody asks"
+        MANUAL = "manual", "Only on request"
         ON_CHANGE = "on_change", "After changes"
         CRON = "cron", "On a schedule"
 

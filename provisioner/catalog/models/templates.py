@@ -136,8 +136,8 @@ class Template(HasOperations):
     bisection_environment = EvidenceField(
         default=dict,
         blank=True,
-        help_text="Of commands of bisections, which people choose: everybody can read "
-        "it.",
+        help_text="For commands of bisections, which people choose. Everybody can "
+        "read it.",
     )
     commands_have_network = models.BooleanField(
         default=True,
@@ -162,7 +162,7 @@ class Template(HasOperations):
         help_text="New workspaces get the newest snapshot with this quality.",
     )
     ignore_patterns = models.TextField(
-        blank=True, help_text="What the build makes, as in P4IGNORE, one a line."
+        blank=True, help_text="Build outputs, as in P4IGNORE, one per line."
     )
     error_patterns = models.TextField(
         blank=True,
@@ -185,7 +185,7 @@ class Template(HasOperations):
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
     volume_uuid = models.CharField(max_length=36, blank=True)
     actual_size_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="The size that its volume has, by ONTAP."
+        null=True, blank=True, help_text="The size of its volume, as ONTAP reports it."
     )
     used_bytes = models.BigIntegerField(
         null=True,
@@ -193,7 +193,9 @@ class Template(HasOperations):
         help_text="The space used by its volume, as ONTAP reports it.",
     )
     used_inodes = models.BigIntegerField(
-        null=True, blank=True, help_text="Files and directories in it, by ONTAP."
+        null=True,
+        blank=True,
+        help_text="Files and directories in it, as ONTAP reports them.",
     )
     max_inodes = models.BigIntegerField(
         null=True, blank=True, help_text="The inode limit of its volume."

@@ -43,7 +43,7 @@ def ensure_built(run: TemplateRun) -> Built:
         )
     if excess := excess_of(result):
         raise StepRefused(
-            f"The build took too much. {excess} Nothing was published; the log is "
+            f"The build used too much. {excess} Nothing was published; the log is "
             "kept.",
             code="took_too_much",
         )
@@ -93,7 +93,7 @@ def ensure_tested(run: TemplateRun) -> Tested:
             "and was stopped."
         )
     elif excess := excess_of(result):
-        reason = f"The test took too much. {excess}"
+        reason = f"The test used too much. {excess}"
     elif result.exit_code != 0:
         reason = (
             f"The test ended with exit code {result.exit_code}.\n{excerpt_of(run.step)}"

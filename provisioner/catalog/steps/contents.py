@@ -35,8 +35,8 @@ def ensure_clean(run: TemplateRun) -> None:
     if report.failed:
         raise StepRefused(
             f"{report.failed:,} entries could not be removed for a clean build: "
-            f"{'; '.join(report.failures)}. Remove them, then ask for it again; a "
-            "build that is not clean goes on as before.",
+            f"{'; '.join(report.failures)}. Remove them, then request it again. "
+            "Builds that are not clean are not affected.",
             code="clean_incomplete",
         )
 
@@ -58,7 +58,7 @@ def ensure_synced(run: TemplateRun) -> Synced:
     require_no_command(run)
     room = room_of_template(run)
     if _may_be_broken(run):
-        run.progress("Looking for versioned files that were changed")
+        run.progress("Checking for changed versioned files")
         have = run.perforce.files.have_list(template.client_name)
         with room.told_if_lacking():
             run_as(

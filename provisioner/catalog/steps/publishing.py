@@ -72,8 +72,8 @@ def ensure_verified(run: TemplateRun) -> Verified:
         shown = ", ".join(finding.path for finding in differing[:10])
         raise StepRefused(
             f"{len(differing):,} versioned files differ from the depot after the "
-            f"build: {shown}. A build must not change or delete what Perforce manages; "
-            "the next one begins with these files as they should be.",
+            f"build: {shown}. A build must not change or delete versioned files. The "
+            "next build restores them first.",
             code="build_changed_versioned_files",
         )
     root = run.visible_root(template.junction_path)
@@ -206,7 +206,7 @@ def ensure_outcome(run: TemplateRun) -> None:
     if tested.has_rejected:
         name = run.result_of(Published).name
         raise StepRefused(
-            f"The snapshot {name} is marked: nobody gets it without choosing it. The "
-            f"next build is tried as usual. {tested.reason}",
+            f"The snapshot {name} failed its tests, so it is never the default. The "
+            f"next build runs as usual. {tested.reason}",
             code="test_failed",
         )

@@ -57,13 +57,13 @@ def changes_named(root: Path) -> Iterator[None]:
             raise
         path = as_text(os.path.relpath(error.filename, root))
         writers = "; ".join(map(str, islice(find_writers(root), MOST_NAMED)))
-        by = writers or "No process of this host writes there now: ask other hosts"
+        by = writers or "No process of this host writes there now. Check other hosts"
         raise _still_written(f"{path} vanished. {by}.") from error
 
 
 def _still_written(what: str) -> StepRefused:
     return StepRefused(
-        "Something writes to the template's files after the build, so nothing was "
-        f"published: {what} Stop that, then build again.",
+        "The template's files are still being written after the build, so nothing "
+        f"was published: {what} Stop that, then build again.",
         code=STILL_WRITTEN,
     )

@@ -11,9 +11,9 @@ from provisioner.lib.pace import Pace
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text
 
-UP_TO_DATE_TEXT = "Every file was there already"
-PLANNING_TEXT = "Perforce works out what has to be sent"
-FINISHING_TEXT = "The last file is arriving, and Perforce writes down what has arrived"
+UP_TO_DATE_TEXT = "Every file is already there"
+PLANNING_TEXT = "Perforce is planning the sync"
+FINISHING_TEXT = "Receiving the last file; Perforce is updating the have list"
 
 
 def show_sync(run: TemplateRun) -> Callable[[SyncProgress], None]:

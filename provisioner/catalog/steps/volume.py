@@ -184,7 +184,7 @@ def _pin_to_build(run: TemplateRun, spec: ClientSpec) -> tuple[int, list[Part]]:
     rest = reference_snapshot(run.template)
     if rest is None:
         raise StepRefused(
-            "No snapshot of the whole view is left. Build all of it first.",
+            "No snapshot of the whole view is left. Build the whole view first.",
             code="nothing_to_refresh_in_part",
         )
     change = _change_to_build(run, tuple(paths), asked=asked)

@@ -72,7 +72,7 @@ def template_owner(request: WebRequest, pk: int) -> HttpResponse:
         TemplateOwnerForm(posted(request), initial={"owner": template.owner_id}),
         change=lifecycle.template_hand_over,
         page="catalog/owner.html",
-        said="It has its new owner.",
+        said="The owner was changed.",
     )
 
 
@@ -85,7 +85,7 @@ def template_archive(request: WebRequest, pk: int) -> HttpResponse:
         OptionalReasonForm(posted(request)),
         change=lifecycle.template_archive,
         page="catalog/archive.html",
-        said="Archived. Existing workspaces live on.",
+        said="Archived. Existing workspaces stay.",
     )
 
 
@@ -94,7 +94,7 @@ def template_unarchive(request: WebRequest, pk: int) -> HttpResponse:
     """Offer an archived template again."""
     template = _template_to_change(request, pk)
     act = partial(lifecycle.template_unarchive, by=request.user, template=template)
-    said = "Unarchived. People get workspaces of it again."
+    said = "Unarchived. It gives new workspaces again."
     return acted(request, act, "template-detail", pk, said=said)
 
 

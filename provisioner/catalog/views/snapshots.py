@@ -61,7 +61,7 @@ def snapshot_release(request: WebRequest, pk: int) -> HttpResponse:
     """Release a held snapshot: new workspaces get the newest good one again."""
     snapshot = _snapshot_to_change(request, pk)
     snapshots.snapshot_release(by=request.user, snapshot=snapshot)
-    said = "Released. New workspaces get the newest snapshot again."
+    said = "Released. New workspaces get the newest good snapshot again."
     return _done(request, snapshot, said)
 
 
@@ -71,7 +71,7 @@ def snapshot_withdraw(request: WebRequest, pk: int) -> HttpResponse:
     snapshot = _snapshot_to_change(request, pk)
     form = ReasonForm(posted(request))
     if form.tried(snapshots.snapshot_withdraw, by=request.user, snapshot=snapshot):
-        said = f"Withdrawn. Nobody gets {snapshot.name} now."
+        said = f"Withdrawn. No new workspace gets {snapshot.name} now."
         return _done(request, snapshot, said)
     affected = {"pins": pins_of_snapshot(snapshot), "next": default_without(snapshot)}
     return _page(request, "catalog/snapshot_withdraw.html", form, snapshot, **affected)

@@ -156,7 +156,7 @@ class Keep(Act[Workspace]):
 
     def says(self, row: Workspace, result: Workspace | None = None) -> str:
         if row.keep_reason:
-            return f"It is kept already, for another reason: {row.keep_reason}"
+            return f"It is already kept, for another reason: {row.keep_reason}"
         if row.expires_at is None:
             return "It is kept. Its lease had no end before."
         exactly = exact(row.expires_at)

@@ -50,7 +50,7 @@ ADMINISTRATORS_PAGES = {
     "Perforce servers": "perforce-server-list",
     "Connect a Perforce server": "perforce-server-create",
     "Refreshes of templates": "refresh-list",
-    "API tokens of everybody": "token-everybody-list",
+    "Everybody's API tokens": "token-everybody-list",
     "Drift": "drift",
     "Audit log": "audit-log",
 }

@@ -86,8 +86,8 @@ def _client_of_row(
             },
             action=Action.REMOVE,
             sentence=f"The client {client.name} is described as that of {tree.title}, "
-            "but is not the one that Cloneyard made for it: look whose it is. Only "
-            "the tag in its description is removed, the client stays.",
+            "but is not the one that Cloneyard made for it. Find out whose it is. "
+            "Only the tag in its description is removed; the client stays.",
         )
     elif tree.client is Wanted.NO:
         is_empty = work is not None and work.is_empty
@@ -101,7 +101,7 @@ def _client_of_row(
             is_automatic=is_empty and is_retired and tree.is_its_client(client),
             sentence=f"The client {client.name} is left of {tree.title}, which "
             f"{'was retired' if is_retired else 'is in the trash'}."
-            + ("" if is_empty else " It has work that is not submitted."),
+            + ("" if is_empty else " It has unsubmitted work."),
         )
     elif tree.client is Wanted.YES:
         yield from _client_differs(tree, client, seen.views.get(client.name))

@@ -17,7 +17,7 @@ Action = Finding.Action
 def preview(finding: Finding) -> list[str]:
     """Yield what the repair will do, in order."""
     subject, details = finding.subject, finding.details
-    look = "Check it again; where the difference is gone, nothing is done."
+    look = "Check it again. If the difference is gone, do nothing."
     return [
         look,
         *_PREVIEWS.get((finding.kind, finding.action), _nothing)(subject, details),
@@ -36,19 +36,20 @@ def _removing_volume(subject: str, details: dict[str, Any]) -> list[str]:
     )
     return [
         *unmount,
-        f"Delete the volume {subject}, not by force: if the SVM has a recovery "
+        f"Delete the volume {subject} without force: if the SVM has a recovery "
         "queue, it can be recovered for some hours.",
     ]
 
 
 def _adopting_volume(subject: str, details: dict[str, Any]) -> list[str]:
     if obstacle := details.get("obstacle"):
-        return [f"Nothing would be written now: {obstacle}"]
+        return [f"Adoption would write nothing now: {obstacle}"]
     row = details.get("row")
     if row is None:
         return [
-            f"Note the id of {subject} on its row.",
-            "Where that was retired, bring it back as out of the trash: mounted at its "
+            f"Record the id of {subject} on its row.",
+            "If the workspace was retired, restore it as from the trash: mounted at "
+            "its "
             "path, with its client.",
         ]
     if "owner" not in row:
@@ -83,7 +84,7 @@ def _lease(seconds: int | None) -> str:
 
 def _adopting_snapshot(subject: str, details: dict[str, Any]) -> list[str]:
     if obstacle := details.get("obstacle"):
-        return [f"Nothing would be written now: {obstacle}"]
+        return [f"Adoption would write nothing now: {obstacle}"]
     row = details.get("row")
     if row is None:
         return [f"Write a row for {subject}. Nothing on ONTAP is changed."]
@@ -91,10 +92,10 @@ def _adopting_snapshot(subject: str, details: dict[str, Any]) -> list[str]:
     return [
         f"Write a row for the snapshot {row['snapshot']} of {row['template']}: change "
         f"{row['change']}{holds}. Nothing on ONTAP is changed.",
-        "Nobody gets it without choosing it: whether its test had passed is not known."
+        "It is never the default: whether its tests passed is unknown."
         if row["is_offered"]
-        else "It is kept for its clones, and never handed out: nothing says exactly "
-        "what it holds.",
+        else "It is kept for its clones, and never offered: its exact contents are "
+        "unknown.",
     ]
 
 
@@ -115,18 +116,18 @@ def _lost_volume(subject: str, details: dict[str, Any]) -> list[str]:
     left = details.get("found")
     return [
         "Mark what it belongs to as failed, with the reason. The client of a workspace "
-        "stays until that is retired; snapshots of a template are taken off the offer.",
+        "stays until that is retired; snapshots of a template are withdrawn.",
         *([f"{left} is left as it is."] if left else []),
     ]
 
 
 def _view(subject: str, details: dict[str, Any]) -> list[str]:
     return [
-        f"Stop where {subject} has files opened that its View of before does not map.",
-        *(f"Take out of the View: {line}" for line in details.get("lines_out", ())),
-        *(f"Put into the View: {line}" for line in details.get("lines_in", ())),
-        "No file is touched. The next p4 sync brings files that are mapped again, and "
-        "removes unchanged ones that are not any more.",
+        f"Stop if {subject} has files opened that its former View does not map.",
+        *(f"Remove from the View: {line}" for line in details.get("lines_out", ())),
+        *(f"Add to the View: {line}" for line in details.get("lines_in", ())),
+        "No file is touched. The next p4 sync brings files that are mapped again,  "
+        "and removes unchanged ones that no longer are.",
     ]
 
 
@@ -135,7 +136,7 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): _adopting_volume,
     (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _lost_volume,
     (Kind.VOLUME_TAG_COPIED, Action.REMOVE): lambda subject, details: [
-        f"Empty the comment of {subject}, which is nothing but the tag "
+        f"Empty the comment of {subject}, which only has the tag "
         f"{details.get('comment', '')}. Files, name and mount stay as they are."
     ],
     (Kind.VOLUME_UNTAGGED, Action.FINISH): lambda subject, details: [
@@ -150,7 +151,7 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
     ],
     (Kind.CLIENT_VIEW_DIFFERS, Action.FINISH): _view,
     (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE): lambda subject, details: [
-        f"Delete the client {subject}, not by force: one with opened, pending or "
+        f"Delete the client {subject} without force: one with opened, pending or "
         "shelved changes stays."
     ],
     (Kind.ROW_WITHOUT_CLIENT, Action.FINISH): lambda subject, details: [
@@ -167,10 +168,10 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
     ],
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): _adopting_snapshot,
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
-        f"Take {subject} off the offer. ONTAP is not changed."
+        f"Withdraw {subject}. ONTAP is not changed."
     ],
     (Kind.JOB_UNATTENDED, Action.REMOVE): lambda subject, details: [
-        f"Cancel the job {subject} in ONTAP. One that is too far on to be cancelled "
-        "goes on, and is no finding any more once it has ended."
+        f"Cancel the job {subject} in ONTAP. If it can no longer be cancelled it "
+        "continues, and the finding is resolved once it has ended."
     ],
 }

@@ -86,8 +86,8 @@ def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Diffe
         details=details,
         action=Action.REMOVE,
         sentence=f"The volume {volume.name} carries the tag of {tree.title}, but is "
-        "not the one that Cloneyard made for it. Somebody may have copied it: look "
-        "whose it is. Only the tag is removed, the volume stays.",
+        "not the one that Cloneyard made for it. Somebody may have copied it. Find "
+        "out whose it is. Only the tag is removed; the volume stays.",
     )
 
 
@@ -103,7 +103,7 @@ def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
             # Only our own row is written, and where it failed nobody relies on it.
             is_automatic=tree.volume is Wanted.MAYBE and tree.is_its_volume(own),
             sentence=f"The volume {own.name} belongs to {tree.title} by tag, name "
-            "and parent, but its row does not know it: an answer was lost. "
+            "and parent, but its row lacks the id, as an answer was lost. "
             "Adopting it records its id.",
         )
     elif own.state not in ("", "online"):
@@ -139,13 +139,13 @@ def _volume_of_nobody(
         "this database: another installation of Cloneyard may own it, or the database "
         "was restored from before it was made. "
         + (
-            "Adopting makes it a workspace again, of the owner of its client and its "
-            "files; to have it gone, retire it then."
+            "Adopting makes it a workspace again, owned by the owner of its client "
+            "and files. To remove it, retire it afterwards."
             if kind == "workspace"
-            else "It has clones: adopting makes it a template again, so that these can "
-            "be adopted, too."
+            else "It has clones: adopting makes it a template again, so that these "
+            "can be adopted as well."
             if has_clones
-            else "It has a build and no one's work. Remove it only if no other "
+            else "It has a build, and nobody's work. Remove it only if no other "
             "installation owns it. To build that again, define the template."
         ),
     )
@@ -180,7 +180,7 @@ def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
         + (
             ""
             if cannot_hold_work
-            else " Adopting brings the workspace back; to have it gone, retire it then."
+            else " Adopting restores the workspace. To remove it, retire it afterwards."
         ),
     )
 
@@ -194,8 +194,8 @@ def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Difference:
             external_id=untagged.uuid,
             details={**_evidence(untagged), "wanted_comment": tree.comment},
             action=Action.FINISH,
-            sentence=f"The volume {untagged.name} of {tree.title} does not carry its "
-            "tag any more. Its name, its id and its parent are those of the volume "
+            sentence=f"The volume {untagged.name} of {tree.title} no longer has its "
+            "tag. Its name, its id and its parent are those of the volume "
             "that Cloneyard made.",
         )
     return about(
@@ -207,8 +207,8 @@ def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Difference:
         action=Action.FINISH,
         sentence=" ".join(
             [
-                f"The volume {tree.volume_name} of {tree.title} is not on the SVM any "
-                "more.",
+                f"The volume {tree.volume_name} of {tree.title} is no longer on the "
+                "SVM.",
                 *([_taken_over(tree, untagged)] if untagged else []),
                 "Finishing marks the workspace as failed, so that its owner sees it "
                 "and can retire what is left."
@@ -224,7 +224,7 @@ def _taken_over(tree: KnownTree, volume: Volume) -> str:
     if volume.uuid == tree.volume_uuid:
         return (
             f"It is named {volume.name} or has another parent now, and does not carry "
-            f"its tag: somebody took it over. To keep it here, name it "
+            f"its tag: somebody took it over. To keep it in Cloneyard, name it "
             f"{tree.volume_name} again and set its comment to {tree.comment} in ONTAP."
         )
     return "Another volume has its name now and is left alone."
@@ -292,8 +292,8 @@ def _snapshots_that_are_gone(
                 snapshot=row.name,
                 action=Action.FINISH,
                 sentence=f"The published snapshot {row.name} of {tree.title} is gone "
-                "from ONTAP. Finishing takes it off the offer; workspaces that exist "
-                "are not touched.",
+                "from ONTAP. Finishing withdraws it; existing workspaces are not "
+                "touched.",
             )
 
 
@@ -327,7 +327,7 @@ def _snapshot_of_nobody(
             "pruned when unused.",
         )
         return
-    why = "was never published" if row is None else "is not offered any more"
+    why = "was never published" if row is None else "is no longer published"
     yield about(
         tree,
         kind=Kind.SNAPSHOT_WITHOUT_ROW,

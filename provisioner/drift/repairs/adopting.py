@@ -81,7 +81,7 @@ def adopt_template(finding: Finding) -> str:
     known = Template.with_deleted.filter(tag=tag[1]).first() if tag else None
     if known is not None and known.state == Template.State.DELETED:
         raise CannotRepair(
-            f"The template {known.name} was deleted here. See to the clones of "
+            f"The template {known.name} was deleted here. Deal with the clones of "
             f"{volume.name} in ONTAP, then remove it."
         )
     if known is not None:
@@ -115,7 +115,7 @@ def adopt_snapshot(finding: Finding) -> str:
         raise _snapshot_taken(snapshot) from None
     said = f"The snapshot {snapshot.name} of {template.name}"
     if not snapshot.is_there:
-        return f"{said} is kept for its clones, and not handed out."
+        return f"{said} is kept for its clones, and not offered."
     return f"{said} can be chosen again."
 
 
@@ -156,7 +156,7 @@ def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
     Raises: CannotRepair.
     """
     if by is None:
-        raise CannotRepair("Somebody has to ask for that workspace.")
+        raise CannotRepair("Somebody has to request that workspace.")
     if was_purged(workspace):
         raise CannotRepair(
             f"A purge has begun to remove what was in it. Look into {volume.name}: if "
@@ -182,7 +182,7 @@ def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
             workspace_restore(by=by, workspace=workspace)
     except (IntegrityError, ActionRefused) as error:
         raise CannotRepair(
-            f"The workspace {workspace.name} cannot be brought back now: {error}"
+            f"The workspace {workspace.name} cannot be restored now: {error}"
         ) from error
     return (
         f"The workspace {workspace.name} of {workspace.owner} is being restored. To "
@@ -204,8 +204,9 @@ def _adopted(to_be: WorkspaceToBe, *, volume: str, by: User | None) -> str:
             record_event(
                 workspace,
                 kind="workspace_adopted",
-                message=f"Adopted for {workspace.owner} from the volume {volume}: "
-                "the database did not know it. Its shares, notes and token are not "
+                message=f"Adopted for {workspace.owner} from the volume {volume}, "
+                "which was missing from the "
+                "database. Its shares, notes and token are not "
                 "known either, and its lease begins now.",
                 actor=by,
                 data={"volume": volume, "missing": missing},

@@ -34,7 +34,7 @@ def resting_row(finding: Finding) -> Workspace | Template | None:
             pk=finding.template_id
         )
     if row and row.operations.filter(state=Operation.State.RUNNING).exists():
-        raise CannotRepair("An operation is under way on it; look again later.")
+        raise CannotRepair("An operation is running on it. Try again later.")
     return row
 
 
@@ -46,9 +46,7 @@ def workspace_in(finding: Finding, *allowed: Workspace.State) -> Workspace:
     row = resting_row(finding)
     assert isinstance(row, Workspace)
     if row.state not in allowed:
-        raise CannotRepair(
-            f"The workspace is {row.get_state_display().lower()} by now."
-        )
+        raise CannotRepair(f"The workspace is {row.get_state_display().lower()} now.")
     return row
 
 
@@ -68,7 +66,7 @@ def volume_now(finding: Finding) -> Volume | None:
     else:
         has_its_tag = tag is not None and row.is_tagged(volume.comment)
     if not has_its_tag:
-        raise CannotRepair(f"The volume {volume.name} does not carry our tag any more.")
+        raise CannotRepair(f"The volume {volume.name} no longer has our tag.")
     return volume
 
 

@@ -37,7 +37,7 @@ def remove_client(finding: Finding) -> str:
     if client is None:
         return GONE
     if row is None and _has_volume(finding.site, client):
-        raise CannotRepair("Its volume is there, and may hold work: adopt that first.")
+        raise CannotRepair("Its volume exists, and may hold work. Adopt that first.")
     perforce = registry.perforce(finding.site.perforce_server)
     opened = len(perforce.changes.list_opened(client.name))
     changes = len(perforce.changes.list_pending(client.name))
@@ -82,7 +82,9 @@ def finish_lost_client(finding: Finding) -> str:
         return _finish_lost_template_client(finding)
     workspace = workspace_in(finding, Workspace.State.READY)
     if slots.is_paused(finding.site.perforce_server_id):
-        raise CannotRepair("The Perforce server is paused; ask again once it is not.")
+        raise CannotRepair(
+            "The Perforce server is paused. Try again once it is resumed."
+        )
     server = finding.site.perforce_server
     if client_now(finding) is None:
         registry.perforce(server).clients.save(client_spec_of(workspace))
@@ -183,6 +185,6 @@ def _refuse_if_opened_outside(
         others = f" and {len(outside) - 1:,} more" if len(outside) > 1 else ""
         raise CannotRepair(
             f"{outside[0]}{others} {'are' if others else 'is'} opened in {client}, "
-            "outside of the View of before: have that submitted, shelved or reverted "
+            "outside of the former View. Have that submitted, shelved or reverted "
             "first."
         )

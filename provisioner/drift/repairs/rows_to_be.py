@@ -164,7 +164,7 @@ def _client_of(
         else f"name the client {wanted}, or the volume as it was"
     )
     raise CannotRepair(
-        f"The client with its tag is named {other}, which does not go with the volume "
+        f"The client with its tag is named {other}, which does not match the volume "
         f"{volume.name}: {what_to_do}, then adopt the workspace."
     )
 
@@ -212,7 +212,8 @@ def _require_their_files(
     if other is not None:
         raise CannotRepair(
             f"The client {client.name} is {owner}'s, but the files are {other}'s (uid "
-            f"{volume.uid}). See whose it is: set the client's Owner, then adopt it."
+            f"{volume.uid}). Find out whose it is and set the client's Owner, then "
+            f"adopt it."
         )
 
 
@@ -271,7 +272,7 @@ def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:
         ontap_uuid=seen.uuid,
         change=int(seen.name[1:].partition(".")[0]),
         quality=Quality.FAILED,
-        remarks=["It was adopted: whether its test had passed is not known."],
+        remarks=["It was adopted: whether its tests passed is unknown."],
         deleted_at=clocks.database_now(),
     )
     if mark is not None:
@@ -301,7 +302,7 @@ def _what_is_missing(
     if volume.junction_path != workspace.junction_path:
         missing.append(f"it is not mounted at {workspace.junction_path}")
     if volume.export_policy == workspace.site.frozen_policy:
-        missing.append("a retirement had shut it to its owner's hosts")
+        missing.append("a retirement had closed it to its owner's hosts")
     if client is None and workspace.client_name:
         missing.append(f"its client {workspace.client_name} is gone")
     return " and ".join(missing)

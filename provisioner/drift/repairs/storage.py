@@ -139,7 +139,7 @@ def put_tag_back(finding: Finding) -> str:
         )
     ontap.set_volume_comment(volume.uuid, comment=row.volume_comment)
     return (
-        f"The volume {volume.name} carries its tag again; its comment was "
+        f"The volume {volume.name} has its tag again; its comment was "
         f"“{volume.comment}”."
     )
 
@@ -204,7 +204,7 @@ def _fail_template(template: Template) -> str:
         Snapshot.objects.filter(template=template).mark_deleted(
             at=clocks.database_now()
         )
-    return "The template was marked as failed, and its snapshots are not offered."
+    return "The template was marked as failed, and its snapshots were withdrawn."
 
 
 def finish_junction(finding: Finding) -> str:
@@ -272,7 +272,7 @@ def finish_lost_snapshot(finding: Finding) -> str:
         return GONE
     lost = Snapshot.objects.filter(template=row, ontap_uuid=finding.external_id)
     lost.mark_deleted(at=clocks.database_now())
-    return f"The snapshot {finding.snapshot} was taken off the offer."
+    return f"The snapshot {finding.snapshot} was withdrawn."
 
 
 def cancel_job(finding: Finding) -> str:

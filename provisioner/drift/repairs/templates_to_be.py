@@ -100,15 +100,15 @@ def write_template(template: Template, *, by: User | None) -> str:
                 template,
                 kind="template_adopted",
                 message=f"Adopted from the volume {template.volume_name} and the "
-                f"client {client.name}: the database did not know it.",
+                f"client {client.name}, which was missing from the database.",
                 actor=by,
             )
     except ActionRefused as error:
         raise CannotRepair(str(error)) from error
     except IntegrityError:
         raise CannotRepair(
-            f"A template {template.name} was written at that moment. Nothing was done "
-            "here; look again."
+            f"A template {template.name} was written at the same time. Nothing was "
+            "done here. Check again."
         ) from None
     return (
         f"It is the template {template.name} again. Complete its definition before it "

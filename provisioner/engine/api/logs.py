@@ -95,8 +95,8 @@ class LogSerializer(serializers.Serializer[PrintedPiece]):
     operation_state = serializers.ChoiceField(choices=Operation.State.choices)
     current_step = serializers.CharField(
         allow_null=True,
-        help_text="The step whose log people want first: what runs, what failed, what "
-        "ended last. null: nothing was printed so far.",
+        help_text="The step whose log matters most: running, failed, or last. null: "
+        "nothing was printed so far.",
     )
     step = serializers.CharField(
         allow_null=True, help_text="null: nothing was printed so far."
@@ -117,7 +117,7 @@ class LogSerializer(serializers.Serializer[PrintedPiece]):
         "runs."
     )
     offset = serializers.IntegerField(help_text="The offset of the text in bytes.")
-    next_offset = serializers.IntegerField(help_text="Where to go on.")
+    next_offset = serializers.IntegerField(help_text="The offset of the next piece.")
     size = serializers.IntegerField(help_text="The current size of the log in bytes.")
     is_last = serializers.BooleanField(help_text="Nothing follows yet.")
     is_running = serializers.BooleanField(help_text="The step may print more.")
@@ -132,5 +132,5 @@ class LogQuery(serializers.Serializer[Any]):
         required=False,
         min_value=0,
         max_value=2**31 - 1,
-        help_text="The attempt that the offset counts in.",
+        help_text="The attempt whose log the offset is in.",
     )

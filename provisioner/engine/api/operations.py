@@ -50,8 +50,8 @@ class OperationViewSet(ApiViewSet):
 
     @described(
         "Read what a step printed",
-        "Without `offset` the end of it; then go on at `next_offset` until `is_last`. "
-        "While `is_running`, more may come: ask again every few seconds. Without "
+        "Without `offset` its end; continue at `next_offset` until `is_last`. While "
+        "`is_running`, more may come: poll every few seconds. Without "
         "`step`, of `current_step`.",
         ok=LogSerializer,
         parameters=[LogQuery],

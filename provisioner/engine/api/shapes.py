@@ -98,8 +98,8 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
     findings = serializers.DictField(
         child=serializers.JSONField(),
         allow_null=True,
-        help_text="Unsubmitted work that was found, by kind: what stopped a "
-        "retirement, or what it rescued or discarded.",
+        help_text="Unsubmitted work by kind: what stopped a retirement, or what it "
+        "rescued or discarded.",
     )
     steps = StepSerializer(many=True)
 
@@ -136,7 +136,7 @@ class OperationSummarySerializer(WorkedOutOnce, serializers.ModelSerializer[Oper
     steps_total = serializers.SerializerMethodField()
     steps_done = serializers.SerializerMethodField()
     current_steps = serializers.SerializerMethodField(
-        help_text="Those queued, running, to be tried again, or failed."
+        help_text="Steps that are queued, running, to be retried, or failed."
     )
 
     class Meta:

@@ -74,7 +74,9 @@ def check_patterns(patterns: Iterable[str]) -> None:
         except re2.error as error:
             why = error.args[0] if error.args else b""
             said = why.decode(errors="replace") if isinstance(why, bytes) else why
-            raise PatternInvalid(f"“{pattern}” is no pattern: {said}.") from error
+            raise PatternInvalid(
+                f"“{pattern}” is not a valid pattern: {said}."
+            ) from error
 
 
 def find_error(log: Path, *, own: Iterable[str] = ()) -> ErrorLine | None:

@@ -35,7 +35,7 @@ class Operation(models.Model):
         default=False, help_text="Nobody requested it: it comes after all requests."
     )
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
-    parameters = EvidenceField(default=dict, help_text="What was asked for.")
+    parameters = EvidenceField(default=dict, help_text="What was requested.")
     requested_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
@@ -119,7 +119,7 @@ class PerforceUse(models.TextChoices):
     """What a step does to its Perforce server; see engine/slots.py."""
 
     NONE = "", "Nothing"
-    LIGHT = "light", "Commands that are over at once"
+    LIGHT = "light", "Short commands"
     SHORT = "short", "A flush, or a comparison: counts against the budget"
     LONG = "long", "A sync of a template: counts, and leaves room for others"
 
@@ -146,7 +146,7 @@ class Step(models.Model):
         WAITING = "waiting", "Waiting"
         QUEUED = "queued", "Queued"
         RUNNING = "running", "Running"
-        RETRYING = "retrying", "Will be tried again"
+        RETRYING = "retrying", "Will be retried"
         DONE = "done", "Done"
         SKIPPED = "skipped", "Not needed"
         FAILED = "failed", "Failed"

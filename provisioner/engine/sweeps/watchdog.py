@@ -23,8 +23,8 @@ log = structlog.get_logger(__name__)
 
 LOST = Failure(
     code="operation_lost",
-    message="The work on it was lost and nobody goes on with it. Try again, or retire "
-    "it.",
+    message="The operation on it was lost, and nothing continues it. Retry, or "
+    "retire it.",
 )
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 
@@ -76,7 +76,7 @@ def _go_on(operation_id: int) -> None:
     record_event(
         operation.subject.row,
         kind="operation_healed",
-        message=f"{operation.kind_title}: nobody went on with it. {healed}",
+        message=f"{operation.kind_title}: nothing continued it. {healed}",
         data={"operation": operation.pk},
     )
 

@@ -146,7 +146,7 @@ def operation_step_log_error(request: WebRequest, pk: int, step: str) -> HttpRes
     error = find_error(log.step.log_path, own=error_patterns_of(log.operation))
     address = reverse("operation-step-log", args=[pk, step])
     if error is None:
-        said = "No line is an error so far." if log.is_running else "No line is one."
+        said = "No error line so far." if log.is_running else "No error line."
         messages.info(request, f"{said} These are the last lines of the log.")
         return redirect(address)
     return redirect(f"{address}?line={error.number}#L{error.number}")

@@ -70,7 +70,7 @@ def workspace_ask_owner(*, by: User, workspace: Workspace) -> Outcome:
     return Outcome(
         workspace=workspace,
         word="notify",
-        sentence=f"Nobody is told. {why_not}"
+        sentence=f"Nobody is notified. {why_not}"
         if (why_not := why_no_mail_to(workspace.owner))
         else f"A mail goes to {workspace.owner.email}.",
     )
@@ -97,7 +97,7 @@ def workspace_retire_abandoned(
                 by=by,
                 workspace=workspace,
                 unsubmitted=Unsubmitted.RESCUE,
-                reason=f"Asked to retire it as abandoned: {abandonment.sentence}",
+                reason=f"Requested its retirement as abandoned: {abandonment.sentence}",
                 as_abandoned=True,
             )
     return Outcome(

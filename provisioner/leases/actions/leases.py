@@ -120,7 +120,7 @@ def extended_end(
     """
     permissions.require(can_change_workspace(by, workspace))
     if seconds is not None and until is not None:
-        raise InvalidRequest("Say for how long or until when, one of the two.")
+        raise InvalidRequest("Give either a duration or an end.")
     _require_leased(workspace)
     if workspace.keep_reason:
         raise WorkspaceKept(name=workspace.name)
@@ -150,7 +150,7 @@ def workspace_keep(*, by: User, workspace: Workspace, reason: str) -> Workspace:
     permissions.require(can_change_workspace(by, workspace))
     reason = " ".join(reason.split())
     if not reason:
-        raise InvalidRequest("Give a reason to keep it: others will ask.")
+        raise InvalidRequest("Give a reason to keep it. Others will ask.")
     if len(reason) > LONGEST_REASON or "\0" in reason:
         raise InvalidRequest(f"A reason may have up to {LONGEST_REASON} characters.")
     with transaction.atomic():

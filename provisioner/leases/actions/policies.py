@@ -320,4 +320,6 @@ def _check(purpose: str, policy: queries.Policy) -> None:
         if policy.default_seconds > policy.maximum_seconds:
             raise InvalidRequest("The default is longer than the maximum.")
     if len(policy.warn_seconds) > MOST_WARNINGS:
-        raise InvalidRequest(f"Up to {MOST_WARNINGS} mails before an end are enough.")
+        raise InvalidRequest(
+            f"At most {MOST_WARNINGS} mails before an end are possible."
+        )

@@ -64,7 +64,7 @@ class WorkspaceLeaseViewSet(OfWorkspace):
 
     @described(
         "Keep a workspace without an end",
-        "For administrators where leases have a maximum.",
+        "For administrators only if leases have a maximum.",
         body=shapes.LeaseKeepSerializer,
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
@@ -101,7 +101,7 @@ class LeasePolicyViewSet(ApiViewSet):
 
     @described(
         "List lease policies",
-        "Saved policies. The built-in ones apply where none is saved.",
+        "Saved policies. Otherwise the built-in ones apply.",
         ok=shapes.LeasePolicySerializer,
         refused=[400, 403],
     )
@@ -118,7 +118,7 @@ class LeasePolicyViewSet(ApiViewSet):
 
     @described(
         "Save a lease policy",
-        "For a template or for all; it replaces the present one. Running leases "
+        "For a template or for all; it replaces the current one. Running leases "
         "beyond a shorter maximum are shortened, but never to less than the first "
         "warning. With `preview` nothing changes.",
         body=shapes.LeasePolicySaveSerializer,
@@ -143,7 +143,7 @@ class LeasePolicyViewSet(ApiViewSet):
             templates_visible_to(self.user),
             word="template",
             id_or_name=id_or_name,
-            hint="Say which by its id.",
+            hint="Use its id.",
         )
 
     @described(

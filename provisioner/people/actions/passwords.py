@@ -69,5 +69,5 @@ def _queue_mail(account: User) -> None:
         record_event(
             account,
             kind="password_mail_asked",
-            message="Asked for a mail to choose a password.",
+            message="Requested a mail to choose a password.",
         )

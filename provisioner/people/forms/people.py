@@ -31,7 +31,7 @@ class ZoneForm(AskingForm):
         others = [chosen] if chosen and chosen not in zones else []
         otherwise = browsers or settings.DISPLAY_TIME_ZONE
         field.choices = [
-            ("", f"As my browser says, now {otherwise}"),
+            ("", f"The browser's, now {otherwise}"),
             *((zone, zone) for zone in (*others, *zones)),
         ]
 

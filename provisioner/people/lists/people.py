@@ -61,7 +61,7 @@ class SetQuota(Act[User]):
 class SetRole(Act[User]):
     name, label, done = "role", "Set role", "Changed"
     asks = "Set role of"
-    lead = "Administrators run everything here. Machines are accounts such as CI."
+    lead = "Administrators manage everything. Machines are accounts such as CI."
     form = RoleChangeForm
 
     def do(self, row: User, **told: Any) -> User:
@@ -148,5 +148,5 @@ TEAMS = Listing[Team](
     dress=teams_with_use,
     usual="name",
     quiet_below=10,
-    nothing="There is no team yet.",
+    nothing="No team yet.",
 )

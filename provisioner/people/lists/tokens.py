@@ -95,7 +95,7 @@ TOKENS = Listing[ApiToken](
     acts=(Revoke,),
     key="token_key",
     quiet_below=10,
-    nothing="You have no token.",
+    nothing="You have no tokens.",
 )
 
 EVERYBODYS_TOKENS = Listing[ApiToken](
@@ -113,5 +113,5 @@ EVERYBODYS_TOKENS = Listing[ApiToken](
     dress=lambda user, tokens: shown_tokens(tokens, has_owner=True),
     acts=(Revoke,),
     key="token_key",
-    nothing="There is no token.",
+    nothing="There are no tokens.",
 )

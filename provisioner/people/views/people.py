@@ -162,7 +162,7 @@ def person_reopen(request: WebRequest, pk: int) -> HttpResponse:
     """Reopen an account."""
     account = get_object_or_404(User, pk=pk)
     act = partial(accounts.account_reopen, by=request.user, account=account)
-    return acted(request, act, "person-detail", pk, said="The account is open.")
+    return acted(request, act, "person-detail", pk, said="The account is open again.")
 
 
 @require_safe_or_POST
@@ -171,7 +171,7 @@ def team_create(request: WebRequest) -> HttpResponse:
     """Create a team."""
     form = TeamForm(posted(request))
     if team := form.tried(accounts.team_create, by=request.user):
-        said = f"Made the team {team}. Put people into it."
+        said = f"Made the team {team}. Add people to it."
         return done(request, said, "person-list")
     return form_page(request, "people/team.html", form)
 

@@ -45,5 +45,5 @@ def token_revoke(request: WebRequest, prefix: str) -> HttpResponse:
     token = get_object_or_404(tokens, token_key=prefix)
     api_token_revoke(by=request.user, token=token)
     is_mine = token.user_id == request.user.pk
-    said = f"The token {token} opens nothing any more."
+    said = f"The token {token} is no longer valid."
     return done(request, said, "token-list" if is_mine else "token-everybody-list")

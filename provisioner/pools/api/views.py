@@ -57,7 +57,7 @@ class PoolViewSet(ApiViewSet):
 
     @described(
         "Create a warm pool",
-        "It is filled after everybody's requests. Requests by that account for that "
+        "It is filled after all requests. Requests by that account for that "
         "template and purpose are then answered from it.",
         body=PoolCreateSerializer,
         ok=PoolSerializer,

@@ -29,7 +29,7 @@ def perforce_server_pause(
     permissions.require(permissions.can_administer(by))
     reason = _reason(reason)
     if not reason:
-        raise InvalidRequest("Give a reason: people who wait read it.")
+        raise InvalidRequest("Give a reason. People who wait read it.")
     with transaction.atomic():
         slot_budget, _ = SlotBudget.objects.update_or_create(
             server=server,

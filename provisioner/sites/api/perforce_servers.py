@@ -66,7 +66,7 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
     present_limit = serializers.IntegerField(
         help_text="Fewer after a command waited long for a lock."
     )
-    limit_reason = serializers.CharField(help_text="A sentence about the number.")
+    limit_reason = serializers.CharField(help_text="Why this many may run.")
     lock_waits = LockWaitSerializer(many=True, help_text="The last ten.")
     is_paused = serializers.BooleanField()
     paused_at = serializers.DateTimeField(

@@ -17,7 +17,7 @@ from provisioner.sites.queries import Health, sites_for
 class ConnectionCheckSerializer(serializers.Serializer[Any]):
     """One check of a connection."""
 
-    name = serializers.CharField(help_text="A word that does not change.")
+    name = serializers.CharField(help_text="A stable code.")
     found = serializers.ChoiceField(
         source="outcome", choices=ConnectionTest.Outcome.choices
     )
@@ -29,7 +29,7 @@ class ConnectionReportSerializer(serializers.Serializer[Any]):
     """The results of a test from one place."""
 
     place = serializers.ChoiceField(choices=ConnectionTest.Place.choices)
-    host = serializers.CharField(help_text="“”: nobody has looked yet.")
+    host = serializers.CharField(help_text="“”: not tested yet.")
     checked_at = serializers.DateTimeField(allow_null=True)
     why_not = serializers.CharField(help_text="Why no worker tests from there, or “”.")
     checks = ConnectionCheckSerializer(many=True, source="lines")
@@ -51,7 +51,7 @@ class SiteSerializer(serializers.Serializer[Any]):
     tested_at = serializers.DateTimeField(source="connection.asked_at", allow_null=True)
     hosts = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Those whose workers were heard lately.",
+        help_text="Hosts whose workers sent a heartbeat lately.",
     )
     reports = ConnectionReportSerializer(many=True, source="connection.reports")
 

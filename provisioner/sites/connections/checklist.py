@@ -127,10 +127,10 @@ def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:
         # Ours to mend, but not a reason to say nothing about all the rest.
         log.exception("connection_check_broke", check=name)
         outcome = Outcome.FAILED
-        sentence = "Cloneyard failed while looking."
+        sentence = "The check failed in Cloneyard itself."
         advice = (
-            "This is a bug of Cloneyard's: the log of the process that looked has "
-            "the reason, as connection_check_broke."
+            "This is a bug in Cloneyard. The log of the process that ran the check "
+            "has the reason, as connection_check_broke."
         )
     return Check(name=name, outcome=outcome, sentence=sentence, advice=advice)
 

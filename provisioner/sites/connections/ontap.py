@@ -98,7 +98,7 @@ class _Checks(Checks):
             timeout_seconds=ANSWER_WITHIN_SECONDS,
         )
         by = site.ontap_ca_file or "the authorities that this machine trusts"
-        return f"Its certificate is vouched for by {by}."
+        return f"Its certificate is signed by {by}."
 
     @check(
         after=("ontap_password", "ontap_certificate"),
@@ -122,7 +122,7 @@ class _Checks(Checks):
             f"{cluster.name} runs ONTAP {cluster.version_number}; {user} is signed in."
         )
 
-    @check(after=("ontap_sign_in",), advice="Correct its name, or have it made.")
+    @check(after=("ontap_sign_in",), advice="Correct its name, or have it created.")
     def svm(self) -> str:
         name = self.site.svm
         svms = {svm.name: svm for svm in self.gateway.list_svms()}
@@ -205,14 +205,13 @@ class _Checks(Checks):
             is_there = self.gateway.has_license("flexclone")
         except PermanentGatewayError as error:
             raise Remark(
-                f"Whether there is a FlexClone licence could not be seen: "
-                f"{error.sentence}",
+                f"Whether there is a FlexClone license is unknown: {error.sentence}",
                 advice="The first workspace will tell. To know before, let the account "
                 "read /api/cluster/licensing/licenses.",
             ) from error
         if not is_there:
             raise Wrong(
-                "ONTAP has no FlexClone licence: no workspace can be made.",
+                "ONTAP has no FlexClone license: no workspace can be created.",
                 advice="Install it (it is part of ONTAP One): system license show",
             )
         return "FlexClone is licensed."
@@ -237,7 +236,10 @@ class _Checks(Checks):
                     "is in them goes: name another policy if this one is not ours.",
                 )
         if site.export_policy not in there:
-            return f"{site.export_policy} is not there: the first workspace makes it."
+            return (
+                f"{site.export_policy} does not exist yet: the first workspace creates "
+                "it."
+            )
         return f"The rules of {', '.join(there)} are those of this site."
 
     @check(after=("svm",))

@@ -160,7 +160,8 @@ class _Checks(Checks):
             raise Remark(
                 f"{user} is signed in, with a ticket that ends in {ends_in}.",
                 advice="Give a password, or put our account into a group with a long "
-                "Timeout and give a new ticket: when it ends, nothing works any more.",
+                "Timeout and give a new ticket: when it expires, nothing works any "
+                "more.",
             )
         return f"{user} is signed in, with a ticket for {ends_in}."
 
@@ -189,7 +190,7 @@ class _Checks(Checks):
         server = self.server
         if not server.checks_read_access:
             raise Remark(
-                "What people may read is not checked: everybody gets everything.",
+                "What people may read is not checked: everybody may read everything.",
                 advice="Turn “Checks read access” on, unless everybody may read "
                 "everything there.",
             )

@@ -60,8 +60,9 @@ _REMARKED = {
     ),
 }
 _REFUSED = {
-    "replica": "It is a read-only replica: no client can be made or synced there.",
-    "standby": "It is a standby, and read-only: no client can be made or synced there.",
+    "replica": "It is a read-only replica: no client can be created or synced there.",
+    "standby": "It is a standby, and read-only: no client can be created or synced "
+    "there.",
 }
 KINDS = frozenset({*_WHOLE, *_REMARKED, *_REFUSED})
 

@@ -85,7 +85,7 @@ class _Trial(Checks):
 
     @check(
         after=("trial_volume",),
-        advice=f"{_RIGHTS} FlexClone needs a licence: system license show",
+        advice=f"{_RIGHTS} FlexClone needs a license: system license show",
     )
     def trial_clone(self) -> str:
         site = self.site
@@ -104,7 +104,7 @@ class _Trial(Checks):
             export_policy=site.export_policy,
             shows_snapshots=site.shows_snapshots,
         )
-        return "Its clone was made."
+        return "Its clone was created."
 
     @check(
         after=("trial_clone",),

@@ -40,7 +40,7 @@ class Resume(Act[PerforceServer]):
         return perforce_server_resume(by=self.by, server=row)
 
     def says(self, row: PerforceServer, result: bool) -> str:
-        return "Resumed." if result else "It is not paused. Nothing changes."
+        return "Resumed." if result else "It is not paused, so nothing changes."
 
 
 PERFORCE_SERVERS = Listing[PerforceServer](

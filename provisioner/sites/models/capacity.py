@@ -36,7 +36,7 @@ class SiteCapacity(models.Model):
     )
     volumes = models.PositiveIntegerField(default=0)
     volumes_of_others = models.PositiveIntegerField(
-        default=0, help_text="Those that no row of ours stands for."
+        default=0, help_text="Volumes without a row of ours."
     )
     max_volumes = models.PositiveIntegerField(
         null=True, blank=True, help_text="The SVM's limit. Empty: no limit."
@@ -49,7 +49,7 @@ class SiteCapacity(models.Model):
     failing_since = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="When the first of the attempts failed that failed since one worked.",
+        help_text="The first failed attempt since the last successful one.",
     )
 
     class Meta:
@@ -76,7 +76,7 @@ class CapacityDay(models.Model):
     saved_bytes = models.BigIntegerField(null=True)
     clones = models.PositiveIntegerField()
     volumes = models.PositiveIntegerField(
-        null=True, help_text="All of the SVM, with those of others."
+        null=True, help_text="All volumes of the SVM, including others'."
     )
     provisioned_bytes = models.BigIntegerField(null=True)
 

@@ -48,8 +48,8 @@ class PerforceServer(models.Model):
         default="",
         db_default="",
         validators=[p4port_validator],
-        help_text="What .p4config and the command line give to people, such as that of "
-        "a proxy or broker near them. Empty: the one above.",
+        help_text="The address in people's .p4config and on the command line, such "
+        "as that of a nearby proxy or broker. Empty: the one above.",
     )
     p4user = models.CharField(
         "P4USER",
@@ -76,14 +76,14 @@ class PerforceServer(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(2), MaxValueValidator(100)],
-        help_text="How many connections the files of a template's sync come through "
-        "(sync --parallel); net.parallel.max has to admit it. Empty: what the server "
-        "does by itself (net.parallel.threads).",
+        help_text="How many connections a template's sync uses (sync --parallel); "
+        "net.parallel.max must allow it. Empty: the server's default "
+        "(net.parallel.threads).",
     )
     checks_read_access = models.BooleanField(
         default=True,
         help_text="Nobody gets a clone of files that they may not read in Perforce. "
-        "Our account has to be super, or admin with dm.protects.allow.admin=1.",
+        "Our account must be super, or admin with dm.protects.allow.admin=1.",
     )
     read_access_host = models.GenericIPAddressField(
         null=True,
@@ -94,14 +94,15 @@ class PerforceServer(models.Model):
 
     accepts_tickets = models.BooleanField(
         default=False,
-        help_text="A ticket of this server signs its user in at the API, for minutes. "
-        "Only where everybody who can make users there may say who somebody is here.",
+        help_text="A ticket of this server signs its user in at the API, for "
+        "minutes. Only if everybody who can create users there is trusted to say who "
+        "people are here.",
     )
     partitioned_development = models.BooleanField(
         default=False,
-        help_text="Development workspaces get clients of type partitioned-jnl where "
-        "the server has it (2024.1 on): their flushes do not wait for those of "
-        "others. Such clients cannot be unloaded or renamed.",
+        help_text="Development workspaces get clients of type partitioned-jnl if the "
+        "server supports it (since 2024.1): their flushes do not wait for "
+        "others'. Such clients cannot be unloaded or renamed.",
     )
 
     class Meta:
@@ -110,12 +111,12 @@ class PerforceServer(models.Model):
             models.CheckConstraint(
                 name="perforce_server_p4port_is_address",
                 condition=Q(p4port__regex=P4PORT),
-                violation_error_message="P4PORT is no address.",
+                violation_error_message="P4PORT is not an address.",
             ),
             models.CheckConstraint(
                 name="perforce_server_people_p4port_is_address",
                 condition=Q(people_p4port="") | Q(people_p4port__regex=P4PORT),
-                violation_error_message="P4PORT of people is no address.",
+                violation_error_message="P4PORT of people is not an address.",
             ),
         )
 
@@ -195,8 +196,8 @@ class Site(models.Model):
         default="",
         db_default="",
         validators=[host_validator],
-        help_text="A host that mounts the namespace and lets people in by SSH. Pages "
-        "of workspaces open VS Code there. Empty: they offer no editor.",
+        help_text="A host that mounts the namespace and that people reach by SSH. "
+        "Workspace pages open VS Code there. Empty: no editor is offered.",
     )
     export_policy = models.CharField(
         max_length=256, default="cloneyard", validators=[ontap_name_validator]
@@ -210,8 +211,8 @@ class Site(models.Model):
         models.CharField(max_length=255, validators=[client_match_validator]),
         default=list,
         blank=True,
-        help_text="The hosts of workers: they alone have superuser access, and alone "
-        "see what is being retired. Empty: all that may mount have it.",
+        help_text="The hosts of workers. Only they get superuser access, and see "
+        "clones being retired. Empty: all hosts that may mount do.",
     )
     rescue_root = models.CharField(
         max_length=255,
@@ -224,7 +225,7 @@ class Site(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Empty: what this version of ONTAP allows.",
+        help_text="Empty: the limit of this ONTAP release.",
     )
     volumes_per_svm = models.PositiveIntegerField(
         null=True,
@@ -238,7 +239,8 @@ class Site(models.Model):
     free_percent = models.PositiveSmallIntegerField(
         default=5,
         validators=[MaxValueValidator(99)],
-        help_text="How much of the aggregate stays free: no clone is made beyond.",
+        help_text="The share of the aggregate that stays free: no clone is made "
+        "beyond it.",
     )
     overcommit_percent = models.PositiveIntegerField(
         null=True,
@@ -257,14 +259,14 @@ class Site(models.Model):
         choices=OpenTo,
         default=OpenTo.OWNER,
         db_default=OpenTo.OWNER,
-        help_text="Who may enter a new clone, unless its owner changes that. What "
-        "is in it has modes of its own. Templates are for their owner alone.",
+        help_text="Who may enter a new clone, unless its owner changes that. Files "
+        "below keep their modes. Only their owner may enter templates.",
     )
     shows_snapshots = models.BooleanField(
         default=False,
         db_default=False,
         help_text="Clones and templates have ONTAP's .snapshot directory. Cloneyard "
-        "passes it over; find, rsync and backup programs do not.",
+        "skips it; find, rsync and backup programs do not.",
     )
     remove_contents = models.BooleanField(
         default=False,

@@ -77,7 +77,7 @@ class WorkspaceTransferViewSet(OfWorkspace):
 
     @described(
         "Show a transfer",
-        "What arrived, and each file left to decide with the p4 commands for it. 404 "
+        "What arrived, and each conflict with the p4 commands to resolve it. 404 "
         "if no work was transferred into it.",
         ok=TransferSerializer,
         refused=[404],

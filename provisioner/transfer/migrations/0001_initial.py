@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('takes_changed', models.BooleanField(default=True, help_text='Files changed without opening them, as edits.')),
                 ('takes_untracked', models.BooleanField(default=False, help_text='Files that Perforce does not know.')),
-                ('retires_source', models.BooleanField(default=True, help_text='The source goes to the trash if nothing is in doubt.')),
+                ('retires_source', models.BooleanField(default=True, help_text='The source goes to the trash if there are no conflicts.')),
                 ('plan', models.JSONField(blank=True, null=True)),
                 ('shelves', models.JSONField(blank=True, null=True)),
                 ('changes', models.JSONField(blank=True, default=dict)),

@@ -54,7 +54,7 @@ def deleted_there(path: str, *, change: int) -> Conflict:
         (f"p4 revert -k {quoted}", "to keep it, first: forgets that it was opened"),
         (f"p4 sync -k {quoted}#none", "then: forgets that you had it"),
         (f"p4 add {quoted}", "then: adds it again with your content"),
-        (f"p4 revert {quoted}", "to let it go, first: drops your content"),
+        (f"p4 revert {quoted}", "to give it up, first: drops your content"),
         (f"p4 sync {quoted}@{change}", "then: deletes it"),
     )
 
@@ -87,7 +87,7 @@ def changed_there(file: OpenedFile, *, change: int) -> Conflict:
         (f"p4 sync -k {path}@{change}", "then"),
         (f"p4 delete {path}", "then: deletes it as it is now"),
         (f"p4 revert {path}", "to keep it, first"),
-        (f"p4 sync -f {path}@{change}", "then: brings what others made of it"),
+        (f"p4 sync -f {path}@{change}", "then: fetches the others' version"),
     )
 
 
@@ -120,10 +120,10 @@ def with_copy(conflict: Conflict, file: OpenedFile, *, place: str, copy: str) ->
         ]
         return
     conflict["commands"] = [
-        {"run": f"p4 files {path}", "does": "shows what became of it"},
+        {"run": f"p4 files {path}", "does": "shows its history"},
         {"run": f"mv -f {kept} {name}", "does": "to keep yours, first"},
-        {"run": f"p4 reconcile {name}", "does": "then: opens it as what it is now"},
-        {"run": f"rm {kept}", "does": "to let yours go"},
+        {"run": f"p4 reconcile {name}", "does": "then: opens it as it is now"},
+        {"run": f"rm {kept}", "does": "to give up yours"},
     ]
 
 
@@ -133,11 +133,11 @@ def history_lost(file: OpenedFile) -> Conflict:
     return _conflict(
         "history",
         file.depot_file,
-        f"It was opened for {file.action} and is opened for {became} now: its "
+        f"It was opened for {file.action} and is now opened for {became}: its "
         "content arrived, its integration history did not.",
         (
             f"p4 integrate -f SOURCE {shlex.quote(file.depot_file)}",
-            "names the source once more, if that has to be on record",
+            "records the source again, if that is needed",
         ),
     )
 

@@ -72,8 +72,8 @@ def _perforce_of(run: WorkspaceRun, user: str) -> PerforceGateway:
     perforce = run.perforce_of(user)
     if perforce is None:
         raise StepRefused(
-            f"The account of Cloneyard may not act as {user} any more; nothing was "
-            "changed in the old workspace.",
+            f"Cloneyard's account may no longer act as {user}. Nothing was changed "
+            "in the old workspace.",
             code="cannot_transfer",
         )
     return perforce
@@ -323,7 +323,7 @@ def _record(run: WorkspaceRun, transfer: Transfer) -> None:
     message = (
         f"Transferred {transfer.counts['opened']:,} opened and "
         f"{transfer.counts['untracked']:,} untracked files from {transfer.source.name}"
-        + (f"; {left:,} are left for you to decide." if left else ".")
+        + (f"; {left:,} are left for you to resolve." if left else ".")
     )
     with run.writing():
         for workspace in (transfer.workspace, transfer.source):

@@ -187,7 +187,8 @@ def _plan(run: WorkspaceRun, check: CheckResult, transfer: Transfer) -> Plan:
     if len(untracked) > UNTRACKED_AT_MOST:
         raise StepRefused(
             f"{len(untracked):,} untracked files are too many to transfer. At most "
-            f"{UNTRACKED_AT_MOST:,}. Have what builds make ignored, or do without.",
+            f"{UNTRACKED_AT_MOST:,}. Add build outputs to the ignored files, or leave "
+            f"untracked files out.",
             code="too_many_untracked",
         )
     named = [path for path in untracked if os.path.normpath(path) == path]

@@ -100,7 +100,7 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
             templates,
             word="template",
             id_or_name=asked["template"],
-            hint="Say at which site.",
+            hint="Name its site.",
         )
 
     def _snapshot(

@@ -34,9 +34,9 @@ from provisioner.workspaces.refusals import (
 from provisioner.workspaces.states import set_workspace_state
 
 ASKED = {
-    Unsubmitted.REFUSE: "Asked to retire it.",
-    Unsubmitted.RESCUE: "Asked to retire it and rescue unsubmitted work.",
-    Unsubmitted.DISCARD: "Asked to retire it and discard unsubmitted work.",
+    Unsubmitted.REFUSE: "Requested its retirement.",
+    Unsubmitted.RESCUE: "Requested its retirement, rescuing unsubmitted work.",
+    Unsubmitted.DISCARD: "Requested its retirement, discarding unsubmitted work.",
 }
 
 
@@ -59,7 +59,7 @@ def workspace_retire(
     BeingTransferred.
     """
     if unsubmitted not in Unsubmitted.values:
-        raise InvalidRequest(f"“{unsubmitted}” is no choice for unsubmitted work.")
+        raise InvalidRequest(f"“{unsubmitted}” is not a choice for unsubmitted work.")
     with transaction.atomic():
         workspace = locked(workspace)
         refused = refused_retirements(by=by, workspaces=[workspace])
@@ -121,13 +121,13 @@ def workspace_restore(*, by: User, workspace: Workspace) -> Operation:
         running = _running(workspace)
         if running is not None and running.kind == WorkspaceOperation.RESTORE:
             return running
-        _cancel(running, message=f"{by} asked to restore it.")
+        _cancel(running, message=f"{by} restored the workspace.")
         # The CI job that it was made for has ended.
         Workspace.objects.filter(pk=workspace.pk).update(heartbeat_seconds=None)
         set_workspace_state(
             workspace,
             Workspace.State.RESTORING,
-            message="Asked to restore it.",
+            message="Requested its restore.",
             actor=by,
         )
         return start_operation(WorkspaceOperation.RESTORE, by=by, about=workspace)
@@ -227,7 +227,7 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
         set_workspace_state(
             workspace,
             Workspace.State.PROVISIONING,
-            message="Asked to try again.",
+            message="Requested a retry.",
             actor=by,
         )
         asked = asks_how_to_make.send(Workspace, workspace=workspace)

@@ -62,7 +62,7 @@ def workspace_share(
         record_event(
             workspace,
             kind="workspace_shared",
-            message=f"Shared with {share}, who may look.",
+            message=f"Shared with {share}, read-only.",
             actor=by,
             data={"person": person, "team": team},
         )

@@ -49,7 +49,8 @@ class LeaseSerializer(WorkedOutOnce):
     )
     heartbeat_due_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="When it ends without another heartbeat; null: none is expected.",
+        help_text="When it ends without another heartbeat; null: no heartbeat is "
+        "expected.",
     )
     sentence = serializers.CharField(help_text="All of this as a sentence.")
 
@@ -98,10 +99,10 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     site = serializers.CharField(source="site.name")
     snapshot = SnapshotReferenceSerializer()
     change = serializers.IntegerField(
-        source="snapshot.change", help_text="Its contents when new."
+        source="snapshot.change", help_text="Its contents when it was created."
     )
     verification = serializers.SerializerMethodField(
-        help_text="Its contents when new, and how they were verified."
+        help_text="Its contents when it was created, and how they were verified."
     )
     path = serializers.CharField(help_text="Where its hosts see it.")
     client = serializers.CharField(

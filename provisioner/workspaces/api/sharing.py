@@ -34,13 +34,13 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
         source="person.username",
         allow_null=True,
         default=None,
-        help_text="A username; null where it is a team.",
+        help_text="A username; null if it is a team.",
     )
     team = serializers.CharField(
         source="team.name",
         allow_null=True,
         default=None,
-        help_text="A team's name; null where it is a person.",
+        help_text="A team's name; null if it is a person.",
     )
     created_by = serializers.CharField(source="created_by.username")
 
@@ -68,9 +68,9 @@ class WorkspaceOpenViewSet(OfWorkspace):
 
     @described(
         "Set who may enter a workspace's directory",
-        "Its owner alone, or its owner's group, whoever Perforce refuses these files. "
-        "The mode of its root directory follows within seconds; what lies below keeps "
-        "the modes that it has.",
+        "Its owner alone, or its owner's group, even people whom Perforce denies "
+        "these files. The mode of its root directory follows within seconds; files "
+        "below keep their modes.",
         body=OpenSerializer,
         ok=WorkspaceSerializer,
         refused=[403, 404, 409],
@@ -112,10 +112,10 @@ class WorkspaceShareViewSet(ApiViewSet):
 
     @described(
         "Share a workspace, read-only",
-        "A person, or all of a team, may then see it here as team mates of its owner "
+        "A person, or a whole team, may then see it here as team mates of its owner "
         "do: where it is, what it contains, what happened. No file's owner or mode "
-        "changes: whether they can read, or even write, the tree is for its modes and "
-        "for the hosts that mount it. Shared again, it is the same share.",
+        "changes: its modes and the hosts that mount it decide who can read or write "
+        "it. Sharing again returns the same share.",
         body=ShareCreateSerializer,
         ok=ShareSerializer,
         status=201,
@@ -129,7 +129,7 @@ class WorkspaceShareViewSet(ApiViewSet):
         return self.shown(share, status=201)
 
     @described(
-        "Share a workspace with somebody no more",
+        "Revoke a share",
         ok=None,
         status=204,
         refused=[403, 404],

@@ -18,7 +18,7 @@ class WorkspaceClient(models.Model):
     """
 
     class State(models.TextChoices):
-        WHOLE = "whole", "Knows all that it knew"
+        WHOLE = "whole", "Has everything it had"
         SETTLING = "settling", "Its form is kept, and it is about to be deleted"
         REVERTED = "reverted", "What was rescued is reverted"
         DELETED = "deleted", "Deleted"

@@ -47,8 +47,8 @@ class Rescue(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="A digest of how the archived files were. Where they still are so, "
-        "another rescue has the same archive.",
+        help_text="A digest of how the archived files were. If it is unchanged, "
+        "another rescue uses the same archive.",
     )
     shelves = NamesField(default=list)
     reverted = NamesField(default=list)
@@ -58,7 +58,7 @@ class Rescue(models.Model):
     have_differences = NamesField(default=list)
     inventory = EvidenceField(default=dict, help_text="Counts and bytes by kind.")
     is_complete = models.BooleanField(
-        default=False, help_text="Everything that was found is in it."
+        default=False, help_text="It has everything that was found."
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -51,7 +51,7 @@ class Workspace(HasOperations):
 
     class ColdReason(models.TextChoices):
         NO_POOL = "no_pool", "No pool"
-        RECONCILE = "reconcile", "To be compared first"
+        RECONCILE = "reconcile", "To be compared with the depot"
         OTHER_SNAPSHOT = "other_snapshot", "Of another snapshot"
         POOL_RENEWED = "pool_renewed", "Pool being filled anew"
         POOL_RESTING = "pool_resting", "Pool at rest"
@@ -93,7 +93,7 @@ class Workspace(HasOperations):
         null=True,
         blank=True,
         related_name="workspaces",
-        help_text="The API token that it was asked for with, while there is one.",
+        help_text="The API token that requested it, if it still exists.",
     )
     pool = models.ForeignKey(
         "pools.Pool",
@@ -176,7 +176,7 @@ class Workspace(HasOperations):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     ready_at = models.DateTimeField(null=True, blank=True)
     failed_at = models.DateTimeField(
-        null=True, blank=True, help_text="When it failed, the last time that it did."
+        null=True, blank=True, help_text="When it last failed."
     )
     expires_at = models.DateTimeField(
         null=True, blank=True, help_text="When its lease ends. Empty: never."
@@ -190,21 +190,25 @@ class Workspace(HasOperations):
         help_text="After how long a silence of its job its lease ends. Empty: never.",
     )
     heartbeat_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its job last said that it lives."
+        null=True, blank=True, help_text="The last heartbeat of its job."
     )
     trashed_at = models.DateTimeField(null=True, blank=True)
     purge_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the trash lets go of it."
+        null=True, blank=True, help_text="When it is purged from the trash."
     )
     purge_seen_at = models.DateTimeField(
         null=True, blank=True, help_text="When a sweep first saw that its time is over."
     )
     retired_at = models.DateTimeField(null=True, blank=True)
     unique_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="What purging it would free, by ONTAP."
+        null=True,
+        blank=True,
+        help_text="What purging it would free, as ONTAP reports it.",
     )
     used_inodes = models.BigIntegerField(
-        null=True, blank=True, help_text="Files and directories in it, by ONTAP."
+        null=True,
+        blank=True,
+        help_text="Files and directories in it, as ONTAP reports them.",
     )
     max_inodes = models.BigIntegerField(
         null=True, blank=True, help_text="The inode limit of its volume."
@@ -375,8 +379,8 @@ class Workspace(HasOperations):
             saved = f"{self.seconds_saved or 0:.1f} seconds"
             return f"Claimed from a warm pool, which saved {saved}."
         if not self.cold_reason:
-            return "Made on request."
-        return f"Made on request. {WHY_COLD[self.cold_reason]}"
+            return "Created on request."
+        return f"Created on request. {WHY_COLD[self.cold_reason]}"
 
     @property
     def volume_name(self) -> str:
@@ -456,13 +460,13 @@ MOVING = (
 
 WHY_COLD: dict[str, str] = {
     Workspace.ColdReason.NO_POOL: "No warm pool fits this request.",
-    Workspace.ColdReason.RECONCILE: "A comparison with the depot was requested, which "
-    "no pool does ahead.",
+    Workspace.ColdReason.RECONCILE: "A comparison with the depot was requested, "
+    "which pools do not make in advance.",
     Workspace.ColdReason.OTHER_SNAPSHOT: "Warm pools have the default snapshot only.",
     Workspace.ColdReason.POOL_RENEWED: "The pool is being refilled: its members were "
     "too old, or of an older snapshot or account setting.",
-    Workspace.ColdReason.POOL_RESTING: "The pool is empty by its schedule, or because "
-    "nobody has asked for a while.",
+    Workspace.ColdReason.POOL_RESTING: "The pool is empty by its schedule, or "
+    "because nobody has requested a workspace for a while.",
     Workspace.ColdReason.POOL_EMPTY: "All members of the pool were claimed.",
 }
 """Why a workspace did not come from a warm pool, for people."""

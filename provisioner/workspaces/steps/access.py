@@ -49,16 +49,16 @@ def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
         found = _unreadable(run, view, protections, changes=changes)
     except TooIntricate as error:
         raise StepRefused(
-            f"Whether {user} may read all of this template cannot be told: the "
-            "protections and the view cross each other in too many ways. Ask an "
+            f"Whether {user} may read all of this template cannot be determined: the "
+            "protections and the view overlap in too many ways. Ask an "
             "administrator for a template with a simpler view.",
             code="read_access_unknown",
         ) from error
     if found is not None:
         raise StepRefused(
             f"{user} may not read {found} in Perforce, which is part of this "
-            "template. Ask an administrator of Perforce for read access, then try "
-            "again; or choose a template without it.",
+            "template. Ask a Perforce administrator for read access, then retry; or "
+            "choose a template without it.",
             code="not_readable",
         )
 

@@ -70,7 +70,7 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
     parent = volume.clone_parent
     if parent is None or parent.snapshot_name != workspace.snapshot.name:
         raise StepRefused(
-            f"The volume {volume.name} carries our tag but is no clone of the "
+            f"The volume {volume.name} has our tag but is not a clone of the "
             f"snapshot {workspace.snapshot.name}; it was left alone.",
             code="volume_is_not_the_clone",
         )
@@ -206,7 +206,7 @@ def _is_owned_says_ontap(run: WorkspaceRun) -> bool:
         run,
         by="ontap",
         sentence=f"The clone belongs to uid {workspace.uid}, gid {workspace.gid}: "
-        f"{sample.checked} entries that ONTAP was asked for agree. No host saw it yet.",
+        f"{sample.checked} entries read through ONTAP agree. No host has seen it yet.",
     )
     return True
 

@@ -63,8 +63,8 @@ def ensure_clone_there(run: WorkspaceRun) -> Clone:
     volume = our_volume(run)
     if volume is None:
         raise StepRefused(
-            f"The clone {run.workspace.volume_name} is not on the SVM {run.site.svm} "
-            "any more, so it cannot be restored.",
+            f"The clone {run.workspace.volume_name} is no longer on the SVM "
+            "{run.site.svm}, so it cannot be restored.",
             code="clone_is_gone",
         )
     require_online(volume)
@@ -193,8 +193,8 @@ def _reopen(run: WorkspaceRun, rescue: Rescue, *, host: str) -> list[str]:
         report = run.as_user(user, reopen, host=host)
         if report is None and theirs:
             not_opened.append(
-                f"{len(theirs):,} files that {user} had opened: the account of "
-                "Cloneyard may not act as that user. p4 reconcile opens them again."
+                f"{len(theirs):,} files that {user} had opened: Cloneyard's account "
+                "may not act as that user. p4 reconcile opens them again."
             )
         if report is None:
             not_opened += [

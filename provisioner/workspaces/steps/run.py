@@ -13,7 +13,7 @@ _ADVICE = {
     Lack.INODES: "Its limit is raised within minutes, up to one per 4 KB. Retry "
     "then, or delete unneeded files.",
     Lack.BYTES: "Delete files that nobody needs, or ask an administrator to grow it. "
-    "Then try again.",
+    "Then retry.",
 }
 
 

@@ -170,7 +170,7 @@ def check_everything(run: WorkspaceRun) -> CheckResult:
     findings = run.as_user(whose, compared)
     if findings is None:
         reason = (
-            f"its client is locked by {client.owner}, as whom the account of Cloneyard "
+            f"its client is locked by {client.owner}, as whom Cloneyard's account "
             "may not act"
         )
         return CheckResult(files=files, why_unchecked=reason, path=str(workspace.path))

@@ -71,5 +71,5 @@ def workspace_unshare(
         pk=share_pk,
     )
     sharing.workspace_unshare(by=request.user, share=share)
-    said = f"{workspace.name} is not shared with {share} any more."
+    said = f"{workspace.name} is no longer shared with {share}."
     return done(request, said, "workspace-detail", workspace.pk)

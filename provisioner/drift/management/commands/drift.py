@@ -25,7 +25,7 @@ from provisioner.sites.models import Site
 class Command(BaseCommand):
     help = (
         "Compare database, ONTAP and Perforce from here, and do what cannot lose work. "
-        "Ends with 1 where a far side could not be checked."
+        "Exits with 1 if a system could not be checked."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -34,8 +34,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--adopt",
             action="store_true",
-            help="Adopt what the database does not know, as after an older backup was "
-            "restored. Not for a copy of the database: what is new there is another's.",
+            help="Adopt what is missing from the database, as after an older backup "
+            "was restored. Not for a copy of the database: what is missing there "
+            "belongs to the original.",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="Say what --adopt would do."
@@ -77,7 +78,7 @@ class Command(BaseCommand):
             seen = run.status_message or f"{run.objects_seen} of ours"
             self.stdout.write(f"{run}: {seen}")
         for finding in findings:
-            by_itself = ", or by itself" if finding.is_automatic else ""
+            by_itself = ", or automatically" if finding.is_automatic else ""
             self.stdout.write(
                 f"{finding}\n    {finding.sentence}\n    To do: {finding.action_title}"
                 f"{by_itself}: {reverse('finding-detail', args=[finding.pk])}"

@@ -43,7 +43,7 @@ FROZEN = 70
 class Command(BaseCommand):
     help = (
         "Run jobs of the named queues; without --queues, of all. It runs until it is "
-        "told to stop (SIGTERM, SIGINT) and ends with exit code 0 then alone."
+        "told to stop (SIGTERM, SIGINT); only then is the exit code 0."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             "--queues",
             help="Comma-separated: storage, perforce, host.<site>. Every worker also "
             "sweeps and delivers; one that serves host.<site> runs the commands of "
-            "that site, too.",
+            "that site as well.",
         )
         parser.add_argument(
             "--concurrency", type=int, default=settings.WORKER_CONCURRENCY
