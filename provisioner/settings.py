@@ -385,7 +385,7 @@ WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=16)
 # How long after a sweep first saw that a stay in the trash is over a later one empties
 # it.
 PURGE_CONFIRM_SECONDS = env.float("PURGE_CONFIRM_SECONDS", default=120.0)
-# How long a step is tried again after transient failures before it fails.
+# How long a step is retried after transient failures before it fails.
 STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 
 # After how many days without a sign of life a workspace looks abandoned.

@@ -1015,7 +1015,7 @@ def begin_bisection(server: Server, args: argparse.Namespace) -> Json:
         raise Stop(
             USAGE,
             "“cloneyard bisect TEMPLATE --good N --bad M” begins one; “cloneyard "
-            "bisect good ID” says what the change is that is being tried.",
+            "bisect good ID” says what the change is that is being tested.",
         )
     body: Json = {
         "template": id_or_name(args.what),
@@ -1041,7 +1041,7 @@ def steer_bisection(server: Server, args: argparse.Namespace) -> Json:
     if args.what == "show":
         return bisection
     if bisection["current"] is None:
-        raise Stop(REFUSED, f"No change is being tried. {bisection['status_message']}")
+        raise Stop(REFUSED, f"No change is being tested. {bisection['status_message']}")
     # With its number the verdict cannot reach the change that comes after.
     body = {"change": bisection["current"]["change"], "verdict": args.what}
     return server.ask(

@@ -151,7 +151,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
     except StepCutShort:
         _settle_cut_short(step)
     except DATABASE_WENT_AWAY:
-        raise  # The job is tried again, and finds the step as it was left.
+        raise  # The job is retried, and finds the step as it was left.
     except Exception as bug:
         # Ours to mend: settled, so that nobody waits for ever, and left to rise.
         message = (

@@ -59,7 +59,7 @@ def _notices(pool: Pool) -> list[Notice]:
         failed = "failure" if pool.failures == 1 else "failures"
         said.append(
             format_html(
-                "{} {} in a row. It is tried again {}.",
+                "{} {} in a row. Retried {}.",
                 *(pool.failures, failed, ago(pool.retry_at)),
             )
         )

@@ -82,7 +82,7 @@ def test_the_page_says_what_waits_and_where_it_lies(
 def test_verdicts_lead_to_the_first_bad_change(
     as_alice: Client, started: Bisection
 ) -> None:
-    assert "Change 105 is being tried" in decide(as_alice, started, "bad")
+    assert "Change 105 is being tested" in decide(as_alice, started, "bad")
     decide(as_alice, started, "good")
     page = decide(as_alice, started, "good")
 

@@ -35,7 +35,7 @@ def test_a_bisection_is_begun_decided_and_found(
     words = ("bisect", "bad", number, "--no-wait")
     first = command_line.run(*words, "--server", between.address)
     assert "Trying again" in first.stderr
-    assert "Change 105 is being tried" in first.stdout
+    assert "Change 105 is being tested" in first.stdout
     command_line.run("bisect", "good", number, "--no-wait")
     found = command_line.run("bisect", "good", number, "--json")
 
@@ -45,7 +45,7 @@ def test_a_bisection_is_begun_decided_and_found(
     assert "First bad change 111 by bob: Title 111" in text
     assert "111 bad. alice said so." in text
     over = command_line.run("bisect", "skip", number)
-    ended_with(over, cloneyard.REFUSED, saying="No change is being tried.")
+    ended_with(over, cloneyard.REFUSED, saying="No change is being tested.")
 
 
 def test_what_was_stopped_is_a_failure_to_who_waits(

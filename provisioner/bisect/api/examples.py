@@ -33,8 +33,8 @@ _SEARCH: dict[str, Any] = {
     "command": "",
     "state": "running",
     "status_code": "waits_for_verdict",
-    "status_message": "Change 5031 is being tried: one of 12 suspects is the first bad "
-    "one.",
+    "status_message": "Change 5031 is being tested: one of 12 suspects is the first "
+    "bad one.",
     "changes_count": 12,
     "suspects_count": 12,
     "steps_left": 4,

@@ -135,8 +135,8 @@ class RefreshPolicy(models.Model):
         """When it is refreshed, as a sentence."""
         if self.mode == self.Mode.MANUAL:
             if not self.clean_cron:
-                return "Built when somebody asks for it."
-            said = "Built when somebody asks for it"
+                return "Built on request only."
+            said = "Built on request only"
         elif self.mode == self.Mode.CRON:
             said = f"Built at {self.cron} (UTC) if something was submitted before"
         else:

@@ -38,7 +38,7 @@ from provisioner.workspaces.queries import last_operation
 
 log = structlog.get_logger(__name__)
 
-# A retirement that did not work is tried again after an hour, two, four … a day.
+# A retirement that did not work is retried after an hour, two, four … a day.
 FIRST_PAUSE = dt.timedelta(hours=1)
 LONGEST_PAUSE = dt.timedelta(days=1)
 # How far back we look for retirements whose owner has not been told.
