@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.results import StepResult
@@ -23,12 +22,6 @@ class Pin(StepResult):
     parts: list[Part]
     client_spec: str
     tree: TreeSize | None
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Pin:
-        parts = [Part(**part) for part in found["parts"]]
-        tree = found["tree"] and TreeSize(**found["tree"])
-        return cls(**{**found, "parts": parts, "tree": tree})
 
 
 def parts_of(snapshot: Snapshot) -> list[Part]:

@@ -9,7 +9,6 @@ stopped. A job taken from a worker is given to another one only after that secon
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 
 from django.conf import settings
 from django.db import OperationalError
@@ -39,10 +38,18 @@ def leave_seconds() -> float:
     return min(LEAVE_SECONDS, stalled / 4)
 
 
-class _Leave(ABC):
-    """Short permission to act, given by the database. Ask for it before each act."""
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
-    def __init__(self) -> None:
+
+class JobLeave:
+    """Permission for a job to act, such as a sweep, as long as its worker holds it.
+
+    The database gives it, for a short time. Ask for it before each act.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
         self._until = 0.0
         # Helpers that hear nothing for so long end before a take-over.
         self.silent_seconds = settings.WORKER_STALLED_SECONDS / 2
@@ -68,23 +75,8 @@ class _Leave(ABC):
                 return
         raise AnswersLate
 
-    @abstractmethod
     def _is_given(self) -> bool:
         """Return whether the database permits it."""
-
-
-def _now() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-class JobLeave(_Leave):
-    """Permission for a job, such as a sweep, as long as its worker holds it."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__()
-        self._job = job
-
-    def _is_given(self) -> bool:
         return self._jobs().exists()
 
     def _jobs(self) -> QuerySet[ProcrastinateJob]:

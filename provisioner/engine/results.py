@@ -7,9 +7,10 @@ other code reads returns None.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar, TypeVar
 
 from provisioner.engine.models import Operation
+from provisioner.lib.typed_json import from_json
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,6 @@ class StepResult:
         """Whether the step did its work, and rejected what it checked."""
         return False
 
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
-        """Return the result stored in a row. Override it to nest dataclasses."""
-        return cls(**found)
-
 
 AnyResult = TypeVar("AnyResult", bound=StepResult)
 
@@ -42,5 +38,5 @@ def find_result(operation: Operation, of: type[AnyResult]) -> AnyResult | None:
     """
     for step in operation.steps.all():
         if step.name == of.step and step.result is not None:
-            return of.from_json(step.result)
+            return from_json(of, step.result)
     return None

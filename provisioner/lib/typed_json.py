@@ -12,7 +12,9 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Value = TypeVar("Value")
 
 
 def to_json(value: Any) -> Any:
@@ -31,14 +33,18 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(kind: Any, value: Any) -> Any:
+def from_json(kind: type[Value], value: Any) -> Value:
     """Return the value of this type of which `to_json` made this.
 
     A tuple of a type is one; any other collection is a list, and any mapping a dict.
 
     Raises: TypeError, ValueError (it is of another type).
     """
-    kind = without_none(kind)
+    found: Value = _from_json(without_none(kind), value)
+    return found
+
+
+def _from_json(kind: Any, value: Any) -> Any:
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if kind is Any or value is None:
         return value

@@ -68,9 +68,7 @@ class Contents:
     next_start: int | None
 
 
-def entries_from(
-    pieces: Iterable[bytes], *, start: int, at_most: int = ENTRIES_SHOWN
-) -> Contents:
+def entries_from(pieces: Iterable[bytes], *, start: int) -> Contents:
     """Return entries of a manifest from the byte `start` on.
 
     Raises: RescueDamaged; what reading the pieces raises.
@@ -82,7 +80,7 @@ def entries_from(
             _check_head(line)
         elif line == _END:
             return Contents(entries=tuple(entries), start=start, next_start=None)
-        elif len(entries) == at_most:
+        elif len(entries) == ENTRIES_SHOWN:
             return Contents(entries=tuple(entries), start=start, next_start=offset)
         else:
             entries.append(_entry(line))

@@ -11,9 +11,7 @@ from provisioner.gateways.fence import require_leave
 from provisioner.gateways.hosts.descent import ENTER
 
 
-def write_as_owner(
-    root: Path, name: str, content: str, *, uid: int, gid: int, mode: int = 0o644
-) -> None:
+def write_as_owner(root: Path, name: str, content: str, *, uid: int, gid: int) -> None:
     """Write a file of this name and content in `root`, owned by uid and gid.
 
     Atomic: either the old or the new file is there, never part of one. Whatever had the
@@ -31,7 +29,7 @@ def write_as_owner(
     try:
         directory = os.open(root, ENTER)
         try:
-            _write(directory, temporary, content, owner=(uid, gid), mode=mode)
+            _write(directory, temporary, content, owner=(uid, gid))
             try:
                 os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
             except OSError:
@@ -64,9 +62,7 @@ def close_directory(path: Path) -> None:
         ) from error
 
 
-def _write(
-    directory: int, name: str, content: str, *, owner: tuple[int, int], mode: int
-) -> None:
+def _write(directory: int, name: str, content: str, *, owner: tuple[int, int]) -> None:
     """Create a file in an open directory; remove it if it cannot be completed."""
     file = os.open(
         name,
@@ -80,7 +76,7 @@ def _write(
             stream.flush()
             if os.geteuid() == 0:
                 os.fchown(file, *owner)
-            os.fchmod(file, mode)
+            os.fchmod(file, 0o644)
     except OSError:
         os.unlink(name, dir_fd=directory)
         raise

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provisioner.gateways.hosts.descent import ENTER
 from provisioner.gateways.hosts.ownership import check_root
 from provisioner.gateways.hosts.rescue_archive import ArchiveEntry
 from provisioner.gateways.hosts.rescues.reading import CannotCheck, Tree
@@ -62,14 +60,14 @@ def count_unsubmitted(unsubmitted: UnsubmittedFiles, *, seen_at: Path) -> Counts
         count["bytes"] += size_bytes
 
     check_root(seen_at, operation="look at files")
-    with Looking(seen_at) as looking:
+    with Tree.at(seen_at) as tree:
         for finding in sorted(unsubmitted.findings, key=lambda f: f.path):
             kind = KINDS[finding.action]
             path = _relative(finding.path, root=unsubmitted.root)
-            add(kind, 0 if kind == "missing" else looking.size_of(path))
+            add(kind, 0 if kind == "missing" else _size_of(tree, path))
         for file in unsubmitted.opened:
             gone = file.action in GONE
-            add("opened", 0 if gone else looking.size_of(_place(file, unsubmitted)))
+            add("opened", 0 if gone else _size_of(tree, _place(file, unsubmitted)))
     for change in unsubmitted.pending:
         if not change.files and not change.is_shelved:
             add("pending", 0)
@@ -109,7 +107,7 @@ def entries_to_archive(
         if file.depot_file not in shelved
     ]
     if seen_at is not None:
-        with Looking(seen_at) as looking:
+        with Tree.at(seen_at) as tree:
             entries += [
                 _entry(
                     file, unsubmitted, reason="Opened for delete, but still on disk."
@@ -117,7 +115,7 @@ def entries_to_archive(
                 for file in unsubmitted.opened
                 if file.action in GONE
                 and file.depot_file in shelved
-                and looking.has(_place(file, unsubmitted))
+                and _has_content(tree, _place(file, unsubmitted))
             ]
     return entries + [
         ArchiveEntry(
@@ -162,33 +160,20 @@ def opened_before(
     ]
 
 
-class Looking:
-    """Sizes of entries below a root, without following any link."""
+def _size_of(tree: Tree, path: str) -> int:
+    """Return the size of a plain file, 0 for anything else or unreadable."""
+    try:
+        return tree.size_of(path)
+    except CannotCheck:
+        return 0
 
-    def __init__(self, root: Path) -> None:
-        self._fd = os.open(root, ENTER)
-        self._tree = Tree(self._fd, uid=os.geteuid(), gid=os.getegid())
 
-    def __enter__(self) -> Looking:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._tree.close()
-        os.close(self._fd)
-
-    def has(self, path: str) -> bool:
-        """Return whether anything but a directory has this path."""
-        try:
-            return self._tree.has_content(path)
-        except CannotCheck:
-            return False
-
-    def size_of(self, path: str) -> int:
-        """Return the size of a plain file, 0 for anything else or unreadable."""
-        try:
-            return self._tree.size_of(path)
-        except CannotCheck:
-            return 0
+def _has_content(tree: Tree, path: str) -> bool:
+    """Return whether anything but a directory has this path."""
+    try:
+        return tree.has_content(path)
+    except CannotCheck:
+        return False
 
 
 def _place(file: OpenedFile, unsubmitted: UnsubmittedFiles) -> str:

@@ -57,7 +57,7 @@ def copy_files(
     content are not copied again.
     """
     copying = _Copying(target, label=label, always_aside=always_aside)
-    with copying, _Opened(source) as tree:
+    with copying, Tree.at(source) as tree:
         for number, path in enumerate(paths):
             copying.copy(tree, path)
             if number % SHOW_EVERY == 0:
@@ -69,7 +69,7 @@ def copy_files(
 def differing_files(source: Path, target: Path, paths: Sequence[str]) -> list[str]:
     """Return the paths whose content differs between the two trees."""
     differing = []
-    with _Opened(source) as one, _Opened(target) as other:
+    with Tree.at(source) as one, Tree.at(target) as other:
         for path in paths:
             try:
                 with one.opened(path) as mine, other.opened(path) as theirs:
@@ -87,7 +87,7 @@ def stamp_of(root: Path, paths: Sequence[str], *, read: Collection[str]) -> str:
     p4 itself touches files that it opens; all others by size and modification time.
     """
     digest = hashlib.sha256()
-    with _Opened(root) as tree:
+    with Tree.at(root) as tree:
         for path in sorted(paths):
             try:
                 with tree.opened(path) as found:
@@ -108,21 +108,6 @@ def _content_of(found: Found) -> str:
         return found.link_target
     with os.fdopen(os.dup(found.fd), "rb") as reading:
         return hashlib.file_digest(reading, "sha256").hexdigest()
-
-
-class _Opened:
-    """Opens a tree for the block."""
-
-    def __init__(self, root: Path) -> None:
-        self._fd = os.open(root, ENTER)
-        self._tree = Tree(self._fd, uid=os.geteuid(), gid=os.getegid())
-
-    def __enter__(self) -> Tree:
-        return self._tree
-
-    def __exit__(self, *exception: object) -> None:
-        self._tree.close()
-        os.close(self._fd)
 
 
 class _Copying:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
 
 from provisioner.engine import states as engine_states
 from provisioner.gateways.hosts.inventory import KINDS
@@ -15,6 +14,7 @@ from provisioner.gateways.hosts.transferred_files import stamp_of
 from provisioner.gateways.perforce.paths import local_place
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile
 from provisioner.lib.refusals import StepRefused
+from provisioner.lib.typed_json import from_json
 from provisioner.transfer.models import Transfer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
@@ -52,15 +52,6 @@ class Plan:
     left: dict[str, int]
     left_changes: list[int]
     stamp: str = ""
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
-        nested = {
-            "opened": [OpenedFile(**file) for file in found["opened"]],
-            "changed": [OpenedFile(**file) for file in found["changed"]],
-            "pending": [PlannedChange(**change) for change in found["pending"]],
-        }
-        return cls(**{**found, **nested})
 
     @property
     def files(self) -> list[OpenedFile]:
@@ -243,7 +234,7 @@ def _as_edits(
 def plan_of(transfer: Transfer) -> Plan:
     """Return what was found in the source."""
     assert transfer.plan is not None
-    return Plan.from_json(transfer.plan)
+    return from_json(Plan, transfer.plan)
 
 
 def stamp_now(root: Path, plan: Plan) -> str:

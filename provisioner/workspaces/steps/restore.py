@@ -179,7 +179,7 @@ def _reopened(
 
 
 def _reopen(run: WorkspaceRun, rescue: Rescue, *, host: str) -> list[str]:
-    files = [OpenedFile(**file) for file in rescue.reverted]
+    files = from_json(list[OpenedFile], rescue.reverted)
     not_opened: list[str] = []
     # Whose they were is not known; most changes of a client are its owner's.
     empty = {run.workspace.p4_user: _empty_changes(rescue)}

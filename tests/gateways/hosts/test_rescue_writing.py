@@ -48,16 +48,6 @@ def directory_fd(path: Path) -> Iterator[int]:
         os.close(fd)
 
 
-@contextmanager
-def tree_of(root: Path) -> Iterator[Tree]:
-    with directory_fd(root) as fd:
-        tree = Tree(fd, uid=os.geteuid(), gid=os.getegid())
-        try:
-            yield tree
-        finally:
-            tree.close()
-
-
 def write(
     root: Path,
     out: Path,
@@ -65,7 +55,7 @@ def write(
     *,
     tell: Callable[[int], None] = lambda files: None,
 ) -> Archive:
-    with tree_of(root) as tree, directory_fd(out) as directory:
+    with Tree.at(root) as tree, directory_fd(out) as directory:
         archive = Archive(directory, tree, metadata={}, tell=tell)
         archive.write(entries)
         assert verify(directory) == archive.sums
@@ -327,7 +317,7 @@ def test_a_directory_that_becomes_a_link_is_not_followed(
     (root / "dir").mkdir()
     (root / "dir/file").write_bytes(b"mine")
     (out / "file").write_bytes(b"secret")
-    with tree_of(root) as tree:
+    with Tree.at(root) as tree:
         with tree.opened("dir/file") as found:
             assert os.read(found.fd, 10) == b"mine"
         (root / "dir").rename(root / "moved")

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from provisioner.gateways.hosts.descent import ENTER
@@ -73,6 +74,18 @@ class Tree:
 
     def __post_init__(self) -> None:
         self.device = os.fstat(self.root_fd).st_dev
+
+    @classmethod
+    @contextlib.contextmanager
+    def at(cls, root: Path) -> Iterator[Tree]:
+        """Open a tree for the block, to be read with our own ids."""
+        root_fd = os.open(root, ENTER)
+        tree = cls(root_fd, uid=os.geteuid(), gid=os.getegid())
+        try:
+            yield tree
+        finally:
+            tree.close()
+            os.close(root_fd)
 
     @contextlib.contextmanager
     def opened(self, path: str) -> Iterator[Found]:
