@@ -36,15 +36,12 @@ from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.engine.results import find_result
 from provisioner.engine.starting import start_operation
-from provisioner.leases import queries as lease_queries
-from provisioner.leases.actions.leases import end_of_first_lease
-from provisioner.leases.warnings import plan_warnings
+from provisioner.leases.actions.leases import insert_with_usual_lease
 from provisioner.lib import clocks
 from provisioner.lib.databases import pass_one_by_one
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.limits.admission import check_admission
 from provisioner.workspaces.actions.making import (
-    insert_workspace,
     one_request_at_a_time,
     snapshot_to_clone,
 )
@@ -351,7 +348,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     Raises: NotAllowed, AccountIncomplete, NoSnapshot, SnapshotGone, NameTaken,
     LimitReached, TooManyCommands.
     """
-    owner, template, now = bisection.owner, bisection.template, clocks.database_now()
+    owner, template = bisection.owner, bisection.template
     owner.token = bisection.token
     permissions.require(owner.is_active)
     permissions.require_in_scope(owner, template=template, purpose=PURPOSE)
@@ -363,19 +360,15 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     check_admission(by=owner, template=template, snapshot=snapshot)
     if bisection.command:
         _check_commands(owner)
-    policy = lease_queries.policy_for(template, PURPOSE)
-    workspace = insert_workspace(
+    workspace = insert_with_usual_lease(
+        by=owner,
         owner=owner,
         token=bisection.token,
         template=template,
         snapshot=snapshot,
         name=f"bisect-{bisection.pk}-{bisection.steps.count() + 1}",
         purpose=PURPOSE,
-        expires_at=end_of_first_lease(
-            by=owner, policy=policy, lease_seconds=None, now=now
-        ),
     )
-    plan_warnings(workspace, policy, now=now)
     BisectionStep.objects.create(
         bisection=bisection, workspace=workspace, change=change
     )

@@ -11,10 +11,7 @@ from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.engine.starting import start_operation
-from provisioner.leases import queries as lease_queries
-from provisioner.leases.actions.leases import end_of_first_lease
-from provisioner.leases.warnings import plan_warnings
-from provisioner.lib import clocks
+from provisioner.leases.actions.leases import insert_with_usual_lease
 from provisioner.lib.names import check_name
 from provisioner.limits.admission import check_admission
 from provisioner.transfer.models import Transfer, TransferOperation
@@ -26,11 +23,7 @@ from provisioner.transfer.refusals import (
     NothingToTransfer,
     OwnerChanged,
 )
-from provisioner.workspaces.actions.making import (
-    free_name,
-    insert_workspace,
-    snapshot_to_clone,
-)
+from provisioner.workspaces.actions.making import free_name, snapshot_to_clone
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -70,25 +63,21 @@ def workspace_transfer(
             if not can_change_workspace(by, made):
                 raise BeingTransferred(name=source.name, into=made.name)
             return made
-        owner, template, now = source.owner, source.template, clocks.database_now()
+        owner, template = source.owner, source.template
         permissions.require_in_scope(by, template=template, purpose=source.purpose)
         _check_account(owner, source)
         snapshot = snapshot_to_clone(template, _newer_snapshot(source, snapshot))
         asker = by if by.pk == owner.pk else owner
         check_admission(by=asker, template=template, snapshot=snapshot)
-        policy = lease_queries.policy_for(template, source.purpose)
-        made = insert_workspace(
+        made = insert_with_usual_lease(
+            by=asker,
             owner=owner,
             token=asker.token,
             template=template,
             snapshot=snapshot,
             name=name or free_name(owner=owner, template=template),
             purpose=source.purpose,
-            expires_at=end_of_first_lease(
-                by=asker, policy=policy, lease_seconds=None, now=now
-            ),
         )
-        plan_warnings(made, policy, now=now)
         Transfer.objects.create(
             workspace=made,
             source=source,

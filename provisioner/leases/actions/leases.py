@@ -1,4 +1,4 @@
-"""Extend, keep and release workspaces."""
+"""Leases of workspaces: begin, extend, keep and release them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
+from provisioner.catalog.models import Template
 from provisioner.leases import queries
 from provisioner.leases.refusals import (
     LeaseNotLonger,
@@ -19,10 +20,11 @@ from provisioner.leases.refusals import (
     WorkspaceKept,
     WorkspaceNotKept,
 )
-from provisioner.leases.warnings import plan_warnings
+from provisioner.leases.warnings import plan_first_warnings, plan_warnings
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.times import exact, recorded
+from provisioner.workspaces.actions.making import insert_workspace
 from provisioner.workspaces.models import LEASED, Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.refusals import WorkspaceNotReady
@@ -46,6 +48,24 @@ def end_of_first_lease(
     if lease_seconds is None:
         return _usual_end(policy.usual_end(now), by=by, now=now)
     return _end_within(policy, now + _span(lease_seconds), by=by, now=now)
+
+
+def insert_with_usual_lease(
+    *, by: User, template: Template, purpose: str, **fields: Any
+) -> Workspace:
+    """Write the row of a workspace with the usual lease, and plan its mails.
+
+    The current token of `by` bounds the lease. `fields` are those of insert_workspace.
+
+    Raises: NameTaken.
+    """
+    now, policy = clocks.database_now(), queries.policy_for(template, purpose)
+    ends_at = end_of_first_lease(by=by, policy=policy, lease_seconds=None, now=now)
+    workspace = insert_workspace(
+        template=template, purpose=purpose, expires_at=ends_at, **fields
+    )
+    plan_first_warnings(workspace, policy, now=now)
+    return workspace
 
 
 def _usual_end(
