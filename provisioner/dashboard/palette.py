@@ -40,10 +40,10 @@ def found(user: User, text: str) -> Found:
     A number also finds an operation. Without a text only own workspaces are found.
     Administrators also find people and sites.
     """
-    workspaces = workspaces_visible_to(user).exclude(state=Workspace.State.RETIRED)
+    visible = workspaces_visible_to(user).there()
     if not words_of(text):
-        workspaces = workspaces.filter(owner=user)
-    workspaces = with_words(workspaces, text, "name", "owner__username")
+        visible = visible.filter(owner=user)
+    workspaces = with_words(visible, text, "name", "owner__username")
     templates = with_words(templates_to_choose_from(user), text, "name", "title")
     own_first = Case(When(owner=user, then=Value(0)), default=Value(1))
     # Which they are is found without their rows: a search looks at every one.

@@ -146,7 +146,7 @@ def _clones_of_snapshots(workspaces: Sequence[Workspace]) -> dict[int, int]:
     """Return the number of clones of each snapshot."""
     snapshots = {workspace.snapshot_id for workspace in workspaces}
     holding = Workspace.objects.filter(snapshot__in=snapshots).order_by()
-    there = holding.exclude(state=Workspace.State.RETIRED)
+    there = holding.there()
     return dict(there.values_list("snapshot").annotate(Count("pk")))
 
 

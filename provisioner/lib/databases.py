@@ -1,11 +1,13 @@
-"""Errors of an unreachable database, and how to continue."""
+"""The database: its loss, locks until a commit, and names that are taken."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import IntegrityError, InterfaceError, OperationalError, connection
+
+from provisioner.lib.refusals import NameTaken
 
 # It ended, cut the connection, or broke a tie between two who waited for each other.
 DATABASE_WENT_AWAY = (OperationalError, InterfaceError)
@@ -41,6 +43,20 @@ def close_unusable_connection() -> None:
     """
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()
+
+
+@contextlib.contextmanager
+def refusing_taken(name: str, *, constraint: str) -> Iterator[None]:
+    """Refuse a name that violates a unique constraint.
+
+    Raises: NameTaken.
+    """
+    try:
+        yield
+    except IntegrityError as error:
+        if constraint in str(error):
+            raise NameTaken(name=name) from error
+        raise
 
 
 def pass_one_by_one(what: str, pk: int) -> None:

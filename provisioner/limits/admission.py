@@ -138,7 +138,7 @@ def limits_of_token(user: User) -> list[Limit]:
     scope = user.scope
     if scope is None or scope.max_workspaces is None:
         return []
-    there = scope.workspaces.exclude(state__in=PUT_AWAY).count()
+    there = scope.workspaces.not_put_away().count()
     return [
         Limit(
             code="token_workspaces",
@@ -191,7 +191,7 @@ _TAKEN = Sum("unique_bytes")
 def _held(**whose: User | Team) -> Held:
     there = (
         Workspace.objects.filter(**whose, is_pooled=False)
-        .exclude(state=Workspace.State.RETIRED)
+        .there()
         .aggregate(number=_NUMBER, taken=_TAKEN)
     )
     return Held(number=there["number"], taken=int(there["taken"] or 0))
@@ -242,7 +242,7 @@ class Counted(NamedTuple):
 
 def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
     """Return the limits on one more clone of a snapshot, whoever requests it."""
-    ours = template.workspaces.exclude(state=Workspace.State.RETIRED).aggregate(
+    ours = template.workspaces.there().aggregate(
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
     volumes = _volumes_of_ours(template.site)
@@ -408,7 +408,7 @@ def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
 
 
 def _volumes_of_ours(site: Site) -> int:
-    workspaces = site.workspaces.exclude(state=Workspace.State.RETIRED).count()
+    workspaces = site.workspaces.there().count()
     return workspaces + site.templates.exclude(state=Template.State.NEW).count()
 
 
@@ -480,7 +480,7 @@ def _promised_since(measured: Collection[SiteCapacity]) -> dict[int, int]:
     new = (
         Workspace.objects.annotate(made_at=Coalesce("made_ahead_at", "created_at"))
         .filter(lately, since)
-        .exclude(state=Workspace.State.RETIRED)
+        .there()
         .order_by()
     )
     size = Coalesce("template__actual_size_bytes", "template__volume_size_bytes")

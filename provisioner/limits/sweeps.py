@@ -141,7 +141,7 @@ def _keep_day(capacity: SiteCapacity) -> None:
     """
     today = clocks.database_now().astimezone(dt.UTC).date()
     is_known = capacity.aggregate_size_bytes > 0
-    there = capacity.site.workspaces.exclude(state=Workspace.State.RETIRED)
+    there = capacity.site.workspaces.there()
     _, is_new = CapacityDay.objects.update_or_create(
         site=capacity.site,
         day=today,
@@ -282,9 +282,7 @@ def _promised_on(aggregate: str, usage: list[VolumeUsage]) -> int:
 
 def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
     """Return the volumes without our tag."""
-    workspaces = Workspace.objects.filter(site=site).exclude(
-        state=Workspace.State.RETIRED
-    )
+    workspaces = Workspace.objects.filter(site=site).there()
     templates = Template.objects.filter(site=site)
     ours = {tag_in(row.volume_comment) for row in workspaces.only("tag", "purpose")}
     ours |= {tag_in(row.volume_comment) for row in templates.only("tag")}

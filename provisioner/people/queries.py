@@ -138,7 +138,7 @@ def _held_by() -> dict[str, Combinable]:
     """Return what counts against a person's quota: workspaces and bytes."""
     held = (
         Workspace.objects.filter(owner=OuterRef("pk"), is_pooled=False)
-        .exclude(state=Workspace.State.RETIRED)
+        .there()
         .order_by()
         .values("owner")
     )

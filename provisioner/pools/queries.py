@@ -50,11 +50,7 @@ def last_asked_at(pool: Pool) -> dt.datetime | None:
 
 def members_of(pool: Pool) -> QuerySet[Workspace]:
     """Return the members of a pool in any state, oldest first."""
-    return (
-        pool.workspaces.filter(is_pooled=True)
-        .exclude(state=W.RETIRED)
-        .order_by("created_at", "pk")
-    )
+    return pool.workspaces.filter(is_pooled=True).there().order_by("created_at", "pk")
 
 
 def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) -> Q:

@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db import IntegrityError, connection
+from django.db import connection
 from django.db.models import Count, Q
 from django.utils import timezone
 
@@ -17,7 +17,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
-from provisioner.lib.refusals import NameTaken
+from provisioner.lib.databases import refusing_taken
 from provisioner.limits.admission import check_claim
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
@@ -27,6 +27,7 @@ from provisioner.workspace_requests.requests import (
     WorkspaceRequest,
     columns_of,
 )
+from provisioner.workspaces.actions.making import UNIQUE_NAME
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
 from provisioner.workspaces.queries import seconds_it_took
@@ -149,12 +150,8 @@ def _hand_out(member: Workspace, *, now: dt.datetime, **fields: Any) -> None:
         "status_code": "",
         "status_message": "",
     }
-    try:
+    with refusing_taken(fields["name"], constraint=UNIQUE_NAME):
         Workspace.objects.filter(pk=member.pk).update(**fields)
-    except IntegrityError as error:
-        if "workspace_name_unique_in_site" in str(error):
-            raise NameTaken(name=fields["name"]) from error
-        raise
     for field, value in fields.items():
         setattr(member, field, value)
 

@@ -24,12 +24,12 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
 from provisioner.workspaces.events import asks_deadline, asks_trash_seconds
 from provisioner.workspaces.models import (
-    PUT_AWAY,
     Rescue,
     Share,
     Workspace,
     WorkspaceClient,
     WorkspaceOperation,
+    WorkspaceQuerySet,
 )
 
 READS = (
@@ -48,7 +48,7 @@ _RESTORABLE = (
 )
 
 
-def workspaces_visible_to(user: User) -> QuerySet[Workspace]:
+def workspaces_visible_to(user: User) -> WorkspaceQuerySet:
     """Return the workspaces a person may see, by the table of permissions.
 
     Pool members are left out: they are shown with their pool.
@@ -74,7 +74,7 @@ def workspaces_of_team(user: User) -> QuerySet[Workspace]:
         workspaces_visible_to(user)
         .filter(owner__team=user.team_id)
         .exclude(owner=user)
-        .exclude(state__in=PUT_AWAY)
+        .not_put_away()
     )
 
 
@@ -85,7 +85,7 @@ def workspaces_shared_with(user: User) -> QuerySet[Workspace]:
         workspaces_visible_to(user)
         .filter(pk__in=Share.objects.reaching(user).order_by().values("workspace"))
         .exclude(owner=user)
-        .exclude(state__in=PUT_AWAY)
+        .not_put_away()
         .annotate(
             shared_at=Subquery(mine.order_by("-created_at").values("created_at")[:1])
         )
@@ -93,12 +93,12 @@ def workspaces_shared_with(user: User) -> QuerySet[Workspace]:
     )
 
 
-def siblings_of(workspace: Workspace) -> QuerySet[Workspace]:
+def siblings_of(workspace: Workspace) -> WorkspaceQuerySet:
     """Return the other workspaces of a workspace's snapshot."""
     return (
         Workspace.objects.filter(snapshot=workspace.snapshot_id, is_pooled=False)
         .exclude(pk=workspace.pk)
-        .exclude(state__in=PUT_AWAY)
+        .not_put_away()
     )
 
 
@@ -111,7 +111,7 @@ def siblings_visible_to(user: User, workspace: Workspace) -> QuerySet[Workspace]
 
 def workspaces_of(user: User) -> QuerySet[Workspace]:
     """Return a person's own workspaces that are not in the trash, newest first."""
-    return workspaces_visible_to(user).filter(owner=user).exclude(state__in=PUT_AWAY)
+    return workspaces_visible_to(user).filter(owner=user).not_put_away()
 
 
 def retired_workspaces_of(user: User) -> QuerySet[Workspace]:

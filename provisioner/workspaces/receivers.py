@@ -25,7 +25,7 @@ class Clones:
 
     def rows(self, snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
         workspaces = Workspace.objects.filter(snapshot__in=snapshots).order_by()
-        return workspaces.exclude(state=Workspace.State.RETIRED)
+        return workspaces.there()
 
     def by_name(
         self, rows: QuerySet[Workspace], *, most: int | None
@@ -41,7 +41,7 @@ class Clones:
 
 def _clones_of(template: Template) -> QuerySet[Workspace]:
     there = Workspace.objects.filter(template=template).order_by("name")
-    return there.exclude(state=Workspace.State.RETIRED)
+    return there.there()
 
 
 @receiver(asks_usual_seconds)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -44,8 +44,9 @@ from provisioner.gateways.perforce.specs import (
     check_view,
     parse_client_spec,
 )
+from provisioner.lib.databases import refusing_taken
 from provisioner.lib.names import check_name
-from provisioner.lib.refusals import InvalidRequest, NameTaken, TooMany
+from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import Site
 
@@ -92,17 +93,11 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
     check_name(name)
     template = Template(site=site, name=name, owner=by, **fields)
     check_definition(template)
-    try:
-        with transaction.atomic():
-            template.save()
-            record_event(
-                template, kind="template_defined", message="Defined.", actor=by
-            )
-            checks.check_later(template)
-    except IntegrityError as error:
-        if "template_name_unique_in_site" in str(error):
-            raise NameTaken(name=name) from error
-        raise
+    unique = "template_name_unique_in_site"
+    with refusing_taken(name, constraint=unique), transaction.atomic():
+        template.save()
+        record_event(template, kind="template_defined", message="Defined.", actor=by)
+        checks.check_later(template)
     return template
 
 

@@ -310,8 +310,7 @@ def workspaces_of_person(account: User) -> Listing[Workspace]:
     """Return the list of an account's workspaces, for administrators."""
 
     def theirs(user: User) -> QuerySet[Workspace]:
-        there = workspaces_visible_to(user).filter(owner=account)
-        return there.exclude(state=Workspace.State.RETIRED)
+        return workspaces_visible_to(user).filter(owner=account).there()
 
     return Listing(
         name=f"workspaces-{account.username}",

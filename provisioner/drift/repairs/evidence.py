@@ -50,14 +50,21 @@ def workspace_in(finding: Finding, *allowed: Workspace.State) -> Workspace:
     return row
 
 
+def find_volume(finding: Finding) -> Volume | None:
+    """Return the finding's volume, whatever its tag is; None if it is gone."""
+    try:
+        return registry.ontap(finding.site).get_volume(finding.external_id)
+    except NotFound:
+        return None
+
+
 def volume_now(finding: Finding) -> Volume | None:
     """Return the finding's volume if it still exists with our tag.
 
     Raises: CannotRepair if it has another tag now.
     """
-    try:
-        volume = registry.ontap(finding.site).get_volume(finding.external_id)
-    except NotFound:
+    volume = find_volume(finding)
+    if volume is None:
         return None
     row = finding.workspace or finding.template
     tag = tag_of_volume(volume)

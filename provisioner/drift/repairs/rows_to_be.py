@@ -327,9 +327,7 @@ def _begin(workspace: Workspace, missing: str) -> None:
 
 def give_a_free_name(workspace: Workspace) -> None:
     """Restore its name, or the next similar name that is free."""
-    there = Workspace.objects.filter(site=workspace.site).exclude(
-        state=Workspace.State.RETIRED
-    )
+    there = Workspace.objects.filter(site=workspace.site).there()
     taken = set(
         there.filter(name__startswith=workspace.name).values_list("name", flat=True)
     )

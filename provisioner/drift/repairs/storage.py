@@ -18,6 +18,7 @@ from provisioner.drift.repairs.adopting import (
 from provisioner.drift.repairs.evidence import (
     GONE,
     CannotRepair,
+    find_volume,
     resting_row,
     volume_now,
     workspace_in,
@@ -101,12 +102,8 @@ def adopt_volume(finding: Finding) -> str:
 def remove_tag(finding: Finding) -> str:
     row = resting_row(finding)
     assert row is not None
-    ontap = registry.ontap(finding.site)
-    try:
-        volume = ontap.get_volume(finding.external_id)
-    except NotFound:
-        return GONE
-    if not row.is_tagged(volume.comment):
+    volume = find_volume(finding)
+    if volume is None or not row.is_tagged(volume.comment):
         return GONE
     is_own = (
         volume.uuid == row.volume_uuid
@@ -115,19 +112,15 @@ def remove_tag(finding: Finding) -> str:
     )
     if is_own:
         raise CannotRepair(f"The volume {volume.name} is the one of {row.name} by now.")
-    ontap.set_volume_comment(volume.uuid, comment="")
+    registry.ontap(finding.site).set_volume_comment(volume.uuid, comment="")
     return f"The tag of {volume.name} was removed; it was {volume.comment}."
 
 
 def put_tag_back(finding: Finding) -> str:
     row = resting_row(finding)
     assert row is not None
-    ontap = registry.ontap(finding.site)
-    try:
-        volume = ontap.get_volume(finding.external_id)
-    except NotFound:
-        return GONE
-    if row.is_tagged(volume.comment):
+    volume = find_volume(finding)
+    if volume is None or row.is_tagged(volume.comment):
         return GONE
     parent = row.template.volume_name if isinstance(row, Workspace) else ""
     seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
@@ -137,7 +130,9 @@ def put_tag_back(finding: Finding) -> str:
             f"Name, id or parent of the volume {volume.name} are not those of "
             f"{row.name} by now."
         )
-    ontap.set_volume_comment(volume.uuid, comment=row.volume_comment)
+    registry.ontap(finding.site).set_volume_comment(
+        volume.uuid, comment=row.volume_comment
+    )
     return (
         f"The volume {volume.name} has its tag again; its comment was "
         f"“{volume.comment}”."
@@ -249,9 +244,7 @@ def remove_snapshot(finding: Finding) -> str:
     assert isinstance(row, Template)
     name = finding.snapshot
     rows = Snapshot.objects.filter(template=row, name=name)
-    needed = Workspace.objects.filter(snapshot__in=rows).exclude(
-        state=Workspace.State.RETIRED
-    )
+    needed = Workspace.objects.filter(snapshot__in=rows).there()
     if rows.there().exists() or needed.exists():
         raise CannotRepair(f"The snapshot {name} is needed now.")
     ontap = registry.ontap(finding.site)

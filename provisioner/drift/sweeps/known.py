@@ -228,9 +228,7 @@ def _path(junction_path: str, is_mounted: bool | None) -> str | None:
 
 def _snapshots(site: Site) -> Iterable[KnownSnapshot]:
     needed = set(
-        Workspace.objects.filter(site=site)
-        .exclude(state=W.RETIRED)
-        .values_list("snapshot", flat=True)
+        Workspace.objects.filter(site=site).there().values_list("snapshot", flat=True)
     )
     for snapshot in Snapshot.objects.filter(template__site=site):
         yield KnownSnapshot(
@@ -318,4 +316,5 @@ def _made_at(
             Coalesce("ready_at", "created_at"), Max("subject__operations__ended_at")
         )
     )
-    return {row.pk: (row.client_seen, row.made_at) for row in rows}
+    found = rows.values_list("pk", "client_seen", "made_at")
+    return {pk: (client_seen, made_at) for pk, client_seen, made_at in found}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
@@ -15,12 +15,13 @@ from provisioner.catalog.refusals import (
     require_not_archived,
     require_offered,
 )
-from provisioner.lib.databases import pass_one_by_one
+from provisioner.lib.databases import pass_one_by_one, refusing_taken
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.lib.refusals import InvalidRequest, NameTaken
 from provisioner.workspaces.models import Workspace
 
 SUGGESTIONS_TRIED = 1000
+UNIQUE_NAME = "workspace_name_unique_in_site"
 
 
 def one_request_at_a_time(owner: User, *, key: str = "") -> None:
@@ -105,9 +106,7 @@ def name_for(pk: int, *, owner: User, template: Template, purpose: str) -> str:
         f"{owner.username}-{template.name}", at_most=LONGEST_NAME - len(suffix)
     )
     name = f"{base}{suffix}"
-    same = Workspace.objects.filter(site=template.site, name=name).exclude(
-        state=Workspace.State.RETIRED
-    )
+    same = Workspace.objects.filter(site=template.site, name=name).there()
     return free_name(owner=owner, template=template) if same.exists() else name
 
 
@@ -120,7 +119,7 @@ def free_name(*, owner: User, template: Template) -> str:
     base = _as_name(f"{owner.username}-{template.name}")
     taken = set(
         Workspace.objects.filter(site=template.site, name__startswith=base)
-        .exclude(state=Workspace.State.RETIRED)
+        .there()
         .values_list("name", flat=True)
     )
     candidates = (base, *(f"{base}-{n}" for n in range(2, SUGGESTIONS_TRIED)))
@@ -149,19 +148,14 @@ def insert_workspace(
     """
     assert owner.uid is not None
     assert owner.gid is not None
-    try:
-        with transaction.atomic():
-            return Workspace.objects.create(
-                owner=owner,
-                uid=owner.uid,
-                gid=owner.gid,
-                p4_user=owner.perforce_name,
-                site=template.site,
-                template=template,
-                snapshot=snapshot,
-                **fields,
-            )
-    except IntegrityError as error:
-        if "workspace_name_unique_in_site" in str(error):
-            raise NameTaken(name=fields["name"]) from error
-        raise
+    with refusing_taken(fields["name"], constraint=UNIQUE_NAME), transaction.atomic():
+        return Workspace.objects.create(
+            owner=owner,
+            uid=owner.uid,
+            gid=owner.gid,
+            p4_user=owner.perforce_name,
+            site=template.site,
+            template=template,
+            snapshot=snapshot,
+            **fields,
+        )

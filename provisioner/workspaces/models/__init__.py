@@ -12,6 +12,7 @@ from provisioner.workspaces.models.workspaces import (
     PUT_AWAY,
     Unsubmitted,
     Workspace,
+    WorkspaceQuerySet,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "Workspace",
     "WorkspaceClient",
     "WorkspaceOperation",
+    "WorkspaceQuerySet",
 ]

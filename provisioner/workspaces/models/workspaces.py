@@ -30,6 +30,18 @@ def new_secret() -> str:
     return secrets.token_hex(16)
 
 
+class WorkspaceQuerySet(models.QuerySet["Workspace"]):
+    """Queries for workspaces that are still there, or in use."""
+
+    def there(self) -> WorkspaceQuerySet:
+        """Keep those not purged: they have volumes, and their names are taken."""
+        return self.exclude(state=Workspace.State.RETIRED)
+
+    def not_put_away(self) -> WorkspaceQuerySet:
+        """Keep those not in the trash, being purged or retired."""
+        return self.exclude(state__in=PUT_AWAY)
+
+
 class Workspace(HasOperations):
     """A clone, its client and its export, with one lifecycle."""
 
@@ -238,6 +250,8 @@ class Workspace(HasOperations):
         help_text="What a drift check last read of its client: {updated_at, view}. "
         "Reading refreshes the client's Access date, so it is done once per change.",
     )
+
+    objects = WorkspaceQuerySet.as_manager()
 
     # Set on what an earlier request made, where one is answered with it again.
     was_asked_for_before = False
