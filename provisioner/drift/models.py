@@ -172,6 +172,16 @@ class Finding(models.Model):
         return f"{self.get_kind_display()}: {self.subject}"
 
     @property
+    def is_repairable(self) -> bool:
+        return self.action != self.Action.NONE
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether its repair can be requested now."""
+        is_open = self.resolved_at is None and self.asked_at is None
+        return is_open and self.is_repairable
+
+    @property
     def action_title(self) -> str:
         """The label of its repair if only part of the object is meant."""
         return _ACTION_TITLES.get(self.kind, self.get_action_display())

@@ -80,7 +80,7 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
     context = {
         "finding": finding,
         "notices": _notices(finding, refusal),
-        "is_offered": _is_offered(finding),
+        "repair": _repair(finding),
         "evidence": evidence.alone(finding),
         "comparison": evidence.compared(finding),
         "preview": preview(finding),
@@ -88,10 +88,17 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
     return render(request, "drift/detail.html", context, status=status)
 
 
-def _is_offered(finding: Finding) -> bool:
-    """Return whether the reader may request the repair of a finding."""
-    is_open = finding.resolved_at is None and finding.asked_at is None
-    return is_open and finding.action != Finding.Action.NONE
+def _repair(finding: Finding) -> Action | None:
+    """Return the repair that the reader may request, or None."""
+    if not finding.is_offered:
+        return None
+    is_removal = finding.action == Finding.Action.REMOVE
+    return Action(
+        label=finding.action_title,
+        url=reverse("finding-detail", args=[finding.pk]),
+        is_post=True,
+        look="danger" if is_removal else "primary",
+    )
 
 
 def _notices(finding: Finding, refusal: str) -> list[Notice]:
@@ -108,7 +115,7 @@ def _notices(finding: Finding, refusal: str) -> list[Notice]:
             "Resolved {}{}: {}", ago(finding.resolved_at), by, finding.resolution
         )
         notices.append(Notice(level=Level.SUCCESS, texts=(said,)))
-    elif finding.action == Finding.Action.NONE:
+    elif not finding.is_repairable:
         said = (
             "Cloneyard cannot safely repair this. The finding is resolved once the "
             "difference is gone."

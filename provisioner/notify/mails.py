@@ -79,6 +79,7 @@ def _about_workspace(
         "workspace": workspace,
         "deadline": deadline,
         "ends_at": _said(deadline.ends_at),
+        "goes_to_trash": deadline.then == "trash",
         "latest_possible": _said(deadline.latest_possible),
         "restorable_until": _said(deadline.restorable_until),
         "left": _left(deadline.ends_at, now=now),

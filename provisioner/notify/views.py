@@ -32,6 +32,11 @@ from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 
+_ACCEPTED = {
+    WebhookFormat.TEAMS: "202 means that the workflow accepted the message. Its run "
+    "history shows whether the card was posted."
+}
+
 
 @require_POST
 def template_subscribe(request: WebRequest, pk: int) -> HttpResponse:
@@ -84,11 +89,14 @@ def _with_secret(request: WebRequest, webhook: Webhook) -> HttpResponse:
 def webhook_detail(request: WebRequest, pk: int) -> HttpResponseBase:
     """Show a webhook and its deliveries; resend several."""
     webhook = _webhook(request, pk)
+    address = webhook.address_for(request.user)
     context = {
         "webhook": webhook,
         "notices": _notices(webhook),
         "actions": _actions(webhook),
-        "address": webhook.address_for(request.user),
+        "address": address,
+        "is_address_hidden": address != webhook.url,
+        "accepted": _ACCEPTED.get(WebhookFormat(webhook.format), ""),
         "refusals": REFUSALS.get(WebhookFormat(webhook.format), {}),
     }
     return list_answer(request, deliveries_of(webhook), "notify/detail.html", context)

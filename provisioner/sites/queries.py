@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from django.conf import settings
 from django.db.models import Count, Prefetch, QuerySet
+from django.utils.safestring import SafeString
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -17,6 +18,7 @@ from provisioner.lib import clocks
 from provisioner.lib.rows import with_words
 from provisioner.sites.connections.rows import queues_of
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site, SiteCapacity
+from provisioner.web.templatetags.cloneyard import count, state
 
 Outcome = ConnectionTest.Outcome
 Place = ConnectionTest.Place
@@ -73,6 +75,14 @@ class Health(StrEnum):
     FAILED = "failed"
 
 
+_HEALTH_WORDS = {
+    Health.UNKNOWN: "Not tested yet",
+    Health.LOOKING: "Testing",
+    Health.WELL: "Passed",
+    Health.FAILED: "Failed",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckLine:
     """One check, as pages show it."""
@@ -124,6 +134,21 @@ class PlaceReport:
     def has_failed(self) -> bool:
         return bool(self.why_not or self.failures)
 
+    @property
+    def is_unfolded(self) -> bool:
+        """Whether its lines are shown at once: all is well of what is folded."""
+        return self.has_failed or bool(self.remarks) or self.place == Place.WEB
+
+    @property
+    def tally(self) -> str:
+        """How many tests failed, or that they passed and with how many remarks."""
+        if self.failures:
+            return count(len(self.failures), "failure", "failures")
+        number = len(self.lines)
+        passed = "passed" if number == 1 else f"all {number} passed"
+        remarks = len(self.remarks)
+        return f"{passed}, {count(remarks, 'remark', 'remarks')}" if remarks else passed
+
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
@@ -157,6 +182,14 @@ class Connection:
             for line in report.failures:
                 return f"{line.title}: {line.sentence}"
         return ""
+
+    @property
+    def state(self) -> SafeString:
+        """Its health as a word and an icon."""
+        words = _HEALTH_WORDS[self.health]
+        if self.health == Health.WELL and self.remarks_count:
+            words += f" with {count(self.remarks_count, 'remark', 'remarks')}"
+        return state(self.health.value, words)
 
     @property
     def remarks_count(self) -> int:

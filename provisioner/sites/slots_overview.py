@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -31,6 +32,7 @@ class SlotLine:
     """A step that has a slot, or waits for it."""
 
     step: Step
+    has_slot: bool
 
     @property
     def title(self) -> str:
@@ -52,6 +54,15 @@ class SlotLine:
     @property
     def is_of_machine(self) -> bool:
         return self.step.operation.requested_by.is_service
+
+    @property
+    def standing(self) -> SafeString:
+        """Since when it runs or waits, and for what."""
+        if not self.has_slot:
+            return format_html("Waiting, queued {}", ago(self.step.queued_at))
+        if not self.has_begun:
+            return SafeString("Has a slot, waits for a worker")
+        return format_html("Began {}", ago(self.step.started_at))
 
     @property
     def has_begun(self) -> bool:
@@ -79,6 +90,15 @@ class ServerSlots:
     @property
     def is_paused(self) -> bool:
         return self.pause is not None
+
+    @property
+    def lines(self) -> list[SlotLine]:
+        """What runs, and the first of those that wait."""
+        return [*self.running, *self.waiting]
+
+    @property
+    def shows_all(self) -> bool:
+        return self.waiting_count == len(self.waiting)
 
     @property
     def is_backed_off(self) -> bool:
@@ -141,19 +161,20 @@ def slots_of(server: PerforceServer) -> ServerSlots:
             LockWait.objects.filter(server=server).order_by("-at", "-pk")[:WAITS_SHOWN]
         ),
         running=_lines(
-            slots.at_work().filter(perforce_server=server).order_by("queued_at", "pk")
+            slots.at_work().filter(perforce_server=server).order_by("queued_at", "pk"),
+            have_slots=True,
         ),
-        waiting=_lines(slots.in_order(waiting)[:WAITING_SHOWN]),
+        waiting=_lines(slots.in_order(waiting)[:WAITING_SHOWN], have_slots=False),
         people_waiting=counts["people"],
         machines_waiting=counts["machines"],
     )
 
 
-def _lines(steps: QuerySet[Step]) -> list[SlotLine]:
+def _lines(steps: QuerySet[Step], *, have_slots: bool) -> list[SlotLine]:
     loaded = steps.select_related(
         *subjects.paths(by="operation__"), "operation__requested_by"
     )
-    return [SlotLine(step=step) for step in loaded]
+    return [SlotLine(step=step, has_slot=have_slots) for step in loaded]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -166,6 +166,16 @@ class WebhookDelivery(models.Model):
         return f"{self.event} to {self.webhook}"
 
     @property
+    def is_retried(self) -> bool:
+        return self.state == self.State.WAITING and self.attempts > 0
+
+    @property
+    def result(self) -> str:
+        """The error or status code of the last attempt, and how many there were."""
+        result = self.error or str(self.response_code or "Not sent yet")
+        return f"{result} ({self.attempts} attempts)" if self.attempts > 1 else result
+
+    @property
     def why_not(self) -> str:
         """Why it is not sent, now or again; "" if it can be."""
         owner = self.webhook.owner

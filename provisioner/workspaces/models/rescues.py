@@ -77,3 +77,7 @@ class Rescue(models.Model):
 
     def __str__(self) -> str:
         return f"Rescue of {self.workspace}"
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.shelves and not self.archived_files
