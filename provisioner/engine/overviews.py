@@ -13,7 +13,8 @@ from provisioner.engine.models import Operation, Step
 from provisioner.engine.subjects import crumbs_of
 from provisioner.engine.waits import Wait, wait_of
 from provisioner.lib.times import duration_text
-from provisioner.web.templatetags.cloneyard import ago
+from provisioner.web.notices import Level, Notice
+from provisioner.web.templatetags.cloneyard import ago, state_icon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +139,20 @@ class OperationOverview:
     def seconds(self) -> float:
         ended_at = self.operation.ended_at or timezone.now()
         return (ended_at - self.operation.created_at).total_seconds()
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What came of it, where it did not just succeed."""
+        operation = self.operation
+        if self.is_running or not operation.status_message:
+            return []
+        has_failed = operation.state == Operation.State.FAILED
+        notice = Notice(
+            level=Level.ERROR if has_failed else Level.WARNING,
+            texts=(operation.status_message,),
+            icon_name=state_icon(operation.state),
+        )
+        return [notice]
 
     @property
     def settled_count(self) -> int:

@@ -33,6 +33,13 @@ class StepLog:
         return self.line.step
 
     @property
+    def tabs(self) -> list[tuple[StepLine, bool]]:
+        """All logs of the operation if there are others, and whether each is this."""
+        if len(self.with_logs) < 2:
+            return []
+        return [(line, line.step == self.step) for line in self.with_logs]
+
+    @property
     def crumbs(self) -> str:
         """The template of the breadcrumbs to the operation's subject."""
         return crumbs_of(self.operation)

@@ -47,6 +47,10 @@ class LogPiece:
         """Whether nothing follows it (yet)."""
         return self.end == self.size or bool(self.rest)
 
+    @property
+    def has_more(self) -> bool:
+        return not self.is_last
+
 
 def read_log(path: Path) -> LogPiece | None:
     """Return the last piece of a log; None if there is no log."""

@@ -56,7 +56,14 @@ def operation_step_log(request: WebRequest, pk: int, step: str) -> HttpResponse:
         start = asked.get("start") or 0
         found = search.search_log(path, text=asked["q"], start=start)
         return render(request, "engine/log_search.html", {**page, "found": found})
-    return render(request, "engine/log.html", {**page, **_shown(log, asked)})
+    shown = _shown(log, asked)
+    piece = shown["piece"]
+    page |= {
+        "has_output": piece is not None or log.is_running,
+        "is_ended": _is_ended(log, piece),
+        "reloads": bool(shown.get("is_tail")) and log.is_running,
+    }
+    return render(request, "engine/log.html", {**page, **shown})
 
 
 def _wraps(request: WebRequest) -> bool:
@@ -95,10 +102,11 @@ def _what_came(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
         "piece": piece,
         "is_anew": is_anew,
         "is_followed": _is_followed(log, piece),
+        "is_ended": _is_ended(log, piece),
     }
 
 
-def _shown(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
+def _shown(log: StepLog, asked: dict[str, Any]) -> dict[str, Any]:
     """Return the requested piece; `context` is the lines before it."""
     path = log.step.log_path
     offset, before, line = (asked.get(name) for name in ("offset", "before", "line"))
@@ -117,7 +125,7 @@ def _shown(log: StepLog, asked: dict[str, Any]) -> dict[str, object]:
     return {"piece": piece, "is_tail": is_tail, "is_followed": is_followed}
 
 
-def _shown_line(path: Path, line: int) -> dict[str, object]:
+def _shown_line(path: Path, line: int) -> dict[str, Any]:
     """Return the piece that begins with a line, and some lines before it."""
     offset = reading.offset_of_line(path, number=line)
     piece = None if offset is None else reading.read_from(path, offset=offset)
@@ -136,7 +144,12 @@ def _shown_line(path: Path, line: int) -> dict[str, object]:
 
 def _is_followed(log: StepLog, piece: reading.LogPiece | None) -> bool:
     """Return whether the log exists, or may still grow."""
-    return log.is_running or (piece is not None and not piece.is_last)
+    return log.is_running or (piece is not None and piece.has_more)
+
+
+def _is_ended(log: StepLog, piece: reading.LogPiece | None) -> bool:
+    """Return whether the piece is the last of a log that no longer grows."""
+    return not log.is_running and piece is not None and piece.is_last
 
 
 @require_safe
