@@ -22,6 +22,7 @@ from provisioner.bisect.models import (
 from provisioner.bisect.permissions import can_change_bisection
 from provisioner.engine.models import Operation
 from provisioner.web.notices import Action
+from provisioner.workspaces.models import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,13 @@ class BisectionStepLine:
     def snapshot_change(self) -> int:
         """The change of the snapshot that was cloned."""
         return self.step.workspace.snapshot.change
+
+    @property
+    def path(self) -> str:
+        """Where its workspace is, "" before it is ready."""
+        workspace = self.step.workspace
+        is_ready = workspace.state == Workspace.State.READY
+        return str(workspace.path) if is_ready else ""
 
     @property
     def is_open(self) -> bool:
@@ -88,6 +96,10 @@ class BisectionOverview:
     @property
     def suspects_count(self) -> int | None:
         return len(self._search.suspects) if self._search else None
+
+    @property
+    def shows_suspects(self) -> bool:
+        return self.bisection.is_running and self._search is not None
 
     @property
     def steps_left(self) -> int | None:

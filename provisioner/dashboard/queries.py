@@ -31,7 +31,6 @@ from provisioner.dashboard.weeks import WEEK, TwoWeeks, two_weeks
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workers import AliveWorker, alive_workers
-from provisioner.lib.limits import Limit
 from provisioner.limits.admission import team_limits
 from provisioner.limits.forecasts import WINDOW as SAMPLED
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
@@ -103,6 +102,10 @@ class Queue:
     since: dt.datetime | None
     is_served: bool
 
+    @property
+    def lacks_worker(self) -> bool:
+        return bool(self.waiting) and not self.is_served
+
 
 @dataclass(frozen=True, kw_only=True)
 class PerforceWait:
@@ -119,7 +122,6 @@ class Installation:
     spaces: list[Space]
     troubles: list[Trouble]
     forecasts: list[Forecast]
-    nearest_quotas: list[Limit]
     weeks: TwoWeeks
     saved: Lately
     by_template: list[Clones]
@@ -145,7 +147,7 @@ class Installation:
     @property
     def unserved(self) -> list[Queue]:
         """Queues with waiting jobs and no worker."""
-        return [queue for queue in self.queues if queue.waiting and not queue.is_served]
+        return [queue for queue in self.queues if queue.lacks_worker]
 
     @property
     def waiting_since(self) -> dt.datetime | None:
@@ -184,10 +186,12 @@ def installation(user: User, span: Span) -> Installation:
             workers=workers,
             failed_today=weeks.failed_today,
         ),
-        forecasts=nearest_forecasts(
-            sites, measured, of_templates=limit_trends(), most=NEAREST_LIMITS
-        ),
-        nearest_quotas=_nearest_quotas(tallies),
+        forecasts=[
+            *nearest_forecasts(
+                sites, measured, of_templates=limit_trends(), most=NEAREST_LIMITS
+            ),
+            *_nearest_quotas(tallies),
+        ],
         weeks=weeks,
         saved=saved_lately(tallies, now=now),
         by_template=_clones(
@@ -205,10 +209,10 @@ def installation(user: User, span: Span) -> Installation:
     )
 
 
-def _nearest_quotas(tallies: Tallies) -> list[Limit]:
+def _nearest_quotas(tallies: Tallies) -> list[Forecast]:
     """Return the team quotas closest to their limit. People often reach theirs."""
     first = nearest(team_limits(tallies), most=NEAREST_QUOTAS)
-    return [limit for limit in first if limit.percent]
+    return [Forecast(limit=one, is_quota=True) for one in first if one.percent]
 
 
 def _clones(

@@ -118,6 +118,12 @@ class WorkspacePage:
         return None if self.workspace.is_moving else self.overview.last
 
     @property
+    def can_abort_transfer(self) -> bool:
+        transferred = self.overview.transferred
+        can_be = transferred is not None and transferred.can_be_aborted
+        return can_be and self.overview.may_change
+
+    @property
     def has_failed(self) -> bool:
         return self.workspace.state == State.FAILED
 

@@ -10,6 +10,8 @@ from django.conf import settings
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -22,6 +24,7 @@ from provisioner.leases.abandonment import (
 )
 from provisioner.lib.rows import with_words
 from provisioner.notify.models import Notification
+from provisioner.web.templatetags.cloneyard import exact, size
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.queries import workspaces_visible_to
 
@@ -60,6 +63,10 @@ class Reclaimable:
     unmeasured: int
     unseen: int
     after_days: int
+
+    @property
+    def which(self) -> str:
+        return "it" if self.number == 1 else f"all {self.number:,}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +189,17 @@ class RetirementLine:
             return f"{self.workspace.get_state_display()}."
         reason = self.operation.status_message if self.operation else ""
         return reason or "It was not retired."
+
+    @property
+    def purge(self) -> SafeString:
+        """When the trash lets go of it, and what that frees; "" if it is not there."""
+        workspace = self.workspace
+        if not workspace.is_trashed:
+            return SafeString()
+        frees = ""
+        if workspace.unique_bytes is not None:
+            frees = format_html(" and frees {}", size(workspace.unique_bytes))
+        return format_html("It is purged on {}{}.", exact(workspace.purge_at), frees)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,9 @@ _SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
 }
 
 
+_OF_SITES = ("space_low", "volume_limit", "overcommitted")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
     """A limit, and the days until it is reached; None if unknown.
@@ -36,6 +39,14 @@ class Forecast:
 
     limit: Limit
     trend: Trend | None = None
+    is_quota: bool = False
+
+    @property
+    def title(self) -> str:
+        """The limit, with whose it is where its title does not say that."""
+        limit = self.limit
+        is_named = limit.code not in _OF_SITES
+        return limit.title if is_named else f"{limit.title}, {limit.subject}"
 
     @property
     def growth(self) -> float | None:

@@ -67,6 +67,10 @@ class Contents:
     start: int
     next_start: int | None
 
+    @property
+    def has_other_pages(self) -> bool:
+        return bool(self.start) or self.next_start is not None
+
 
 def entries_from(pieces: Iterable[bytes], *, start: int) -> Contents:
     """Return entries of a manifest from the byte `start` on.

@@ -7,8 +7,10 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot, templates_visible_to
 from provisioner.web.http import WebRequest, posted
+from provisioner.web.notices import Level, Notice
 from provisioner.web.posting import form_page, require_safe_or_POST
 from provisioner.workspace_requests import actions
 from provisioner.workspace_requests.forms import WorkspaceCreateForm
@@ -30,4 +32,36 @@ def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
         return redirect("workspace-detail", workspace.pk)
     page = "workspace_requests/create.html"
     default = default_snapshot(template)
-    return form_page(request, page, form, template=template, default=default)
+    is_possible = request.user.uid is not None and _has_snapshots(template)
+    context = {
+        "template": template,
+        "default": default,
+        "notices": _notices(template, default),
+        "is_possible": is_possible,
+    }
+    return form_page(request, page, form, **context)
+
+
+def _has_snapshots(template: Template) -> bool:
+    return bool(vars(template)["has_snapshots"])
+
+
+def _notices(template: Template, default: Snapshot | None) -> list[Notice]:
+    """Return why a template has no workspace, or none by default."""
+    if template.is_archived:
+        said = "This template is archived and gives no new workspaces."
+        texts = (f"{said} {template.archive_reason}".strip(),)
+        return [Notice(level=Level.WARNING, texts=texts)]
+    if default is not None:
+        return []
+    if not _has_snapshots(template):
+        said = (
+            "This template has no published snapshot yet. You can get a workspace once "
+            "its build has ended."
+        )
+        return [Notice(level=Level.INFO, texts=(said,))]
+    said = (
+        f"This template requires {template.wanted_quality} snapshots, and has none. "
+        "Choose another snapshot, or wait for the next build."
+    )
+    return [Notice(level=Level.WARNING, texts=(said,))]

@@ -54,6 +54,11 @@ class TokenForm(AskingForm):
         label="Workspaces at a time",
     )
 
+    @property
+    def bounds(self) -> list[forms.BoundField]:
+        """The fields that are shown as checkboxes."""
+        return [self["templates"], self["purposes"]]
+
     def __init__(self, data: Any = None, *, user: User) -> None:
         super().__init__(data, initial={"days": settings.API_TOKEN_DAYS})
         templates = self.fields["templates"]
