@@ -86,6 +86,11 @@ def test_no_page_has_script_or_style_of_its_own(file: Path) -> None:
     assert not re.search(r'(src|href)="(https?:)?//', source), "no CDN"
 
 
+def test_templates_leave_decisions_to_views() -> None:
+    compares = re.compile(r"\{% (?:el)?if [^%]*(?:==|!=| in | and | or )")
+    assert [str(file) for file in TEMPLATES if compares.search(file.read_text())] == []
+
+
 def test_pages_have_a_strict_content_policy(as_alice: Client) -> None:
     policy = as_alice.get("/")["Content-Security-Policy"]
     assert "default-src 'none'" in policy
