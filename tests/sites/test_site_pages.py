@@ -91,7 +91,8 @@ def test_saving_only_tests_nothing_and_forgets_what_was_found(
     tested.refresh_from_db()
     assert (tested.title, tested.name) == ("Munich", "munich-1")
     assert not ConnectionTest.objects.exists()
-    assert "Not tested since the last change" in as_admin.get(f"/sites/{tested.pk}/").text
+    page = as_admin.get(f"/sites/{tested.pk}/").text
+    assert "Not tested since the last change" in page
 
 
 @pytest.mark.parametrize(
