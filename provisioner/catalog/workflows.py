@@ -5,7 +5,12 @@ from __future__ import annotations
 from django.db.models import Q
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import BuildParameters, Template, TemplateOperation
+from provisioner.catalog.models import (
+    MOVING_TEMPLATES,
+    BuildParameters,
+    Template,
+    TemplateOperation,
+)
 from provisioner.catalog.queries import in_scope
 from provisioner.catalog.states import set_template_state
 from provisioner.catalog.steps import (
@@ -28,8 +33,6 @@ from provisioner.engine.workflow import (
     Workflow,
     register,
 )
-
-_MOVING = (Template.State.BUILDING, Template.State.DELETING)
 
 
 def _is_clean_build(operation: Operation) -> bool:
@@ -156,7 +159,7 @@ def _has_failed(operation: Operation, failure: Failure) -> None:
 
 
 def _fail(template: Template, failure: Failure) -> None:
-    if template.state in _MOVING:
+    if template.is_moving:
         set_template_state(
             template,
             Template.State.FAILED,
@@ -175,7 +178,7 @@ subjects.register(
         field="template",
         rows=lambda: Template.objects.select_related("site__perforce_server"),
         visible=_visible_to,
-        moving=_MOVING,
+        moving=MOVING_TEMPLATES,
         fail=_fail,
         crumbs="catalog/_crumbs.html",
         error_patterns=lambda template: template.error_pattern_lines,

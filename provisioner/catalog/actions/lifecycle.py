@@ -26,7 +26,6 @@ from provisioner.lib import clocks
 
 LONGEST_TITLE = 100
 LONGEST_REASON = 500
-_MOVING = (Template.State.BUILDING, Template.State.DELETING)
 
 
 def template_rename(*, by: User, template: Template, title: str) -> Template:

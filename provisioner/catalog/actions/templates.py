@@ -16,6 +16,7 @@ from provisioner.audit_log.changes import changes_between
 from provisioner.catalog import checks
 from provisioner.catalog.events import before_building
 from provisioner.catalog.models import (
+    MOVING_TEMPLATES,
     BuildParameters,
     PinnedTemplate,
     Snapshot,
@@ -115,7 +116,7 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
     with transaction.atomic():
         before = Template.objects.values(*fields).get(pk=template.pk)
         saved = Template.objects.filter(pk=template.pk).exclude(
-            state__in=(Template.State.BUILDING, Template.State.DELETING)
+            state__in=MOVING_TEMPLATES
         )
         if not saved.update(**fields):
             raise TemplateBusy(name=template.name)

@@ -17,6 +17,7 @@ from provisioner.catalog.models.snapshots import (
     snapshot_is_there,
 )
 from provisioner.catalog.models.templates import (
+    MOVING_TEMPLATES,
     BuildParameters,
     LineEnd,
     PinnedTemplate,
@@ -27,6 +28,7 @@ from provisioner.catalog.models.templates import (
 
 __all__ = [
     "AT_LEAST",
+    "MOVING_TEMPLATES",
     "BuildParameters",
     "LineEnd",
     "PinnedTemplate",

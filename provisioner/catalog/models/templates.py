@@ -273,6 +273,10 @@ class Template(HasOperations):
         return self.archived_at is not None
 
     @property
+    def is_moving(self) -> bool:
+        return self.state in MOVING_TEMPLATES
+
+    @property
     def clone_size_bytes(self) -> int:
         """The maximum size of clones. A new size applies from the next build on."""
         return self.actual_size_bytes or self.volume_size_bytes
@@ -314,6 +318,10 @@ class Template(HasOperations):
     @property
     def error_pattern_lines(self) -> tuple[str, ...]:
         return _lines(self.error_patterns)
+
+
+MOVING_TEMPLATES = (Template.State.BUILDING, Template.State.DELETING)
+"""States in which an operation is under way."""
 
 
 class TemplateCheck(models.Model):

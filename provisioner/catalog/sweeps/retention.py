@@ -10,7 +10,7 @@ import structlog
 from procrastinate.contrib.django import app
 
 from provisioner.catalog import retention
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import MOVING_TEMPLATES, Template
 from provisioner.catalog.steps.pruning import delete_superfluous
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import STORAGE
@@ -24,8 +24,7 @@ log = structlog.get_logger(__name__)
 @app.task(name="sweep_retention", queue="sweeps", queueing_lock="sweep_retention")
 def sweep_retention(timestamp: int) -> None:
     """Prune every idle template that has snapshots to delete."""
-    moving = (Template.State.BUILDING, Template.State.DELETING)
-    resting = Template.objects.exclude(state__in=moving)
+    resting = Template.objects.exclude(state__in=MOVING_TEMPLATES)
     for template in resting.exclude(volume_uuid=""):
         if retention.superfluous(template):
             name = f"prune_template.{template.pk}"

@@ -25,7 +25,7 @@ from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
 from provisioner.sites.models import Site
-from provisioner.workspaces.models import MOVING, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import client_spec_of
 
 # What moved less than this before a check began is left to settle.
@@ -175,8 +175,7 @@ def _of_workspace(
         name=workspace.name,
         tag=str(workspace.tag),
         comment=workspace.volume_comment,
-        is_in_motion=workspace.state in MOVING
-        or ("workspace", workspace.pk) in in_motion,
+        is_in_motion=workspace.is_moving or ("workspace", workspace.pk) in in_motion,
         is_settled=is_settled,
         volume=volume,
         volume_name=workspace.volume_name,
@@ -207,8 +206,7 @@ def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTr
         name=template.name,
         tag=str(template.tag),
         comment=template.volume_comment,
-        is_in_motion=template.state == T.BUILDING
-        or ("template", template.pk) in in_motion,
+        is_in_motion=template.is_moving or ("template", template.pk) in in_motion,
         volume=volume,
         volume_name=template.volume_name,
         volume_uuid=template.volume_uuid,
