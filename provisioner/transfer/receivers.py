@@ -1,4 +1,4 @@
-"""Checks of transfers before other features act on their workspaces."""
+"""What workspaces ask of transfers: who stays, how to retry, what is in the way."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from django.dispatch import receiver
 from provisioner.lib.refusals import ActionRefused
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.queries import transfers_under_way
-from provisioner.workspaces.events import asks_how_to_make, asks_what_stays
+from provisioner.transfer.steps.plan import blockers_of
+from provisioner.workspaces.events import (
+    asks_findings,
+    asks_how_to_make,
+    asks_what_stays,
+)
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.refusals import BeingTransferred
+from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.steps.unsubmitted import CheckResult
 
 
 @receiver(asks_what_stays)
@@ -28,6 +35,15 @@ def refuse_while_work_leaves(
         for workspace in workspaces
         if workspace.pk in leaving
     }
+
+
+@receiver(asks_findings)
+def find_blockers(
+    run: WorkspaceRun, check: CheckResult, **kwargs: Any
+) -> dict[str, list[str]]:
+    """Return what prevents a transfer of the work that a check found."""
+    is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
+    return {"blockers": list(blockers_of(run, check)) if is_for_work else []}
 
 
 @receiver(asks_how_to_make)

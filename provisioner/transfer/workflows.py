@@ -5,7 +5,6 @@ from __future__ import annotations
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE
 from provisioner.engine.starting import start_operation
-from provisioner.engine.subjects import Failure
 from provisioner.engine.workflow import (
     LIGHT,
     SHORT,
@@ -85,18 +84,6 @@ TRANSFER = (
 )
 
 
-# It says what stands against a transfer, too.
-LOOK = (
-    StepSpec(
-        "check",
-        "Check for unsubmitted work",
-        plan.ensure_checked,
-        HOST,
-        perforce=SHORT,
-    ),
-)
-
-
 def _has_arrived(operation: Operation) -> None:
     set_workspace_state(operation.subject.workspace, Workspace.State.READY)
     _put_source_away(operation)
@@ -143,26 +130,9 @@ def _put_source_away(operation: Operation) -> None:
     transfer.save(update_fields=["outcome"])
 
 
-def _nothing_moved(operation: Operation) -> None:
-    """A check never changes the workspace."""
-
-
-def _nothing_failed(operation: Operation, failure: Failure) -> None:
-    """A check never changes the workspace."""
-
-
 register(
     TransferOperation.TRANSFER,
     Workflow(
         steps=TRANSFER, on_success=_has_arrived, on_failure=has_failed, run=WorkspaceRun
-    ),
-)
-register(
-    WorkspaceOperation.CHECK,
-    Workflow(
-        steps=LOOK,
-        on_success=_nothing_moved,
-        on_failure=_nothing_failed,
-        run=WorkspaceRun,
     ),
 )

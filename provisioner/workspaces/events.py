@@ -16,6 +16,9 @@ asks_what_stays = Signal()
 asks_how_to_make = Signal()
 """The operation that retries a workspace (workspace): receivers return its kind."""
 
+asks_findings = Signal()
+"""What else a check finds (run, check): receivers return findings by kind."""
+
 asks_deadline = Signal()
 """When and how a workspace ends (workspace, now, known): receivers return a deadline.
 

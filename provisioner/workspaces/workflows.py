@@ -31,7 +31,7 @@ from provisioner.workspaces.queries import (
     was_purged,
 )
 from provisioner.workspaces.states import set_workspace_state
-from provisioner.workspaces.steps import provision, purge, restore, retire
+from provisioner.workspaces.steps import checking, provision, purge, restore, retire
 from provisioner.workspaces.steps.access import ensure_access
 from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import WorkspaceRun
@@ -195,6 +195,17 @@ RESTORE = (
 )
 
 
+CHECK = (
+    StepSpec(
+        "check",
+        "Check for unsubmitted work",
+        checking.ensure_checked,
+        HOST,
+        perforce=SHORT,
+    ),
+)
+
+
 def _removes_contents(operation: Operation) -> bool:
     return bool(operation.site.remove_contents)
 
@@ -279,6 +290,14 @@ def _put_into_trash(operation: Operation) -> None:
         )
 
 
+def _nothing_moved(operation: Operation) -> None:
+    """A check never changes the workspace."""
+
+
+def _nothing_failed(operation: Operation, failure: Failure) -> None:
+    """A check never changes the workspace."""
+
+
 def has_failed(operation: Operation, failure: Failure) -> None:
     """Record on the workspace why its operation failed."""
     _fail(_subject(operation), failure)
@@ -332,6 +351,7 @@ for _kind, _steps, _on_success, _on_failure in (
     (WorkspaceOperation.RETIRE, RETIRE, _put_into_trash, _not_retired),
     (WorkspaceOperation.RESTORE, RESTORE, _is_back, has_failed),
     (WorkspaceOperation.PURGE, PURGE, _is_gone, has_failed),
+    (WorkspaceOperation.CHECK, CHECK, _nothing_moved, _nothing_failed),
 ):
     register(
         _kind,

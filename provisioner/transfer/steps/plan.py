@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioner.engine import states as engine_states
 from provisioner.gateways.hosts.inventory import KINDS
 from provisioner.gateways.hosts.transferred_files import stamp_of
 from provisioner.gateways.perforce.paths import local_place
@@ -86,19 +85,6 @@ def transfer_of(run: WorkspaceRun) -> Transfer:
     ).get(workspace=run.operation.subject.workspace)
 
 
-def ensure_checked(run: WorkspaceRun) -> None:
-    """Check for unsubmitted work, and for what prevents a transfer.
-
-    Nothing is touched.
-    """
-    check = check_everything(run)
-    is_for_work = run.workspace.purpose == Workspace.Purpose.DEVELOPMENT
-    blockers = list(_blockers(run, check)) if is_for_work else []
-    engine_states.note_findings(
-        run.step, {**check.first_findings, "blockers": blockers}
-    )
-
-
 def ensure_planned(run: WorkspaceRun) -> None:
     """Plan the transfer. The source is read and not changed.
 
@@ -110,7 +96,7 @@ def ensure_planned(run: WorkspaceRun) -> None:
         require_ready(transfer.source)
         at_source = run.at(transfer.source)
         check = check_everything(at_source)
-        blockers = list(_blockers(at_source, check))
+        blockers = list(blockers_of(at_source, check))
         if blockers:
             raise StepRefused(" ".join(blockers), code="cannot_transfer")
         transfer.plan = dataclasses.asdict(_plan(at_source, check, transfer))
@@ -128,7 +114,7 @@ def require_ready(source: Workspace) -> None:
         )
 
 
-def _blockers(run: WorkspaceRun, check: CheckResult) -> Iterator[str]:
+def blockers_of(run: WorkspaceRun, check: CheckResult) -> Iterator[str]:
     """Yield sentences that say why this work cannot be transferred as it is."""
     workspace = run.workspace
     if check.why_unchecked or check.files is None:
