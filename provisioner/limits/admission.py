@@ -26,7 +26,7 @@ from typing import NamedTuple
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 
-from provisioner.accounts.models import Quota, Team, User
+from provisioner.accounts.models import Quota, User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.lib import clocks
@@ -36,9 +36,9 @@ from provisioner.lib.limits import (
     refuse_what_is_near,
     refuse_what_is_reached,
 )
-from provisioner.limits.tallies import CountedTemplate, Tallies, Tally
+from provisioner.limits.tallies import CountedTemplate, Tallies, Tally, tally_of
 from provisioner.sites.models import Site, SiteCapacity
-from provisioner.workspaces.models import PUT_AWAY, Workspace
+from provisioner.workspaces.models import Workspace
 
 STALE_AFTER = dt.timedelta(minutes=15)
 
@@ -126,10 +126,10 @@ def quota_limits(user: User) -> list[Limit]:
     """Return the quotas of a person and their team, if any."""
     limits: list[Limit] = []
     if _is_bounded(most := _bounds_of(user)):
-        limits += _of_user(user.username, most, _held(owner=user))
+        limits += _of_user(user.username, most, tally_of(owner=user))
     team = user.team
     if team is not None and _is_bounded(most := _bounds_of(team)):
-        limits += _of_team(team.name, most, _held(owner__team=team))
+        limits += _of_team(team.name, most, tally_of(owner__team=team))
     return limits
 
 
@@ -157,7 +157,7 @@ def team_limits(tallies: Tallies) -> list[Limit]:
     """Return all quotas of teams."""
     nothing, held, limits = Tally(), tallies.by_team, list[Limit]()
     for pk, name, *most in tallies.teams:
-        limits += _of_team(name, Bounds(*most), _held_in(held.get(pk, nothing)))
+        limits += _of_team(name, Bounds(*most), held.get(pk, nothing))
     return limits
 
 
@@ -166,7 +166,7 @@ def people_limits(tallies: Tallies) -> list[Limit]:
     people = User.objects.filter(_HAS_QUOTA, is_active=True).order_by("username")
     nothing, held, limits = Tally(), tallies.by_owner, list[Limit]()
     for pk, *most, name in people.values_list(*_QUOTA, "username"):
-        limits += _of_user(name, Bounds(*most), _held_in(held.get(pk, nothing)))
+        limits += _of_user(name, Bounds(*most), held.get(pk, nothing))
     return limits
 
 
@@ -177,30 +177,6 @@ class Bounds(NamedTuple):
     unique_bytes: int | None
 
 
-class Held(NamedTuple):
-    """Usage of a person or team: workspaces outside the trash, and bytes of all."""
-
-    number: int
-    taken: int
-
-
-_NUMBER = Count("pk", filter=~Q(state__in=PUT_AWAY))
-_TAKEN = Sum("unique_bytes")
-
-
-def _held(**whose: User | Team) -> Held:
-    there = (
-        Workspace.objects.filter(**whose, is_pooled=False)
-        .there()
-        .aggregate(number=_NUMBER, taken=_TAKEN)
-    )
-    return Held(number=there["number"], taken=int(there["taken"] or 0))
-
-
-def _held_in(tally: Tally) -> Held:
-    return Held(tally.held, tally.held_bytes)
-
-
 def _bounds_of(quota: Quota) -> Bounds:
     return Bounds(quota.max_workspaces, quota.max_unique_bytes)
 
@@ -209,22 +185,20 @@ def _is_bounded(most: Bounds) -> bool:
     return most != Bounds(None, None)
 
 
-def _of_user(username: str, most: Bounds, held: Held) -> list[Limit]:
-    return _quotas("quota", username, most, held)
+def _of_user(username: str, most: Bounds, tally: Tally) -> list[Limit]:
+    return _quotas("quota", username, most, tally)
 
 
-def _of_team(name: str, most: Bounds, held: Held) -> list[Limit]:
-    return _quotas("team_quota", name, most, held)
+def _of_team(name: str, most: Bounds, tally: Tally) -> list[Limit]:
+    return _quotas("team_quota", name, most, tally)
 
 
-def _quotas(code: str, subject: str, most: Bounds, held: Held) -> list[Limit]:
+def _quotas(code: str, subject: str, most: Bounds, tally: Tally) -> list[Limit]:
     limits = []
     if most.workspaces is not None:
-        limits.append(
-            Limit(f"{code}_workspaces", subject, held.number, most.workspaces)
-        )
+        limits.append(Limit(f"{code}_workspaces", subject, tally.held, most.workspaces))
     if most.unique_bytes is not None:
-        taken, allowed = held.taken, most.unique_bytes
+        taken, allowed = tally.held_bytes, most.unique_bytes
         limits.append(Limit(f"{code}_bytes", subject, taken, allowed, is_bytes=True))
     return limits
 

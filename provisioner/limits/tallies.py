@@ -6,33 +6,17 @@ rows are read, once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
+from operator import add
 from typing import NamedTuple
 
-from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 
-from provisioner.accounts.models import Team
+from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template, snapshot_is_there
 from provisioner.workspaces.models import PUT_AWAY, Workspace
-
-# The ORM knows no grouping sets, and would read everything for each of them.
-_COUNTED = """
-    SELECT
-        CASE 0 WHEN GROUPING(w.template_id) THEN 'template'
-            WHEN GROUPING(u.team_id) THEN 'team' ELSE 'owner' END,
-        COALESCE(w.template_id, u.team_id{or_owner}),
-        COUNT(*),
-        COUNT(*) FILTER (WHERE w.state = %(ready)s),
-        COUNT(*) FILTER (WHERE w.state = %(failed)s),
-        COALESCE(SUM(w.unique_bytes), 0)::bigint,
-        COUNT(*) FILTER (WHERE NOT w.is_pooled AND w.state <> ALL(%(put_away)s)),
-        COALESCE(SUM(w.unique_bytes) FILTER (WHERE NOT w.is_pooled), 0)::bigint
-    FROM workspaces_workspace w JOIN accounts_user u ON u.id = w.owner_id
-    WHERE w.state <> %(retired)s
-    GROUP BY GROUPING SETS (w.template_id, u.team_id{or_owner})
-"""
-_OR_OWNER = ", w.owner_id"
 
 
 class Tally(NamedTuple):
@@ -47,6 +31,26 @@ class Tally(NamedTuple):
     taken_bytes: int = 0
     held: int = 0
     held_bytes: int = 0
+
+    def plus(self, figures: Iterable[int]) -> Tally:
+        """Return the sum with figures in the order of these fields."""
+        return Tally(*map(add, self, figures))
+
+
+_COUNTED = Workspace.objects.there().order_by()
+_FIGURES = {
+    "clones": Count("pk"),
+    "ready": Count("pk", filter=Q(state=Workspace.State.READY)),
+    "failed": Count("pk", filter=Q(state=Workspace.State.FAILED)),
+    "taken_bytes": Coalesce(Sum("unique_bytes"), 0),
+    "held": Count("pk", filter=Q(is_pooled=False) & ~Q(state__in=PUT_AWAY)),
+    "held_bytes": Coalesce(Sum("unique_bytes", filter=Q(is_pooled=False)), 0),
+}
+
+
+def tally_of(**whose: User | Team) -> Tally:
+    """Return the totals of a person's or a team's workspaces."""
+    return Tally(**_COUNTED.filter(**whose).aggregate(**_FIGURES))
 
 
 class CountedTemplate(NamedTuple):
@@ -101,7 +105,7 @@ class Tallies:
     @property
     def by_team(self) -> dict[int | None, Tally]:
         """Totals by team; None stands for people without a team."""
-        return self._found["team"]
+        return self._found["owner__team"]
 
     @cached_property
     def templates(self) -> list[CountedTemplate]:
@@ -122,18 +126,10 @@ class Tallies:
 
     @cached_property
     def _found(self) -> dict[str, dict[int | None, Tally]]:
-        found: dict[str, dict[int | None, Tally]]
-        found = {"template": {}, "team": {}, "owner": {}}
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _COUNTED.format(or_owner=_OR_OWNER if self._with_people else ""),
-                {
-                    "ready": Workspace.State.READY,
-                    "failed": Workspace.State.FAILED,
-                    "retired": Workspace.State.RETIRED,
-                    "put_away": list(PUT_AWAY),
-                },
-            )
-            for grouped_by, pk, *figures in cursor.fetchall():
-                found[grouped_by][pk] = Tally(*figures)
+        by = ["template", "owner__team", *(["owner"] if self._with_people else [])]
+        found: dict[str, dict[int | None, Tally]] = {name: {} for name in by}
+        for row in _COUNTED.values_list(*by).annotate(**_FIGURES):
+            for name, pk in zip(by, row, strict=False):
+                tally = found[name].get(pk, Tally())
+                found[name][pk] = tally.plus(row[len(by) :])
         return found
