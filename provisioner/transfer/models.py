@@ -19,11 +19,11 @@ class TransferOperation(models.TextChoices):
 class Transfer(models.Model):
     """A transfer of work into a workspace, and its outcome.
 
-    `plan` is a `steps.plan.Plan`, None before the check. `shelves` are the shelved
-    changes of the temporary client, [{"change", "was", "user", "files"}]; None until
-    all are made. `changes` maps pending changes of the source to their replacements.
+    `plan` is a `steps.plan.Plan`, from `planned_at` on. `shelves` are the shelved
+    changes of the temporary client, [{"change", "was", "user", "files"}]; all are made
+    at `shelved_at`. `changes` maps pending changes of the source to their replacements.
     `conflicts` are [{"kind", "path", "sentence", "commands"}], by step; see
-    `steps/conflicts.py`.
+    `steps/conflicts.py`. `conflicts_left` is their number once all was compared.
     """
 
     workspace = models.OneToOneField(
@@ -43,9 +43,12 @@ class Transfer(models.Model):
         help_text="The source goes to the trash if there are no conflicts.",
     )
     plan = NamesField(null=True, blank=True)
-    shelves = NamesField(null=True, blank=True)
+    planned_at = models.DateTimeField(null=True, blank=True)
+    shelves = NamesField(default=list, blank=True)
+    shelved_at = models.DateTimeField(null=True, blank=True)
     changes = NamesField(default=dict, blank=True)
     conflicts = NamesField(default=dict, blank=True)
+    conflicts_left = models.PositiveIntegerField(null=True, blank=True)
     counts = EvidenceField(default=dict, blank=True, help_text="What arrived, by kind.")
     outcome = models.TextField(
         blank=True, help_text="What happened to the source, in a sentence."
@@ -60,8 +63,18 @@ class Transfer(models.Model):
                 name="transfer_is_between_two", condition=~Q(workspace=F("source"))
             ),
             models.CheckConstraint(
-                name="transfer_done_has_shelves",
-                condition=Q(transferred_at__isnull=True) | Q(shelves__isnull=False),
+                name="transfer_planned_has_plan",
+                condition=Q(planned_at__isnull=True, plan__isnull=True)
+                | Q(planned_at__isnull=False, plan__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="transfer_shelved_was_planned",
+                condition=Q(shelved_at__isnull=True) | Q(planned_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="transfer_done_was_shelved_and_compared",
+                condition=Q(transferred_at__isnull=True)
+                | Q(shelved_at__isnull=False, conflicts_left__isnull=False),
             ),
         )
 

@@ -52,5 +52,5 @@ def make_by_transfer(workspace: Workspace, **kwargs: Any) -> str | None:
     if workspace.ready_at is not None:
         return None
     transfers = Transfer.objects.filter(workspace=workspace)
-    transfers.filter(shelves=None).update(plan=None)
+    transfers.filter(shelved_at=None).update(plan=None, planned_at=None)
     return TransferOperation.TRANSFER if transfers.exists() else None

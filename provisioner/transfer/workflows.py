@@ -102,7 +102,7 @@ def _put_source_away(operation: Operation) -> None:
         .select_related("site__perforce_server", "template")
         .get(pk=transfer.source_id)
     )
-    left = len(transfer.all_conflicts)
+    left = transfer.conflicts_left
     is_busy = source.operations.filter(state=Operation.State.RUNNING).exists()
     if not transfer.retires_source:
         transfer.outcome = f"{source.name} stays, as you chose."

@@ -298,7 +298,7 @@ def test_what_is_not_resolved_stops_it_before_anything_is_copied(
     assert lab_workspace.state == Workspace.State.READY
     transfer = bring(lab_workspace)
     assert transfer.workspace.status_code == "cannot_transfer"
-    assert transfer.shelves is None
+    assert transfer.shelved_at is None
     assert copies_left(transfer.workspace) == []
     assert everything_about(lab_workspace) == before
 

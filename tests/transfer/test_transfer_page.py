@@ -17,11 +17,11 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.transfer.models import Transfer
-from provisioner.transfer.steps.conflicts import kept_aside
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import SnapshotFactory
 from tests.support.requests import workspace_create
+from tests.support.transfers import has_arrived
 
 SignIn = Callable[[User], Client]
 
@@ -131,13 +131,7 @@ def test_conflicts_are_shown_with_their_commands(
     outdated: Workspace, alice: User, signed_in: SignIn
 ) -> None:
     made = be_ready(workspace_transfer(by=alice, workspace=outdated))
-    Transfer.objects.update(
-        shelves=[],
-        conflicts={"4 untracked": [kept_aside("a b.txt", "a b.txt.from-old")]},
-        counts={"opened": 3, "merged": 1, "untracked": 2, "left": {"missing": 4}},
-        outcome="The old one stays.",
-        transferred_at=timezone.now(),
-    )
+    has_arrived(made, outcome="The old one stays.")
 
     page = signed_in(alice).get(workspace_page(made)).content.decode()
 

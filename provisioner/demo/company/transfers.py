@@ -76,9 +76,12 @@ class Transfers:
                         left_changes=[],
                     )
                 ),
+                planned_at=workspace.created_at,
                 shelves=[],
+                shelved_at=workspace.created_at,
                 changes={},
                 conflicts={"3 merge": conflicts} if conflicts else {},
+                conflicts_left=len(conflicts),
                 counts={
                     "opened": opened,
                     "merged": opened // 2,

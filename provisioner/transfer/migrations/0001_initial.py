@@ -22,9 +22,12 @@ class Migration(migrations.Migration):
                 ('takes_untracked', models.BooleanField(default=False, help_text='Files that Perforce does not know.')),
                 ('retires_source', models.BooleanField(default=True, help_text='The source goes to the trash if there are no conflicts.')),
                 ('plan', models.JSONField(blank=True, null=True)),
-                ('shelves', models.JSONField(blank=True, null=True)),
+                ('planned_at', models.DateTimeField(blank=True, null=True)),
+                ('shelves', models.JSONField(blank=True, default=list)),
+                ('shelved_at', models.DateTimeField(blank=True, null=True)),
                 ('changes', models.JSONField(blank=True, default=dict)),
                 ('conflicts', models.JSONField(blank=True, default=dict)),
+                ('conflicts_left', models.PositiveIntegerField(blank=True, null=True)),
                 ('counts', models.JSONField(blank=True, default=dict, help_text='What arrived, by kind.')),
                 ('outcome', models.TextField(blank=True, help_text='What happened to the source, in a sentence.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
@@ -34,7 +37,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created_at', '-id'),
-                'constraints': [models.CheckConstraint(condition=models.Q(('workspace', models.F('source')), _negated=True), name='transfer_is_between_two'), models.CheckConstraint(condition=models.Q(('transferred_at__isnull', True), ('shelves__isnull', False), _connector='OR'), name='transfer_done_has_shelves')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('workspace', models.F('source')), _negated=True), name='transfer_is_between_two'), models.CheckConstraint(condition=models.Q(models.Q(('plan__isnull', True), ('planned_at__isnull', True)), models.Q(('plan__isnull', False), ('planned_at__isnull', False)), _connector='OR'), name='transfer_planned_has_plan'), models.CheckConstraint(condition=models.Q(('shelved_at__isnull', True), ('planned_at__isnull', False), _connector='OR'), name='transfer_shelved_was_planned'), models.CheckConstraint(condition=models.Q(('transferred_at__isnull', True), models.Q(('conflicts_left__isnull', False), ('shelved_at__isnull', False)), _connector='OR'), name='transfer_done_was_shelved_and_compared')],
             },
         ),
     ]

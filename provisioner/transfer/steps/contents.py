@@ -38,7 +38,7 @@ def ensure_shelved(run: WorkspaceRun) -> None:
     A killed attempt starts over, since nothing has used its shelves.
     """
     transfer = transfer_of(run)
-    if transfer.shelves is None:
+    if transfer.shelved_at is None:
         require_ready(transfer.source)
         _remove_stand_ins(run, transfer)
         plan = plan_of(transfer)
@@ -63,9 +63,10 @@ def ensure_shelved(run: WorkspaceRun) -> None:
                 for n in report.not_copied
             ]
         transfer.shelves = shelves
+        transfer.shelved_at = clocks.database_now()
         transfer.conflicts["1 shelve"] = refused
         with run.writing():
-            transfer.save(update_fields=["shelves", "conflicts"])
+            transfer.save(update_fields=["shelves", "shelved_at", "conflicts"])
 
 
 def _perforce_of(run: WorkspaceRun, user: str) -> PerforceGateway:
@@ -183,7 +184,7 @@ def _shelves_of(transfer: Transfer, user: str) -> list[Shelf]:
             files=tuple(shelf["files"]),
             made_by_us=True,
         )
-        for shelf in transfer.shelves or ()
+        for shelf in transfer.shelves
         if shelf["user"] == user
     ]
 
@@ -319,7 +320,7 @@ def ensure_shelves_gone(run: WorkspaceRun) -> None:
 
 
 def _record(run: WorkspaceRun, transfer: Transfer) -> None:
-    left = len(transfer.all_conflicts)
+    left = transfer.conflicts_left
     message = (
         f"Transferred {transfer.counts['opened']:,} opened and "
         f"{transfer.counts['untracked']:,} untracked files from {transfer.source.name}"

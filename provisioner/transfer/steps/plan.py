@@ -12,6 +12,7 @@ from provisioner.gateways.hosts.inventory import KINDS
 from provisioner.gateways.hosts.transferred_files import stamp_of
 from provisioner.gateways.perforce.paths import local_place
 from provisioner.gateways.perforce.types import ClientSpec, OpenedFile
+from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.typed_json import from_json
 from provisioner.transfer.models import Transfer
@@ -92,7 +93,7 @@ def ensure_planned(run: WorkspaceRun) -> None:
     has work of somebody as whom we may not act.
     """
     transfer = transfer_of(run)
-    if transfer.plan is None:
+    if transfer.planned_at is None:
         require_ready(transfer.source)
         at_source = run.at(transfer.source)
         check = check_everything(at_source)
@@ -100,8 +101,9 @@ def ensure_planned(run: WorkspaceRun) -> None:
         if blockers:
             raise StepRefused(" ".join(blockers), code="cannot_transfer")
         transfer.plan = dataclasses.asdict(_plan(at_source, check, transfer))
+        transfer.planned_at = clocks.database_now()
         with run.writing():
-            transfer.save(update_fields=["plan"])
+            transfer.save(update_fields=["plan", "planned_at"])
 
 
 def require_ready(source: Workspace) -> None:

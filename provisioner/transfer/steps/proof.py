@@ -43,8 +43,9 @@ def ensure_proven(run: WorkspaceRun) -> None:
             )
         )
     transfer.conflicts["5 proof"] = found
+    transfer.conflicts_left = len(transfer.all_conflicts)
     plan = plan_of(transfer)
-    shelved = [path for shelf in transfer.shelves or () for path in shelf["files"]]
+    shelved = [path for shelf in transfer.shelves for path in shelf["files"]]
     refused = {c["path"] for c in transfer.all_conflicts}
     transfer.counts = {
         "opened": len(shelved),
@@ -55,7 +56,7 @@ def ensure_proven(run: WorkspaceRun) -> None:
         "left_changes": plan.left_changes,
     }
     with run.writing():
-        transfer.save(update_fields=["conflicts", "counts"])
+        transfer.save(update_fields=["conflicts", "conflicts_left", "counts"])
 
 
 def _opened_otherwise(
