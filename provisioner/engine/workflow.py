@@ -34,7 +34,8 @@ class StepSpec:
     `ensure` checks, acts if needed, and returns what later steps use. `applies` says
     whether an operation needs the step at all. `perforce` is what it does to the
     Perforce server, where it may have to wait for a slot. Once a commit point has
-    started, the operation is neither stopped nor treated as if it had not been.
+    started, the operation is neither stopped nor treated as if it had not been. Steps
+    that are infrastructure fail because of storage or Cloneyard, not of any content.
     """
 
     name: str
@@ -45,6 +46,7 @@ class StepSpec:
     applies: Callable[[Operation], bool] = lambda operation: True
     perforce: PerforceUse = PerforceUse.NONE
     is_commit_point: bool = False
+    is_infrastructure: bool = False
 
     def queue_at(self, site: Site) -> str:
         if self.queue == HOST:

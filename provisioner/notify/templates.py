@@ -26,10 +26,9 @@ from provisioner.catalog.models import (
     TemplateOperation,
 )
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.workflow import spec_of
 from provisioner.notify.models import Notification, Subscription
 
-# Steps that fail because of storage or Cloneyard, not because of a change.
-NOBODYS_FAULT = frozenset({"volume", "export", "mount", "visible", "snapshot", "prune"})
 LONGEST_NAME = 255
 NEWER_SUCCEEDED = "A newer build succeeded."
 
@@ -140,7 +139,7 @@ def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
     template = build.subject.template
     failed = failed_step(build)
     if build.state == Operation.State.FAILED and (
-        failed is None or failed.name in NOBODYS_FAULT
+        failed is None or spec_of(failed).is_infrastructure
     ):
         return none
     base = last_good_snapshot(build)
@@ -157,10 +156,9 @@ def suspects_of(build: Operation) -> QuerySet[SubmittedChange]:
 
 def failed_step(build: Operation) -> Step | None:
     """Return the failed step; the test step if only the outcome of the tests failed."""
-    failed = build.steps.filter(state=Step.State.FAILED).first()
-    if failed is not None and failed.name == "outcome":
-        return build.steps.get(name="test")
-    return failed
+    if failed_its_tests(build):
+        return build.steps.get(has_rejected=True)
+    return build.steps.filter(state=Step.State.FAILED).first()
 
 
 def failed_its_tests(build: Operation) -> bool:

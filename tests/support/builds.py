@@ -49,6 +49,7 @@ def fails_its_tests(operation: Operation) -> Operation:
     now = timezone.now()
     test = operation.steps.get(name="test")
     test.state, test.started_at, test.ended_at = Step.State.DONE, now, now
+    test.has_rejected = True
     test.save()
     _publish(operation, quality="failed")
     message = "The test ended with exit code 1."

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from provisioner.catalog.durations import Durations, Phase, Took
+from provisioner.catalog.models import BuildParameters
 from provisioner.engine.models import Operation
 from provisioner.lib.times import duration_text
 from provisioner.web.templatetags.cloneyard import ago
@@ -45,7 +46,7 @@ class Bar:
             "failed" if took.is_failed else "",
             f"attempt {took.step.attempt}" if took.step.attempt > 1 else "",
         ]
-        change = operation.parameters.get("change")
+        change = BuildParameters.of(operation).change
         build = [
             f"{localtime(operation.created_at):%-d %b %Y, %H:%M %Z}",
             f"change {change}" if change else "",
