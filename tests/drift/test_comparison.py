@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from provisioner.drift import comparison, repairs
 from provisioner.drift.comparison import (
     ClientWork,
-    Difference,
     Known,
     KnownJob,
     KnownSnapshot,
@@ -168,24 +167,15 @@ def test_volumes(
         )
         assert row is None or not row.is_in_motion
         assert difference.action is not Action.NONE
-        assert len(comparison.preview(as_finding(difference))) > 1
+        assert len(comparison.preview(difference)) > 1
         if row is None:
             assert judges
             assert tag not in rows
         assert_safe(difference, row, named)
 
 
-def as_finding(difference: Difference) -> Finding:
-    return Finding(
-        kind=difference.kind,
-        action=difference.action,
-        subject=difference.subject,
-        details=difference.details,
-    )
-
-
 def assert_safe(
-    difference: Difference, row: KnownTree | None, named: Volume | None
+    difference: Finding, row: KnownTree | None, named: Volume | None
 ) -> None:
     """What is done by itself cannot lose work."""
     if not difference.is_automatic:
@@ -289,7 +279,7 @@ def test_clients(
         is_ours = named is not None and comparison.tag_of_client(named) is not None
         assert is_ours or difference.subject in rows
         assert difference.action is not Action.NONE
-        assert len(comparison.preview(as_finding(difference))) > 1
+        assert len(comparison.preview(difference)) > 1
         if difference.is_automatic:
             assert difference.kind is Kind.CLIENT_WITHOUT_ROW
             assert is_asked

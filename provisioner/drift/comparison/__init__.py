@@ -11,7 +11,6 @@ from __future__ import annotations
 from provisioner.drift.comparison.facts import (
     CLIENT_FILTER,
     ClientWork,
-    Difference,
     Known,
     KnownJob,
     KnownSnapshot,
@@ -33,7 +32,6 @@ __all__ = [
     "CLIENT_FILTER",
     "TAG_PREFIX",
     "ClientWork",
-    "Difference",
     "Known",
     "KnownJob",
     "KnownSnapshot",

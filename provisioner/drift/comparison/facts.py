@@ -178,25 +178,6 @@ class SeenPerforce:
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """One difference, with the texts of its finding."""
-
-    kind: Finding.Kind
-    subject: str
-    sentence: str
-    action: Finding.Action = Finding.Action.NONE
-    is_automatic: bool = False
-    external_id: str = ""
-    volume_uuid: str = ""
-    snapshot: str = ""
-    tag_kind: str = ""
-    tag: str | None = None
-    details: dict[str, Any] = field(default_factory=dict)
-    workspace_id: int | None = None
-    template_id: int | None = None
-
-
 def tag_of_volume(volume: Volume) -> tuple[str, str] | None:
     """Return ("workspace" or "template", tag) of a volume of ours, None for others."""
     found = _COMMENT.fullmatch(volume.comment)
@@ -230,8 +211,8 @@ def without_tag(description: str) -> str:
     )
 
 
-def about(tree: KnownTree, **fields: Any) -> Difference:
-    """Return a difference about a row."""
+def about(tree: KnownTree, **fields: Any) -> Finding:
+    """Return an unsaved finding about a row."""
     if tree.is_workspace:
-        return Difference(workspace_id=tree.id, **fields)
-    return Difference(template_id=tree.id, **fields)
+        return Finding(workspace_id=tree.id, **fields)
+    return Finding(template_id=tree.id, **fields)

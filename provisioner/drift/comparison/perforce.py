@@ -7,7 +7,6 @@ from typing import Any
 
 from provisioner.drift.comparison.facts import (
     ClientWork,
-    Difference,
     Known,
     KnownTree,
     SeenPerforce,
@@ -22,10 +21,10 @@ Kind = Finding.Kind
 Action = Finding.Action
 
 
-def compare_perforce(known: Known, seen: SeenPerforce) -> list[Difference]:
-    """Return each difference between rows and Perforce once."""
+def compare_perforce(known: Known, seen: SeenPerforce) -> list[Finding]:
+    """Return a finding for each difference between rows and Perforce once."""
     trees = known.by_tag()
-    found: list[Difference] = []
+    found: list[Finding] = []
     names = set()
     for client in seen.clients:
         tag = tag_of_client(client)
@@ -45,10 +44,8 @@ def compare_perforce(known: Known, seen: SeenPerforce) -> list[Difference]:
     return found
 
 
-def _client_of_nobody(
-    client: ClientSpec, seen: SeenPerforce, *, kind: str
-) -> Difference:
-    return Difference(
+def _client_of_nobody(client: ClientSpec, seen: SeenPerforce, *, kind: str) -> Finding:
+    return Finding(
         kind=Kind.CLIENT_WITHOUT_ROW,
         subject=client.name,
         details=_client_evidence(client, seen.work.get(client.name)),
@@ -61,7 +58,7 @@ def _client_of_nobody(
 
 def _client_of_row(
     tree: KnownTree, client: ClientSpec, seen: SeenPerforce
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     work = seen.work.get(client.name)
     if tree.has_stand_in(client):
         if tree.client is Wanted.MAYBE:
@@ -109,7 +106,7 @@ def _client_of_row(
 
 def _client_differs(
     tree: KnownTree, client: ClientSpec, view: tuple[str, ...] | None
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     differing: dict[str, dict[str, Any]] = {}
     if client.root.rstrip("/") != tree.client_root.rstrip("/"):
         differing["Root"] = {"is": client.root, "was": tree.client_root}
@@ -133,7 +130,7 @@ def _client_differs(
         yield _view_differs(tree, view)
 
 
-def _view_differs(tree: KnownTree, view: tuple[str, ...]) -> Difference:
+def _view_differs(tree: KnownTree, view: tuple[str, ...]) -> Finding:
     return about(
         tree,
         kind=Kind.CLIENT_VIEW_DIFFERS,
@@ -150,7 +147,7 @@ def _view_differs(tree: KnownTree, view: tuple[str, ...]) -> Difference:
     )
 
 
-def _row_without_client(tree: KnownTree) -> Difference:
+def _row_without_client(tree: KnownTree) -> Finding:
     return about(
         tree,
         kind=Kind.ROW_WITHOUT_CLIENT,

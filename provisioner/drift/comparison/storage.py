@@ -9,7 +9,6 @@ from typing import Any
 
 from provisioner.catalog.snapshot_comments import mark_of
 from provisioner.drift.comparison.facts import (
-    Difference,
     Known,
     KnownSnapshot,
     KnownTree,
@@ -27,8 +26,8 @@ Kind = Finding.Kind
 Action = Finding.Action
 
 
-def compare_storage(known: Known, seen: SeenStorage) -> list[Difference]:
-    """Return each difference between rows and ONTAP once."""
+def compare_storage(known: Known, seen: SeenStorage) -> list[Finding]:
+    """Return a finding for each difference between rows and ONTAP once."""
     volumes: dict[tuple[str, str], list[Volume]] = defaultdict(list)
     for volume in seen.volumes:
         tag = tag_of_volume(volume)
@@ -37,7 +36,7 @@ def compare_storage(known: Known, seen: SeenStorage) -> list[Difference]:
     trees = known.by_tag()
     parents = [volume.clone_parent for volume in seen.volumes]
     cloned = {parent.volume_uuid for parent in parents if parent is not None}
-    found: list[Difference] = []
+    found: list[Finding] = []
     for tag, tagged in volumes.items():
         if tag in trees:
             found += _volumes_of_row(trees[tag], tagged)
@@ -61,7 +60,7 @@ def own_volume(tree: KnownTree, tagged: list[Volume]) -> Volume | None:
     return next((volume for volume in tagged if tree.is_its_volume(volume)), None)
 
 
-def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Difference]:
+def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Finding]:
     if tree.is_in_motion:
         return
     own = own_volume(tree, tagged)
@@ -74,7 +73,7 @@ def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Differenc
         yield from _own_volume_differs(tree, own)
 
 
-def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Difference:
+def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Finding:
     details = _evidence(volume)
     if own is not None:
         details["own"] = {"name": own.name, "uuid": own.uuid, **_evidence(own)}
@@ -91,7 +90,7 @@ def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Diffe
     )
 
 
-def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
+def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Finding]:
     if own.uuid != tree.volume_uuid:
         yield about(
             tree,
@@ -124,10 +123,10 @@ def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Difference]:
 
 def _volume_of_nobody(
     volume: Volume, tag: tuple[str, str], *, has_clones: bool
-) -> Difference:
+) -> Finding:
     kind, uuid = tag
     holds_work = kind == "workspace" or has_clones
-    return Difference(
+    return Finding(
         kind=Kind.VOLUME_WITHOUT_ROW,
         subject=volume.name,
         external_id=volume.uuid,
@@ -151,7 +150,7 @@ def _volume_of_nobody(
     )
 
 
-def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
+def _volume_of_retired(tree: KnownTree, volume: Volume) -> Finding:
     is_ours = tree.is_its_volume(volume) and bool(tree.parent_volume)
     is_out_of_reach = not volume.junction_path
     cannot_hold_work = is_ours and is_out_of_reach and tree.is_settled
@@ -185,7 +184,7 @@ def _volume_of_retired(tree: KnownTree, volume: Volume) -> Difference:
     )
 
 
-def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Difference:
+def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Finding:
     if untagged is not None and tree.is_proven(untagged):
         return about(
             tree,
@@ -230,7 +229,7 @@ def _taken_over(tree: KnownTree, volume: Volume) -> str:
     return "Another volume has its name now and is left alone."
 
 
-def _junction_differs(tree: KnownTree, volume: Volume) -> Difference:
+def _junction_differs(tree: KnownTree, volume: Volume) -> Finding:
     is_at = (
         f"mounted at {volume.junction_path}" if volume.junction_path else "unmounted"
     )
@@ -249,7 +248,7 @@ def _junction_differs(tree: KnownTree, volume: Volume) -> Difference:
 
 def _snapshots(
     known: Known, seen: SeenStorage, volumes: dict[tuple[str, str], list[Volume]]
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     rows: dict[int, list[KnownSnapshot]] = defaultdict(list)
     for row in known.snapshots:
         rows[row.template_id].append(row)
@@ -279,7 +278,7 @@ def _snapshots_that_are_gone(
     volume: Volume,
     rows: list[KnownSnapshot],
     there: tuple[VolumeSnapshot, ...],
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     uuids = {snapshot.uuid for snapshot in there}
     for row in rows:
         if row.is_published and row.uuid not in uuids:
@@ -304,7 +303,7 @@ def _snapshot_of_nobody(
     snapshot: VolumeSnapshot,
     *,
     builds: frozenset[tuple[int, str]],
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     is_ours = _SNAPSHOT_NAME.fullmatch(snapshot.name) and snapshot.comment.startswith(
         f"{tree.comment} "
     )
@@ -342,12 +341,12 @@ def _snapshot_of_nobody(
     )
 
 
-def _jobs(known: Known, seen: SeenStorage) -> Iterator[Difference]:
+def _jobs(known: Known, seen: SeenStorage) -> Iterator[Finding]:
     unfinished = {job.uuid: job for job in seen.jobs}
     for row in known.jobs:
         job = unfinished.get(row.uuid)
         if job is not None:
-            yield Difference(
+            yield Finding(
                 kind=Kind.JOB_UNATTENDED,
                 subject=row.uuid,
                 external_id=row.uuid,

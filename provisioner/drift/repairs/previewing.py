@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from provisioner.catalog.models import Template
-from provisioner.drift.comparison import Difference, SeenStorage, tag_of_volume
+from provisioner.drift.comparison import SeenStorage, tag_of_volume
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.drift.repairs.rows_to_be import (
@@ -27,30 +26,26 @@ from provisioner.sites.models import Site
 Kind = Finding.Kind
 
 
-def with_rows_to_be(
-    differences: Sequence[Difference], *, site: Site, seen: SeenStorage
-) -> list[Difference]:
-    """Add the row that adoption would write to each difference, or why it would not.
+def note_rows_to_be(
+    findings: Iterable[Finding], *, site: Site, seen: SeenStorage
+) -> None:
+    """Add the row that adoption would write to each finding, or why it would not.
 
     A Perforce server that does not answer proves nothing.
     """
-    if not any(map(_is_adoptable, differences)):
-        return list(differences)
+    adoptable = [finding for finding in findings if _is_adoptable(finding)]
+    if not adoptable:
+        return
     clients, unreachable = _clients_there(site)
-
-    def previewed(difference: Difference) -> Difference:
-        if not _is_adoptable(difference):
-            return difference
+    for finding in adoptable:
         noted: dict[str, Any] = {"obstacle": unreachable}
         if not unreachable:
             try:
-                row = _row_to_be(difference, site=site, seen=seen, clients=clients)
+                row = _row_to_be(finding, site=site, seen=seen, clients=clients)
                 noted = {"row": row}
             except (CannotRepair, GatewayError) as error:
                 noted = {"obstacle": str(error)}
-        return dataclasses.replace(difference, details=difference.details | noted)
-
-    return [previewed(difference) for difference in differences]
+        finding.details |= noted
 
 
 def _clients_there(site: Site) -> tuple[list[ClientSpec], str]:
@@ -61,30 +56,30 @@ def _clients_there(site: Site) -> tuple[list[ClientSpec], str]:
         return [], error.sentence
 
 
-def _is_adoptable(difference: Difference) -> bool:
+def _is_adoptable(finding: Finding) -> bool:
     """Return whether adoption would write a new row."""
-    return difference.action == Finding.Action.ADOPT and (
-        difference.kind == Kind.SNAPSHOT_WITHOUT_ROW
-        or (difference.workspace_id is None and difference.template_id is None)
+    return finding.action == Finding.Action.ADOPT and (
+        finding.kind == Kind.SNAPSHOT_WITHOUT_ROW
+        or (finding.workspace_id is None and finding.template_id is None)
     )
 
 
 def _row_to_be(
-    difference: Difference,
+    finding: Finding,
     *,
     site: Site,
     seen: SeenStorage,
     clients: Sequence[ClientSpec],
 ) -> dict[str, Any]:
-    if difference.kind == Kind.VOLUME_WITHOUT_ROW:
-        [volume] = [v for v in seen.volumes if v.uuid == difference.external_id]
+    if finding.kind == Kind.VOLUME_WITHOUT_ROW:
+        [volume] = [v for v in seen.volumes if v.uuid == finding.external_id]
         tag = tag_of_volume(volume)
         if tag is not None and tag[0] == "template":
             template = template_to_be(volume, site=site, clients=clients)
             return facts_of_template(template)
         return workspace_to_be(volume, site=site, clients=clients).facts
-    assert difference.template_id is not None
-    template = Template.with_deleted.get(pk=difference.template_id)
-    there = seen.snapshots[difference.volume_uuid]
-    [snapshot] = [s for s in there if s.uuid == difference.external_id]
+    assert finding.template_id is not None
+    template = Template.with_deleted.get(pk=finding.template_id)
+    there = seen.snapshots[finding.volume_uuid]
+    [snapshot] = [s for s in there if s.uuid == finding.external_id]
     return facts_of_snapshot(snapshot_to_be(template, snapshot))

@@ -17,7 +17,6 @@ from procrastinate.contrib.django import app
 
 from provisioner.accounts import origin
 from provisioner.audit_log.actions import record_event
-from provisioner.catalog.models import Template
 from provisioner.drift import repairs
 from provisioner.drift.actions import (
     CHECK_TASK,
@@ -28,7 +27,6 @@ from provisioner.drift.comparison import (
     CLIENT_FILTER,
     TAG_PREFIX,
     ClientWork,
-    Difference,
     Known,
     KnownTree,
     SeenPerforce,
@@ -40,7 +38,7 @@ from provisioner.drift.comparison import (
     tag_of_volume,
 )
 from provisioner.drift.models import DriftCheck, FarSide, Finding
-from provisioner.drift.repairs.previewing import with_rows_to_be
+from provisioner.drift.repairs.previewing import note_rows_to_be
 from provisioner.drift.sweeps import known
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, NotFound
@@ -49,12 +47,16 @@ from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
 from provisioner.sites.models import Site
-from provisioner.workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
 
 # Twice seen and this far apart: one check may have met something on its way.
 CONFIRMED_AFTER = dt.timedelta(seconds=60)
+# What each check says anew of a finding.
+SEEN = (
+    *("external_id", "volume_uuid", "snapshot", "tag_kind", "tag"),
+    *("sentence", "details", "action", "is_automatic", "workspace_id", "template_id"),
+)
 # How many single objects a check asks about beyond the lists.
 LOOKS_AT_MOST = 100
 
@@ -93,7 +95,7 @@ def resolve_finding(*, finding_id: int) -> None:
 class Look:
     """The result of checking one remote system."""
 
-    differences: list[Difference]
+    found: list[Finding]
     objects_seen: int
 
 
@@ -113,7 +115,7 @@ def run_drift_check(site: Site, *, system: FarSide) -> DriftCheck:
             defaults={"status_message": error.sentence, "asked_at": None},
         )
         return run
-    keep_findings(site, system=system, differences=look.differences)
+    keep_findings(site, system=system, found=look.found)
     _repair_what_is_safe(site, system=system)
     run, _ = DriftCheck.objects.update_or_create(
         site=site,
@@ -157,8 +159,10 @@ def _check_ontap(site: Site, asof: dt.datetime) -> Look:
     seen = SeenStorage(
         volumes=volumes, untagged=untagged, snapshots=snapshots, jobs=jobs
     )
+    found = compare_storage(rows, seen)
+    note_rows_to_be(found, site=site, seen=seen)
     return Look(
-        differences=with_rows_to_be(compare_storage(rows, seen), site=site, seen=seen),
+        found=found,
         objects_seen=len(volumes) + sum(map(len, snapshots.values())),
     )
 
@@ -193,7 +197,7 @@ def _check_perforce(site: Site, asof: dt.datetime) -> Look:
     rows = known.of_perforce(site, seen=tags, asof=asof)
     seen = SeenPerforce(clients=clients, work=work, views=views)
     return Look(
-        differences=compare_perforce(rows, seen),
+        found=compare_perforce(rows, seen),
         objects_seen=sum(tag_of_client(client) is not None for client in clients),
     )
 
@@ -207,15 +211,13 @@ _LOOKS = {
 def _clients_without_use(rows: Known, clients: tuple[ClientSpec, ...]) -> list[str]:
     """Return our clients that no row wants: only these are examined further."""
     return sorted(
-        difference.subject
-        for difference in compare_perforce(rows, SeenPerforce(clients=clients))
-        if difference.kind is Finding.Kind.CLIENT_WITHOUT_ROW
+        finding.subject
+        for finding in compare_perforce(rows, SeenPerforce(clients=clients))
+        if finding.kind == Finding.Kind.CLIENT_WITHOUT_ROW
     )
 
 
-def keep_findings(
-    site: Site, *, system: FarSide, differences: list[Difference]
-) -> None:
+def keep_findings(site: Site, *, system: FarSide, found: list[Finding]) -> None:
     """Keep one open finding per difference; resolve those without one."""
     now = clocks.database_now()
     of_system = [kind for kind in Finding.Kind if kind.system is system]
@@ -226,72 +228,41 @@ def keep_findings(
                 site=site, kind__in=of_system, resolved_at=None
             )
         }
-        for difference in differences:
-            finding = open_ones.pop((difference.kind, difference.subject), None)
-            if finding is None:
-                _keep_new(site, difference=difference, now=now)
+        for seen in found:
+            known = open_ones.pop((seen.kind, seen.subject), None)
+            if known is None:
+                _keep_new(seen, site=site, now=now)
             else:
-                _see_again(finding, difference=difference, now=now)
+                _see_again(known, seen=seen, now=now)
         for finding in open_ones.values():
             repairs.settle(finding, resolution="The difference was gone.", by=None)
 
 
-def _fields_of(difference: Difference) -> dict[str, object]:
-    return {
-        "external_id": difference.external_id,
-        "volume_uuid": difference.volume_uuid,
-        "snapshot": difference.snapshot,
-        "tag_kind": difference.tag_kind,
-        "tag": difference.tag,
-        "sentence": difference.sentence,
-        "details": difference.details,
-        "action": difference.action,
-        "is_automatic": difference.is_automatic,
-        "workspace_id": difference.workspace_id,
-        "template_id": difference.template_id,
-    }
-
-
-def _keep_new(site: Site, *, difference: Difference, now: dt.datetime) -> None:
-    Finding.objects.create(
-        site=site,
-        kind=difference.kind,
-        subject=difference.subject,
-        first_seen_at=now,
-        last_seen_at=now,
-        **_fields_of(difference),
-    )
-    subject = _row_of(difference) or site
+def _keep_new(finding: Finding, *, site: Site, now: dt.datetime) -> None:
+    finding.site, finding.first_seen_at, finding.last_seen_at = site, now, now
+    finding.save()
     record_event(
-        subject,
+        finding.workspace or finding.template or site,
         kind="drift_found",
-        message=difference.sentence,
-        data={"kind": difference.kind, "subject": difference.subject},
+        message=finding.sentence,
+        data={"kind": finding.kind, "subject": finding.subject},
     )
 
 
-def _row_of(difference: Difference) -> Workspace | Template | None:
-    if difference.workspace_id is not None:
-        return Workspace.objects.get(pk=difference.workspace_id)
-    if difference.template_id is not None:
-        return Template.objects.get(pk=difference.template_id)
-    return None
-
-
-def _see_again(finding: Finding, *, difference: Difference, now: dt.datetime) -> None:
+def _see_again(known: Finding, *, seen: Finding, now: dt.datetime) -> None:
     """Update a finding; one that looks different counts as seen for the first time."""
-    is_same = (finding.external_id, finding.action, finding.is_automatic) == (
-        difference.external_id,
-        difference.action,
-        difference.is_automatic,
+    is_same = (known.external_id, known.action, known.is_automatic) == (
+        seen.external_id,
+        seen.action,
+        seen.is_automatic,
     )
     times = (
-        {"times_seen": finding.times_seen + 1}
+        {"times_seen": known.times_seen + 1}
         if is_same
         else {"times_seen": 1, "first_seen_at": now}
     )
-    fields = {**_fields_of(difference), **times, "last_seen_at": now}
-    Finding.objects.filter(pk=finding.pk).update(**fields)
+    fields = {name: getattr(seen, name) for name in SEEN}
+    Finding.objects.filter(pk=known.pk).update(**fields, **times, last_seen_at=now)
 
 
 def _repair_what_is_safe(site: Site, *, system: FarSide) -> None:
