@@ -15,7 +15,7 @@ from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet
 from provisioner.drift.actions import drift_check_start, finding_resolve, findings_adopt
-from provisioner.drift.comparison import preview
+from provisioner.drift.comparison.previews import preview
 from provisioner.drift.models import Finding
 
 

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.drift.actions import finding_resolve
-from provisioner.drift.comparison import preview
+from provisioner.drift.comparison.previews import preview
 from provisioner.drift.forms import FindingFilterForm
 from provisioner.drift.models import Finding
 from provisioner.drift.queries import findings_visible_to

@@ -16,7 +16,7 @@ from provisioner.drift.actions import (
     finding_resolve,
     findings_adopt,
 )
-from provisioner.drift.comparison import preview
+from provisioner.drift.comparison.previews import preview
 from provisioner.drift.lists import FINDINGS
 from provisioner.drift.models import DriftCheck, Finding
 from provisioner.lib.refusals import ActionRefused

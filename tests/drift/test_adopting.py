@@ -24,7 +24,7 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Quality, Snapshot, Template
 from provisioner.catalog.snapshot_comments import SnapshotMark, build_number_of
 from provisioner.drift.actions import finding_resolve, findings_adopt
-from provisioner.drift.comparison import preview
+from provisioner.drift.comparison.previews import preview
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs import adopting, rows_to_be
 from provisioner.gateways.ontap.gateway import OntapGateway

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.drift import comparison, repairs
-from provisioner.drift.comparison import (
+from provisioner.drift import repairs
+from provisioner.drift.comparison.facts import (
     ClientWork,
     Known,
     KnownJob,
@@ -19,9 +19,12 @@ from provisioner.drift.comparison import (
     SeenPerforce,
     SeenStorage,
     Wanted,
-    compare_perforce,
-    compare_storage,
+    tag_of_client,
+    tag_of_volume,
 )
+from provisioner.drift.comparison.perforce import compare_perforce
+from provisioner.drift.comparison.previews import preview
+from provisioner.drift.comparison.storage import compare_storage
 from provisioner.drift.models import Finding
 from provisioner.gateways.ontap.types import (
     CloneParent,
@@ -154,7 +157,7 @@ def test_volumes(
     assert len({(d.kind, d.subject) for d in found}) == len(found), "none twice"
     for difference in found:
         named = there.get(difference.subject)
-        tag = comparison.tag_of_volume(named) if named else None
+        tag = tag_of_volume(named) if named else None
         # What is named is marked as ours, or is the name of a row's own volume.
         assert tag is not None or difference.subject in own_names
         row = next(
@@ -167,7 +170,7 @@ def test_volumes(
         )
         assert row is None or not row.is_in_motion
         assert difference.action is not Action.NONE
-        assert len(comparison.preview(difference)) > 1
+        assert len(preview(difference)) > 1
         if row is None:
             assert judges
             assert tag not in rows
@@ -210,7 +213,7 @@ def test_a_finding_goes_away_with_its_difference(
         for t in trees
         if t.volume is not Wanted.NO
     )
-    strangers = tuple(v for v in seen if comparison.tag_of_volume(v) is None)
+    strangers = tuple(v for v in seen if tag_of_volume(v) is None)
 
     assert not compare_storage(
         Known(trees=trees), SeenStorage(volumes=(*as_wanted, *strangers))
@@ -276,10 +279,10 @@ def test_clients(
     assert len({(d.kind, d.subject) for d in found}) == len(found), "none twice"
     for difference in found:
         named = there.get(difference.subject)
-        is_ours = named is not None and comparison.tag_of_client(named) is not None
+        is_ours = named is not None and tag_of_client(named) is not None
         assert is_ours or difference.subject in rows
         assert difference.action is not Action.NONE
-        assert len(comparison.preview(difference)) > 1
+        assert len(preview(difference)) > 1
         if difference.is_automatic:
             assert difference.kind is Kind.CLIENT_WITHOUT_ROW
             assert is_asked
@@ -402,7 +405,7 @@ def test_every_action_that_is_offered_says_what_it_does(
     kind: Finding.Kind, action: Finding.Action
 ) -> None:
     finding = Finding(kind=kind, action=action, subject="s", details={})
-    assert len(comparison.preview(finding)) > 1
+    assert len(preview(finding)) > 1
 
 
 def test_every_kind_has_an_action() -> None:

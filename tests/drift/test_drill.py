@@ -15,7 +15,7 @@ from provisioner.catalog.actions.templates import template_build, template_updat
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.drift.actions import adoptable, findings_adopt
-from provisioner.drift.comparison import preview
+from provisioner.drift.comparison.previews import preview
 from provisioner.drift.models import Finding
 from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway

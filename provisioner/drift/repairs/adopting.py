@@ -12,7 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.snapshot_comments import go_on_after
-from provisioner.drift.comparison import tag_of_volume
+from provisioner.drift.comparison.facts import tag_of_volume
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.evidence import (
     GONE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from provisioner.catalog.models import Template
-from provisioner.drift.comparison import tag_of_client, tag_of_volume
+from provisioner.drift.comparison.facts import tag_of_client, tag_of_volume
 from provisioner.drift.models import Finding
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry

@@ -6,7 +6,7 @@ import dataclasses
 
 from provisioner.catalog.models import Template
 from provisioner.catalog.steps.volume import template_client_spec
-from provisioner.drift.comparison import tag_of_client, without_tag
+from provisioner.drift.comparison.facts import tag_of_client, without_tag
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.evidence import (
     GONE,

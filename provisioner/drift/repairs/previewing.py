@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from provisioner.catalog.models import Template
-from provisioner.drift.comparison import SeenStorage, tag_of_volume
+from provisioner.drift.comparison.facts import SeenStorage, tag_of_volume
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.drift.repairs.rows_to_be import (

@@ -18,7 +18,7 @@ from django.db.models import Q, QuerySet
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Quality, Snapshot, Template
 from provisioner.catalog.snapshot_comments import build_number_of, mark_of
-from provisioner.drift.comparison import (
+from provisioner.drift.comparison.facts import (
     CLIENT_FILTER,
     purpose_of_volume,
     tag_of_volume,

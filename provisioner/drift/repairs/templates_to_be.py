@@ -18,7 +18,7 @@ from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.actions.templates import check_definition
 from provisioner.catalog.models import Template
-from provisioner.drift.comparison import tag_of_client, tag_of_volume
+from provisioner.drift.comparison.facts import tag_of_client, tag_of_volume
 from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume

@@ -23,20 +23,19 @@ from provisioner.drift.actions import (
     RESOLVE_TASK,
     queue_drift_checks,
 )
-from provisioner.drift.comparison import (
+from provisioner.drift.comparison.facts import (
     CLIENT_FILTER,
-    TAG_PREFIX,
     ClientWork,
     Known,
     KnownTree,
     SeenPerforce,
     SeenStorage,
     Wanted,
-    compare_perforce,
-    compare_storage,
     tag_of_client,
     tag_of_volume,
 )
+from provisioner.drift.comparison.perforce import compare_perforce
+from provisioner.drift.comparison.storage import compare_storage
 from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.repairs.previewing import note_rows_to_be
 from provisioner.drift.sweeps import known
@@ -46,6 +45,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
+from provisioner.lib.names import TAG_PREFIX
 from provisioner.sites.models import Site
 
 log = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Greatest
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.snapshot_comments import asked_texts
 from provisioner.catalog.steps.volume import template_client_spec
-from provisioner.drift.comparison import (
+from provisioner.drift.comparison.facts import (
     Known,
     KnownJob,
     KnownSnapshot,
