@@ -60,45 +60,33 @@ def of_storage(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known
     only those with such a tag are read.
     """
     sites_there = Site.objects.filter(ontap_host=site.ontap_host, svm=site.svm)
-    return _known(
-        site,
-        seen=seen,
-        asof=asof,
-        judges_strangers=_is_first(site, among=sites_there),
-    )
+    return _known(site, seen=seen, asof=asof, sites_there=sites_there)
 
 
 def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
     """Return the rows of a site about its Perforce server, like `of_storage`."""
     sites_there = Site.objects.filter(perforce_server=site.perforce_server)
-    return _known(
-        site,
-        seen=seen,
-        asof=asof,
-        judges_strangers=_is_first(site, among=sites_there),
-    )
-
-
-def _is_first(site: Site, *, among: QuerySet[Site]) -> bool:
-    """Return whether this site reports unknown objects of a shared system."""
-    return among.order_by("pk").first() == site
+    return _known(site, seen=seen, asof=asof, sites_there=sites_there)
 
 
 def _tags_elsewhere(site: Site, seen: Collection[str]) -> frozenset[str]:
     """Return which of these tags belong to rows of other sites."""
-    tags = [
-        *Workspace.objects.filter(tag__in=seen)
+    rows = (Workspace.objects, Template.objects)
+    return frozenset(
+        str(tag)
+        for known in rows
+        for tag in known.filter(tag__in=seen)
         .exclude(site=site)
-        .values_list("tag", flat=True),
-        *Template.objects.filter(tag__in=seen)
-        .exclude(site=site)
-        .values_list("tag", flat=True),
-    ]
-    return frozenset(str(tag) for tag in tags)
+        .values_list("tag", flat=True)
+    )
 
 
 def _known(
-    site: Site, *, seen: Collection[str], asof: dt.datetime, judges_strangers: bool
+    site: Site,
+    *,
+    seen: Collection[str],
+    asof: dt.datetime,
+    sites_there: QuerySet[Site],
 ) -> Known:
     templates = Template.objects.filter(site=site).select_related(
         "site__perforce_server"
@@ -122,7 +110,8 @@ def _known(
         builds=asked_texts([template.pk for template in templates]),
         jobs=tuple(_jobs(site, asof=asof)),
         elsewhere=_tags_elsewhere(site, seen),
-        judges_strangers=judges_strangers,
+        # The first of the sites that share a system reports its unknown objects.
+        judges_strangers=sites_there.order_by("pk").first() == site,
     )
 
 
@@ -131,17 +120,12 @@ def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
     lately = Operation.objects.filter(
         Q(state=Operation.State.RUNNING) | Q(ended_at__gt=asof - SETTLE)
     )
-    of_workspaces = lately.filter(subject__workspace__site=site)
-    of_templates = lately.filter(subject__template__site=site)
     return {
-        *(
-            ("workspace", pk)
-            for pk in of_workspaces.values_list("subject__workspace", flat=True)
-        ),
-        *(
-            ("template", pk)
-            for pk in of_templates.values_list("subject__template", flat=True)
-        ),
+        (kind, pk)
+        for kind in ("workspace", "template")
+        for pk in lately.filter(**{f"subject__{kind}__site": site}).values_list(
+            f"subject__{kind}", flat=True
+        )
     }
 
 
