@@ -53,7 +53,7 @@ USES_ITS_OWN_CLOCK = {
     "provisioner/dashboard/spans.py": "the moment that a plot ends with",
     "provisioner/dashboard/queries.py": "the overview",
     "provisioner/dashboard/overviews.py": "the page of a workspace",
-    "provisioner/dashboard/lists/workspaces.py": "a list",
+    "provisioner/dashboard/lists.py": "a list",
     "provisioner/sites/slots_overview.py": "the page of slots",
     "provisioner/people/views/sign_in.py": "shows which tokens have expired",
     "provisioner/pools/queries.py": "shows how long a pool pauses",

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
 
-from provisioner.accounts.forms.sign_in import AdminSignInForm
+from provisioner.accounts.forms import AdminSignInForm
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import tokens_of
 

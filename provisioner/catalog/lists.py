@@ -27,7 +27,7 @@ from provisioner.catalog.queries import (
 )
 from provisioner.engine.models import Operation
 from provisioner.lib.tables import Cell
-from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
+from provisioner.sites.lists import PERFORCE_SERVERS
 from provisioner.sites.models import PerforceServer
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Chip, Column, Listing, searched

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from provisioner.accounts.models import User
-from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES, TEAM_WORKSPACES
+from provisioner.dashboard.lists import ALL_WORKSPACES, TEAM_WORKSPACES
 from provisioner.dashboard.views import (
     administration,
     command_line,

@@ -12,7 +12,7 @@ from provisioner.notify.api.views import (
     SubscriptionViewSet,
     WebhookViewSet,
 )
-from provisioner.notify.lists.webhooks import WEBHOOKS
+from provisioner.notify.lists import WEBHOOKS
 from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
 

@@ -24,7 +24,7 @@ from provisioner.notify.actions.webhooks import (
 from provisioner.notify.channels import channels_by_topic
 from provisioner.notify.chat import REFUSALS
 from provisioner.notify.forms import ChannelsForm, WebhookChangeForm, WebhookCreateForm
-from provisioner.notify.lists.deliveries import deliveries_of
+from provisioner.notify.lists import deliveries_of
 from provisioner.notify.models import Webhook, WebhookFormat
 from provisioner.notify.webhooks import webhooks_visible_to
 from provisioner.web.http import WebRequest, posted

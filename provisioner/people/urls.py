@@ -7,8 +7,7 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.people.api import TokenViewSet
-from provisioner.people.lists.people import PEOPLE, TEAMS
-from provisioner.people.lists.tokens import EVERYBODYS_TOKENS
+from provisioner.people.lists import EVERYBODYS_TOKENS, PEOPLE, TEAMS
 from provisioner.people.views import people, sign_in, tokens
 from provisioner.people.views.theme import theme
 from provisioner.web.http import administrators_only

@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.pools import views
 from provisioner.pools.api.views import PoolViewSet
-from provisioner.pools.lists.pools import POOLS
+from provisioner.pools.lists import POOLS
 from provisioner.web.http import administrators_only
 from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, administrators, register

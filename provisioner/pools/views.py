@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from provisioner.pools import actions, queries
 from provisioner.pools.forms import PoolChangeForm, PoolCreateForm
-from provisioner.pools.lists.members import members_of
+from provisioner.pools.lists import members_of
 from provisioner.pools.models import Pool
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer

@@ -7,8 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from provisioner.api.routes import Route
 from provisioner.sites.api.perforce_servers import PerforceServerViewSet
 from provisioner.sites.api.sites import SiteViewSet
-from provisioner.sites.lists.perforce_servers import PERFORCE_SERVERS
-from provisioner.sites.lists.sites import SITES
+from provisioner.sites.lists import PERFORCE_SERVERS, SITES
 from provisioner.sites.views import pausing, sites
 from provisioner.sites.views import perforce_servers as servers
 from provisioner.web.http import administrators_only

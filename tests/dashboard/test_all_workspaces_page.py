@@ -6,7 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
+from provisioner.dashboard.lists import ALL_WORKSPACES
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SnapshotFactory, TemplateFactory
 from tests.support.requests import workspace_create

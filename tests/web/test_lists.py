@@ -16,7 +16,7 @@ from pytest_django import Settings
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
-from provisioner.dashboard.lists.workspaces import (
+from provisioner.dashboard.lists import (
     ALL_WORKSPACES,
     Extend,
     Keep,

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.dashboard.lists.workspaces import ALL_WORKSPACES
+from provisioner.dashboard.lists import ALL_WORKSPACES
 from provisioner.web.models import SavedView
 from provisioner.workspaces.models import Workspace
 from tests.support.behind import known_to_be_behind

@@ -9,8 +9,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import retarget
 
-from provisioner.dashboard import overviews
-from provisioner.dashboard.lists import workspaces
+from provisioner.dashboard import lists, overviews
 from provisioner.dashboard.offers import offers_to
 from provisioner.dashboard.setup_page import setup_page_of
 from provisioner.dashboard.workspace_page import WorkspacePage
@@ -33,15 +32,13 @@ def workspace_list(request: WebRequest) -> HttpResponseBase:
         offers = offers_to(request.user, text=text, quotas=quota_limits(request.user))
         return render(request, "dashboard/_offers.html", {"offers": offers})
     if request.htmx and request.htmx.target != "list":
-        look = Look(workspaces.OWN_WORKSPACES, request)
+        look = Look(lists.OWN_WORKSPACES, request)
         return render(request, "workspaces/_list.html", {"listing": look})
     home = overviews.home_of(request.user, text=text)
     context: dict[str, object] = {"home": home, "offers": home.offers}
     if home.setup is not None:
         context["page"] = setup_page_of(home.setup, request.user)
-    return list_answer(
-        request, workspaces.OWN_WORKSPACES, "workspaces/list.html", context
-    )
+    return list_answer(request, lists.OWN_WORKSPACES, "workspaces/list.html", context)
 
 
 @require_safe

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.leases import abandoned
-from provisioner.leases.lists.abandoned import ABANDONED
+from provisioner.leases.lists import ABANDONED
 from provisioner.web.bulk import MOST_AT_A_TIME
 from provisioner.web.http import WebRequest, administrators_only, digest
 from provisioner.web.lists.answers import list_answer

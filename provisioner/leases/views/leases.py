@@ -24,7 +24,7 @@ from provisioner.leases.forms import (
     LeaseKeepForm,
     LeasePolicyForm,
 )
-from provisioner.leases.lists.policies import TEMPLATE_POLICIES
+from provisioner.leases.lists import TEMPLATE_POLICIES
 from provisioner.leases.models import LeasePolicy
 from provisioner.leases.refusals import PreviewStale
 from provisioner.lib.refusals import ActionRefused

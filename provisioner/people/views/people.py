@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.tokens import tokens_of
-from provisioner.dashboard.lists.workspaces import workspaces_of_person
+from provisioner.dashboard.lists import workspaces_of_person
 from provisioner.lib.refusals import ActionRefused
 from provisioner.people.actions import accounts, passwords
 from provisioner.people.actions.accounts import account_update, team_update
@@ -27,7 +27,7 @@ from provisioner.people.forms.people import (
     QuotaForm,
     TeamForm,
 )
-from provisioner.people.lists.tokens import shown_tokens
+from provisioner.people.lists import shown_tokens
 from provisioner.people.queries import Standing, find_person, standing_of
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer

@@ -18,7 +18,7 @@ from django.utils.decorators import method_decorator
 from django_htmx.http import HttpResponseClientRefresh
 
 from provisioner.accounts import zones
-from provisioner.accounts.forms.sign_in import (
+from provisioner.accounts.forms import (
     ChosenPasswordForm,
     ForgottenForm,
     NewPasswordForm,

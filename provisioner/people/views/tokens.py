@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST
 
 from provisioner.accounts.tokens import tokens_visible_to
 from provisioner.dashboard.views.command_line import commands_to_get_it
+from provisioner.people import lists
 from provisioner.people.actions.tokens import api_token_create, api_token_revoke
 from provisioner.people.forms.tokens import TokenForm
-from provisioner.people.lists import tokens as lists
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.lists.listing import Look

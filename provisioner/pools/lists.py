@@ -1,4 +1,4 @@
-"""The list of warm pools."""
+"""Lists of warm pools, and of the members of one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from provisioner.pools.actions import pool_delete
 from provisioner.pools.models import Pool
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Column, Listing, searched
+from provisioner.workspaces.models import Workspace
 
 
 class Delete(Act[Pool]):
@@ -55,3 +56,38 @@ POOLS = Listing[Pool](
     quiet_below=10,
     nothing="There is no warm pool. Every workspace is created on request.",
 )
+
+
+def members_of(pool: Pool) -> Listing[Workspace]:
+    """Return the list of members of one pool."""
+    return Listing(
+        name="pool-members",
+        one="member",
+        many="members",
+        columns=(
+            Column("name", "Member", "name", "name"),
+            Column("state", "State", "state", "state"),
+            Column("status_message", "", "status_message"),
+            Column("change", "Change", "snapshot.change", "snapshot__change"),
+            Column("created_at", "Created", "created_at", "created_at"),
+            Column(
+                *("unique_bytes", "Space", "unique_bytes", "unique_bytes"),
+                has_gaps=True,
+                is_number=True,
+                begins_descending=True,
+            ),
+            Column("operation", "Operation", None),
+        ),
+        cells="pools/_member_cells.html",
+        matching=searched(
+            lambda user: (
+                queries.members_of(pool)
+                .select_related("snapshot", "site")
+                .prefetch_related("subject__operations")
+            ),
+            *("name", "state", "status_message"),
+        ),
+        usual="created_at",
+        quiet_below=10,
+        nothing="The pool is empty.",
+    )
