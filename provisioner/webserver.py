@@ -5,7 +5,7 @@ own where HEALTH_BIND says so: what comes there waits for no other request, sinc
 has threads that serve nothing else.
 
 A thread waits for the rest of a large request for seconds alone, for other requests
-not at all, and not for ever for a client that does not read its answer: otherwise
+not at all, and not forever for a client that does not read its answer: otherwise
 whoever opens as many connections as there are threads would stop the server.
 
 Source: https://docs.gunicorn.org/en/stable/settings.html

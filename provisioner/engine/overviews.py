@@ -40,7 +40,7 @@ class StepLine:
             return "Waits for a slot"
         is_cut_short = self.operation.state != Operation.State.SUCCEEDED
         if self.step.state == Step.State.SKIPPED and is_cut_short:
-            return "Not begun"
+            return "Not started"
         return self.step.get_state_display()
 
     @property

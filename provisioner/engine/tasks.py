@@ -153,7 +153,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
     except DATABASE_WENT_AWAY:
         raise  # The job is retried, and finds the step as it was left.
     except Exception as bug:
-        # Ours to mend: settled, so that nobody waits for ever, and left to rise.
+        # Ours to mend: settled, so that nobody waits forever; then re-raised.
         message = (
             "Something went wrong in Cloneyard itself. It is not retried "
             "automatically. An administrator finds the details in the log."

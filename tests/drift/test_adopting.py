@@ -401,7 +401,7 @@ def test_its_client_is_not_removed_before_it_is_adopted(
 
     resolve(found, admin)
 
-    assert "adopt" in found.status_message
+    assert "Adopt" in found.status_message
     assert perforce.clients.find(lab_workspace.client_name) is not None
 
 
@@ -598,7 +598,7 @@ def test_a_build_refreshed_in_part_is_not_taken_for_complete(
     name = f"c{known.change}.b999999"
     ontap.create_snapshot(built_template.volume_uuid, name=name, comment=str(mark))
     [finding] = check_drift(lab_site)
-    assert "never handed out" in preview(finding)[-1]
+    assert "never offered" in preview(finding)[-1]
 
     finding = resolve(finding, admin)
 
@@ -676,7 +676,7 @@ def test_what_a_retirement_had_shut_is_opened_by_trying_again(
 
     assert found is not None
     assert (found.state, found.status_code) == ("failed", "adopted_in_part")
-    assert "shut it to its owner's hosts" in found.status_message
+    assert "closed it to its owner's hosts" in found.status_message
     workspace_retry(by=found.owner, workspace=found)
     settle(found)
     assert found.state == Workspace.State.READY, found.status_message

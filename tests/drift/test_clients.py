@@ -122,7 +122,7 @@ def test_a_client_with_work_stays_whoever_clicks(
         found = only(check_drift(lab_site), K.CLIENT_WITHOUT_ROW)
         some_time_later()
     assert not found.is_automatic
-    assert "work that is not submitted" in found.sentence
+    assert "unsubmitted work" in found.sentence
     resolve(found, admin)
 
     assert found.resolved_at is None

@@ -159,7 +159,7 @@ def bring_back(workspace: Workspace, volume: Volume, *, by: User | None) -> str:
         raise CannotRepair("Somebody has to request that workspace.")
     if was_purged(workspace):
         raise CannotRepair(
-            f"A purge has begun to remove what was in it. Look into {volume.name}: if "
+            f"A purge has started to delete its contents. Look into {volume.name}: if "
             "nobody needs it, unmount it and delete it in ONTAP."
         )
     workspace.remote_name = workspace.made_as
