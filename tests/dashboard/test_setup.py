@@ -7,8 +7,8 @@ from django.test import Client
 from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Snapshot
-from provisioner.sites import connections
 from provisioner.sites.actions.sites import perforce_server_test
+from provisioner.sites.connections import rows
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
@@ -26,9 +26,9 @@ WRONG = Check(
 
 def find_everywhere(about: Site | PerforceServer, *, by: User, found: Check) -> None:
     """Record the same result for every place."""
-    connections.ask(about, by=by, asked_at=by.date_joined)
+    rows.ask(about, by=by, asked_at=by.date_joined)
     for place in ("web", "worker", "host"):
-        connections.keep(about, place, [found])
+        rows.keep(about, place, [found])
 
 
 def open_step(page: str) -> str:

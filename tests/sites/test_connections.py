@@ -29,16 +29,12 @@ from provisioner.sites.actions.sites import (
     site_test,
     site_try_out,
 )
-from provisioner.sites.connections import (
-    check_from_host,
-    check_ontap,
-    check_perforce,
-    sandbox,
-    trial,
-    try_out,
-)
+from provisioner.sites.connections import sandbox, trial
 from provisioner.sites.connections.checklist import Check
-from provisioner.sites.connections.trial import COMMENT, PREFIX, _Trial
+from provisioner.sites.connections.hosts import check_from_host
+from provisioner.sites.connections.ontap import check_ontap
+from provisioner.sites.connections.perforce import check_perforce
+from provisioner.sites.connections.trial import COMMENT, PREFIX, _Trial, try_out
 from provisioner.sites.export_policies import policies_of
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 from provisioner.sites.queries import connection_of

@@ -15,7 +15,7 @@ from provisioner.engine.models import WorkerQueues
 from provisioner.engine.worker_pools import Pool
 from provisioner.engine.workers import tell_queues
 from provisioner.gateways.hosts.mounts import Mount
-from provisioner.sites import connections
+from provisioner.sites.connections import rows
 from provisioner.sites.connections.checklist import Check, Wrong
 from provisioner.sites.connections.hosts import _Checks
 from provisioner.sites.models import ConnectionTest, Site
@@ -47,8 +47,8 @@ def jobs() -> list[tuple[str, dict[str, object]]]:
 @pytest.fixture
 def site(admin: User) -> Site:
     site: Site = SiteFactory.create(name="munich", mount_root="/nonexistent/clones")
-    connections.ask(site, by=admin, asked_at=timezone.now())
-    connections.keep(site, "host", [WELL])
+    rows.ask(site, by=admin, asked_at=timezone.now())
+    rows.keep(site, "host", [WELL])
     return site
 
 
@@ -87,7 +87,7 @@ def test_what_is_wrong_on_a_host_stands_beside_what_is_known_until_it_is_right(
 ) -> None:
     here = socket.gethostname()
     elsewhere = Check(name="mount_options", outcome="failed", sentence="Soft.")
-    connections.keep_of_host(site, "h2", [elsewhere])
+    rows.keep_of_host(site, "h2", [elsewhere])
 
     check_mount(site.pk, here, 0)
     check_mount(site.pk, here, 0)

@@ -15,8 +15,8 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.errors import ClientOfOtherServer
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.sites.connections import check_perforce
 from provisioner.sites.connections.checklist import Check, Remark, Wrong
+from provisioner.sites.connections.perforce import check_perforce
 from provisioner.sites.connections.server_kinds import KINDS, kind_sentence
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.lab import Lab

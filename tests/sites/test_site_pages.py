@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.sites import connections
 from provisioner.sites.actions.sites import site_test
+from provisioner.sites.connections import rows
 from provisioner.sites.connections.checklist import Check
 from provisioner.sites.forms import PerforceServerForm, SiteForm
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
@@ -43,7 +43,7 @@ def tested(admin: User, server: PerforceServer) -> Site:
     site: Site = SiteFactory.create(name="munich-1", perforce_server=server)
     site_test(by=admin, site=site)
     for place, found in {"web": WELL, "worker": WELL, "host": WRONG}.items():
-        connections.keep(site, place, [found])
+        rows.keep(site, place, [found])
     return site
 
 
@@ -150,7 +150,7 @@ def test_it_polls_while_a_worker_is_about_to_look(
 ) -> None:
     worker_that_serves_everything()
 
-    connections.ask(tested, by=admin, asked_at=timezone.now())
+    rows.ask(tested, by=admin, asked_at=timezone.now())
 
     page = as_admin.get(f"/sites/{tested.pk}/").text
     assert is_polling(page)

@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from provisioner.gateways.hosts.descent import ENTER
@@ -27,16 +27,14 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, kw_only=True)
 class CopyOutcome:
-    """What became of each path: `copied`, already the `same`, or neither.
+    """The paths whose copy is not there under their own name.
 
     `kept_aside` has pairs of a path and the name of its copy, `failed` of a path and
     the reason.
     """
 
-    copied: tuple[str, ...]
-    same: tuple[str, ...]
-    kept_aside: tuple[tuple[str, str], ...]
-    failed: tuple[tuple[str, str], ...]
+    kept_aside: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
 
 
 @works_on_files(within_seconds=4 * HOUR)
@@ -62,7 +60,7 @@ def copy_files(
             copying.copy(tree, path)
             if number % SHOW_EVERY == 0:
                 on_progress(number)
-    return copying.outcome()
+    return copying.outcome
 
 
 @works_on_files(within_seconds=4 * HOUR)
@@ -117,23 +115,13 @@ class _Copying:
         self._root = os.open(target, ENTER)
         self._label = label
         self._always_aside = always_aside
-        self._done: dict[str, list[str]] = {"copied": [], "same": []}
-        self._kept_aside: list[tuple[str, str]] = []
-        self._failed: list[tuple[str, str]] = []
+        self.outcome = CopyOutcome()
 
     def __enter__(self) -> _Copying:
         return self
 
     def __exit__(self, *exception: object) -> None:
         os.close(self._root)
-
-    def outcome(self) -> CopyOutcome:
-        return CopyOutcome(
-            copied=tuple(self._done["copied"]),
-            same=tuple(self._done["same"]),
-            kept_aside=tuple(self._kept_aside),
-            failed=tuple(self._failed),
-        )
 
     def copy(self, source: Tree, path: str) -> None:
         """Copy one entry, and record the outcome."""
@@ -149,22 +137,18 @@ class _Copying:
             self._fail(path, f"{os.strerror(error.errno or 0)}.")
 
     def _fail(self, path: str, reason: str) -> None:
-        self._failed.append((path, reason))
+        self.outcome.failed.append((path, reason))
 
     def _place(self, found: Found, path: str) -> None:
         *way, name = path.split("/")
         directory = self._enter(way)
         try:
             for candidate in self._names(name):
-                told = self._try(found, directory, candidate)
-                if told is None:
-                    continue
-                if candidate == name:
-                    self._done[told].append(path)
-                else:
-                    aside = "/".join([*way, candidate])
-                    self._kept_aside.append((path, aside))
-                return
+                if self._has_copied(found, directory, candidate):
+                    if candidate != name:
+                        aside = "/".join([*way, candidate])
+                        self.outcome.kept_aside.append((path, aside))
+                    return
         finally:
             os.close(directory)
         self._fail(path, "All possible names for its copy are taken.")
@@ -188,16 +172,16 @@ class _Copying:
             directory = inner
         return directory
 
-    def _try(self, found: Found, directory: int, name: str) -> str | None:
-        """Return "copied" or "same", or None if something else has the name."""
+    def _has_copied(self, found: Found, directory: int, name: str) -> bool:
+        """Ensure that a copy has this name; return False if something else has it."""
         if _has_same(found, directory, name):
-            return "same"
+            return True
         if found.is_link:
             try:
                 os.symlink(found.link_target, name, dir_fd=directory)
             except FileExistsError:
-                return None
-            return "copied"
+                return False
+            return True
         # Derived from the name, so that the leftover of a killed attempt is replaced.
         called = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
         temporary = f".cloneyard-copy-{called}"
@@ -208,11 +192,11 @@ class _Copying:
             # Unlike a rename, a link never replaces anything.
             os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         except FileExistsError:
-            return None
+            return False
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=directory)
-        return "copied"
+        return True
 
     def _write(self, found: Found, directory: int, name: str) -> None:
         fd = os.open(name, _NEW, 0o600, dir_fd=directory)

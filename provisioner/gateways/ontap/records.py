@@ -58,7 +58,6 @@ def cluster(record: Record) -> Cluster:
     return Cluster(
         name=record["name"],
         version=(version["generation"], version["major"], version["minor"]),
-        version_text=version.get("full", ""),
     )
 
 

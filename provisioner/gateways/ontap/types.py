@@ -29,7 +29,6 @@ class Cluster:
 
     name: str
     version: tuple[int, int, int]
-    version_text: str
 
     @property
     def version_number(self) -> str:

@@ -21,7 +21,7 @@ from provisioner.gateways.perforce.errors import (
 from provisioner.gateways.perforce.facet import Facet, form_of
 from provisioner.gateways.perforce.library import Record
 from provisioner.gateways.perforce.paths import escape_path
-from provisioner.gateways.perforce.specs import render_client_spec
+from provisioner.gateways.perforce.specs import ONE_LINE_FIELDS, render_client_spec
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.storable import as_named, shown
 
@@ -200,16 +200,8 @@ def _require_no_work(connection: Connection, *, client: str) -> None:
 def _spec(fields: Record, *, times: Record) -> ClientSpec:
     """Read a form, or a row of `p4 clients`: the times of a form have no zone."""
     return ClientSpec(
-        name=fields["Client"],
-        owner=fields.get("Owner", ""),
-        root=fields.get("Root", ""),
-        host=fields.get("Host", ""),
+        **{name: fields.get(tag, "") for tag, name in ONE_LINE_FIELDS},
         description=shown(fields.get("Description", "")).rstrip("\n"),
-        options=fields.get("Options", ""),
-        submit_options=fields.get("SubmitOptions", ""),
-        line_end=fields.get("LineEnd", ""),
-        stream=fields.get("Stream", ""),
-        type=fields.get("Type", ""),
         server_id=fields.get("ServerID", ""),
         view=tuple(fields.get("View", ())),
         updated_at=_moment(times.get("Update")),

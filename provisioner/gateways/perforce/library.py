@@ -17,29 +17,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from P4 import P4, OutputHandler, P4Exception
+from P4 import P4, P4Exception
 from P4 import Map as LibraryMap
+from P4 import OutputHandler as OutputHandler
 
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.specs import form_fields
-
-__all__ = [
-    "LibraryError",
-    "OutputHandler",
-    "Record",
-    "ViewMap",
-    "as_bytes",
-    "as_number",
-    "as_text",
-    "is_blurred",
-    "is_utf8",
-    "message_text",
-    "new_library",
-    "record_of",
-    "reread",
-    "settable",
-    "text_library",
-]
 
 Record = dict[str, Any]
 LibraryError = P4Exception

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib.storable import as_named, storable
 
-_ONE_LINE_FIELDS = (
+ONE_LINE_FIELDS = (
     ("Client", "name"),
     ("Owner", "owner"),
     ("Host", "host"),
@@ -92,7 +92,7 @@ def render_client_spec(spec: ClientSpec) -> str:
     Raises: ValueError (a value would break out of its line of the form).
     """
     fields = []
-    for tag, attribute in _ONE_LINE_FIELDS:
+    for tag, attribute in ONE_LINE_FIELDS:
         value = getattr(spec, attribute)
         if _NOT_IN_ONE_LINE.search(value):
             raise ValueError(
@@ -124,7 +124,7 @@ def parse_client_spec(text: str) -> ClientSpec:
         raise ValueError("The form does not name a client.")
     one_line = {
         attribute: " ".join(values[tag])
-        for tag, attribute in _ONE_LINE_FIELDS
+        for tag, attribute in ONE_LINE_FIELDS
         if tag in values
     }
     return replace(

@@ -9,7 +9,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
-from provisioner.sites import connections
+from provisioner.sites.connections import ontap, perforce, rows
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 
 Place = ConnectionTest.Place
@@ -64,10 +64,10 @@ def site_test(*, by: User, site: Site) -> None:
     """
     permissions.require(permissions.can_administer(by))
     asked_at = clocks.database_now()
-    found = connections.check_ontap(site)
+    found = ontap.check_ontap(site)
     with transaction.atomic():
-        connections.ask(site, by=by, asked_at=asked_at)
-        connections.keep(site, Place.WEB, found)
+        rows.ask(site, by=by, asked_at=asked_at)
+        rows.keep(site, Place.WEB, found)
 
 
 def site_try_out(*, by: User, site: Site) -> None:
@@ -77,7 +77,7 @@ def site_try_out(*, by: User, site: Site) -> None:
     """
     permissions.require(permissions.can_administer(by))
     with transaction.atomic():
-        connections.ask_for_trial(site, by=by)
+        rows.ask_for_trial(site, by=by)
 
 
 def perforce_server_test(*, by: User, server: PerforceServer) -> None:
@@ -89,10 +89,10 @@ def perforce_server_test(*, by: User, server: PerforceServer) -> None:
     """
     permissions.require(permissions.can_administer(by))
     asked_at = clocks.database_now()
-    found = connections.check_perforce(server)
+    found = perforce.check_perforce(server)
     with transaction.atomic():
-        connections.ask(server, by=by, asked_at=asked_at)
-        connections.keep(server, Place.WEB, found)
+        rows.ask(server, by=by, asked_at=asked_at)
+        rows.keep(server, Place.WEB, found)
 
 
 def _save(row: Site | PerforceServer, *, by: User) -> None:

@@ -9,7 +9,7 @@ from procrastinate.contrib.django import app
 
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.workers import alive_workers
-from provisioner.sites import connections
+from provisioner.sites.connections import hosts, ontap, perforce, rows, trial
 from provisioner.sites.connections.rows import LOOK, Place
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
 
@@ -26,16 +26,16 @@ def check_connection(kind: str, about_id: int, place: str) -> None:
     if kind == "server":
         server = PerforceServer.objects.filter(pk=about_id).first()
         if server is not None:
-            connections.keep(server, place, connections.reach_perforce(server))
+            rows.keep(server, place, perforce.reach_perforce(server))
         return
     site = Site.objects.select_related("perforce_server").filter(pk=about_id).first()
     if site is None:
         return
     if place == Place.WORKER:
-        connections.keep(site, place, connections.reach_ontap(site))
+        rows.keep(site, place, ontap.reach_ontap(site))
         return
-    look = connections.try_out if place == Place.TRIAL else connections.check_from_host
-    connections.keep(site, place, look(site))
+    look = trial.try_out if place == Place.TRIAL else hosts.check_from_host
+    rows.keep(site, place, look(site))
 
 
 @app.periodic(cron="23 4 * * *")
@@ -71,8 +71,8 @@ def check_mount(site_id: int, host: str, passed_on: int) -> None:
         if passed_on < PASSED_ON_AT_MOST:
             _defer_check_of_mount(site, host, passed_on=passed_on + 1)
         return
-    found = connections.check_mount(site)
+    found = hosts.check_mount(site)
     for check in found:
         if check.outcome == ConnectionTest.Outcome.FAILED:
             log.error("mount_is_wrong", site=site.name, reason=check.sentence)
-    connections.keep_of_host(site, host, found)
+    rows.keep_of_host(site, host, found)

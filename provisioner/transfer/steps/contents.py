@@ -289,7 +289,7 @@ def _copy(
     always_aside: bool,
 ) -> CopyOutcome:
     if not paths:
-        return CopyOutcome(copied=(), same=(), kept_aside=(), failed=())
+        return CopyOutcome()
 
     def show(done: int) -> None:
         run.progress("copying", done=done, total=len(paths), unit="files")
