@@ -125,11 +125,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='operation',
-            index=models.Index(fields=['-created_at', '-id'], name='operation_by_age'),
+            index=models.Index(fields=['-created_at', '-id'], include=('kind', 'state', 'ended_at', 'subject'), name='operation_by_age'),
         ),
         migrations.AddIndex(
             model_name='operation',
-            index=models.Index(fields=['-ended_at'], name='operation_by_end'),
+            index=models.Index(fields=['-ended_at', '-id'], include=('kind', 'state', 'created_at', 'subject'), name='operation_by_end'),
         ),
         migrations.AddIndex(
             model_name='operation',

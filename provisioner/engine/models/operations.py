@@ -60,8 +60,17 @@ class Operation(models.Model):
             ),
         )
         indexes = (
-            models.Index(fields=("-created_at", "-id"), name="operation_by_age"),
-            models.Index(fields=("-ended_at",), name="operation_by_end"),
+            # With what charts count: a row with its JSON is ten times as large.
+            models.Index(
+                fields=("-created_at", "-id"),
+                include=("kind", "state", "ended_at", "subject"),
+                name="operation_by_age",
+            ),
+            models.Index(
+                fields=("-ended_at", "-id"),
+                include=("kind", "state", "created_at", "subject"),
+                name="operation_by_end",
+            ),
             models.Index(
                 fields=("-ended_at",),
                 condition=Q(state="failed"),
