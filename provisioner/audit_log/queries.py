@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Upper
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
+from provisioner.lib.rows import words_of
 from provisioner.web.lists.listing import searched
 
 _visible: list[Callable[[User], Q]] = []
@@ -32,15 +35,21 @@ def events_visible_to(user: User) -> QuerySet[Event]:
     return events.filter(visible)
 
 
-events_matching = searched(
+_by_criteria = searched(
     events_visible_to,
-    *("message", "reason", "subject", "actor_name", "via"),
     actor="actor_name",
     kind="kind__startswith",
     since="at__gte",
     until="at__lte",
 )
-"""Return the visible events that match all of what is given, newest first.
 
-`subject` and `actor` are names as they were then.
-"""
+
+def events_matching(user: User, *, text: str = "", **criteria: Any) -> QuerySet[Event]:
+    """Return the visible events that match all of what is given, newest first.
+
+    Each has every word of `text`. `subject` and `actor` are names as they were then.
+    """
+    events = _by_criteria(user, **criteria)
+    for word in words_of(text):
+        events = events.filter(searched__contains=Upper(Value(word)))
+    return events

@@ -53,7 +53,8 @@ def event(template: Template) -> Event:
         lambda event: execute("DELETE FROM audit_log_event"),
         lambda event: execute("UPDATE audit_log_event SET at = now()"),
         lambda event: execute(
-            "INSERT INTO audit_log_event SELECT * FROM audit_log_event "
+            "INSERT INTO audit_log_event (id, kind, message) "
+            "SELECT id, kind, message FROM audit_log_event "
             "ON CONFLICT (id) DO UPDATE SET message = ''"
         ),
         lambda event: execute(

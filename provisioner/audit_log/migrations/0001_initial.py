@@ -2,6 +2,7 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
+import django.db.models.functions.text
 from django.conf import settings
 from django.db import migrations, models
 
@@ -60,6 +61,7 @@ class Migration(migrations.Migration):
                 ('subject_id', models.BigIntegerField(blank=True, null=True)),
                 ('subject', models.CharField(blank=True, max_length=200)),
                 ('data', models.JSONField(default=dict)),
+                ('searched', models.GeneratedField(db_persist=True, expression=django.db.models.functions.text.Upper(django.db.models.functions.text.Concat(models.F('message'), models.Value('\n'), models.F('reason'), models.Value('\n'), models.F('subject'), models.Value('\n'), models.F('actor_name'), models.Value('\n'), models.F('via'), output_field=models.TextField())), output_field=models.TextField())),
                 ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('template', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='events', to='catalog.template')),
                 ('workspace', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='events', to='workspaces.workspace')),
