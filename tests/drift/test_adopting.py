@@ -602,7 +602,7 @@ def test_a_build_refreshed_in_part_is_not_taken_for_complete(
 
     finding = resolve(finding, admin)
 
-    assert "not handed out" in finding.resolution
+    assert "not offered" in finding.resolution
     found = built_template.snapshots.get(name=name)
     assert found.have_digest == known.have_digest
     assert found not in Snapshot.objects.available()

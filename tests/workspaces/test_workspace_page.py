@@ -228,7 +228,7 @@ def test_a_failed_one_says_why_and_offers_to_retry(
     page = as_alice.get(address_of(failed)).text
     assert "The aggregate is full." in page
     assert f'action="/workspaces/{failed.pk}/retry/"' in page
-    assert "Not begun" in page
+    assert "Not started" in page
     assert not is_polling(page)
 
 
