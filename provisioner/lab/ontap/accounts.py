@@ -35,7 +35,7 @@ Access = Literal["none", "readonly", "all"]
 
 READS = ("GET", "HEAD", "OPTIONS")
 
-# Below the API of its SVM; the cluster's hardware, licences and peers are not its own.
+# Below the API of its SVM; the cluster's hardware, licenses and peers are not its own.
 VSADMIN: Mapping[str, Access] = {
     "/": "none",
     "/api": "all",

@@ -24,7 +24,7 @@ class TokenForm(AskingForm):
         required=False,
         max_length=LONGEST_NAME,
         label="What is it for?",
-        help_text="Such as nightly build on ci-7, to recognise it later.",
+        help_text="Such as nightly build on ci-7, to recognize it later.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     days = forms.IntegerField(min_value=1, label="For how many days")

@@ -285,8 +285,8 @@ def test_a_node_says_how_long_it_is_up_and_how_it_is(rest: Rest) -> None:
 
 
 def test_a_licence_has_a_serial_number(rest: Rest) -> None:
-    licences = rest.get("/api/cluster/licensing/licenses", fields="licenses")
-    for row in licences["records"]:
+    licenses = rest.get("/api/cluster/licensing/licenses", fields="licenses")
+    for row in licenses["records"]:
         assert row["licenses"][0]["serial_number"]
 
 
