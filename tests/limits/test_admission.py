@@ -253,7 +253,7 @@ def test_some_of_the_aggregate_stays_free(
     refusal = refused(alice, snapshot)
 
     assert refusal.code == "space_low"
-    assert "922 GiB of the 921.6 GiB" in refusal.sentence
+    assert "922 GiB in use, of 921.6 GiB" in refusal.sentence
 
 
 def test_files_count_against_what_a_volume_of_that_size_can_have(
@@ -288,7 +288,7 @@ def test_sizes_may_be_promised_up_to_a_share(
     refusal = refused(alice, snapshot)
 
     assert refusal.code == "overcommitted"
-    assert "may grow to 1.9 TiB already, of 2 TiB" in refusal.sentence
+    assert "may already grow to 1.9 TiB, of 2 TiB" in refusal.sentence
 
 
 def test_an_old_measurement_of_space_refuses_nobody_and_says_so(
