@@ -39,7 +39,7 @@ USES_ITS_OWN_CLOCK = {
     "manager sets that right by what it knows of the clock",
     "provisioner/workspaces/api/shapes.py": "shows deadlines",
     "provisioner/workspaces/unsubmitted.py": "says whether a check is recent",
-    "provisioner/leases/views/leases.py": "shows a deadline",
+    "provisioner/leases/views.py": "shows a deadline",
     "provisioner/sites/availability.py": "says for how long ONTAP has not worked",
     "provisioner/workspace_requests/obstacles.py": "says for how long a slot is waited "
     "for",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
+from provisioner.engine import views
 from provisioner.engine.api.operations import OperationViewSet
 from provisioner.engine.lists import OPERATIONS
-from provisioner.engine.views import logs, operations
 from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
 
@@ -25,21 +25,21 @@ urlpatterns: list[URLPattern] = [
     path(
         "operations/", list_page(OPERATIONS, "engine/list.html"), name="operation-list"
     ),
-    path("operations/<int:pk>/", operations.operation_detail, name="operation-detail"),
-    path("operations/<int:pk>/log/", logs.operation_log, name="operation-log"),
+    path("operations/<int:pk>/", views.operation_detail, name="operation-detail"),
+    path("operations/<int:pk>/log/", views.operation_log, name="operation-log"),
     path(
         "operations/<int:pk>/<step>/log/",
-        logs.operation_step_log,
+        views.operation_step_log,
         name="operation-step-log",
     ),
     path(
         "operations/<int:pk>/<step>/log/error/",
-        logs.operation_step_log_error,
+        views.operation_step_log_error,
         name="operation-step-log-error",
     ),
     path(
         "operations/<int:pk>/<step>/log.txt",
-        logs.operation_step_log_download,
+        views.operation_step_log_download,
         name="operation-step-log-download",
     ),
 ]

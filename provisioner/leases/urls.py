@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from provisioner.api.routes import Route
+from provisioner.leases import views
 from provisioner.leases.api.abandoned import AbandonedViewSet
 from provisioner.leases.api.leases import LeasePolicyViewSet, WorkspaceLeaseViewSet
-from provisioner.leases.views import abandoned, leases
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
@@ -30,23 +30,21 @@ register(
 )
 
 _of_a_workspace = [
-    path("extend/", leases.workspace_extend, name="workspace-extend"),
-    path("keep/", leases.workspace_keep, name="workspace-keep"),
-    path("release/", leases.workspace_release, name="workspace-release"),
+    path("extend/", views.workspace_extend, name="workspace-extend"),
+    path("keep/", views.workspace_keep, name="workspace-keep"),
+    path("release/", views.workspace_release, name="workspace-release"),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("workspaces/<int:pk>/", include(_of_a_workspace)),
-    path("lease-policies/", leases.lease_policy_list, name="lease-policy-list"),
-    path("lease-policies/edit/", leases.lease_policy_edit, name="lease-policy-edit"),
+    path("lease-policies/", views.lease_policy_list, name="lease-policy-list"),
+    path("lease-policies/edit/", views.lease_policy_edit, name="lease-policy-edit"),
     path(
         "lease-policies/<int:pk>/remove/",
-        leases.lease_policy_remove,
+        views.lease_policy_remove,
         name="lease-policy-remove",
     ),
-    path("abandoned/", abandoned.abandoned_list, name="abandoned-list"),
-    path(
-        "abandoned/progress/", abandoned.abandoned_progress, name="abandoned-progress"
-    ),
+    path("abandoned/", views.abandoned_list, name="abandoned-list"),
+    path("abandoned/progress/", views.abandoned_progress, name="abandoned-progress"),
 ]
 
 api_routes = [

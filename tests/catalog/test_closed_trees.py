@@ -19,7 +19,7 @@ from provisioner.gateways.ontap.types import ExportRule
 from provisioner.lib.names import TAG_PREFIX
 from provisioner.sites.models import OpenTo, Site
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.sweeps.exports import apply_exports
+from provisioner.workspaces.sweeps import apply_exports
 from tests.support.api_clients import api_of
 from tests.support.browsers import browser_of
 from tests.support.factories import UserFactory

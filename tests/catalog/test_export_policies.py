@@ -19,7 +19,7 @@ from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import ExportRule
 from provisioner.sites.models import Site
-from provisioner.workspaces.sweeps.exports import apply_exports, sweep_exports
+from provisioner.workspaces.sweeps import apply_exports, sweep_exports
 from tests.support.lab import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,7 +19,7 @@ from provisioner.sites.connections import rows
 from provisioner.sites.connections.checklist import Check, Wrong
 from provisioner.sites.connections.hosts import _Checks
 from provisioner.sites.models import ConnectionTest, Site
-from provisioner.sites.sweeps.connections import (
+from provisioner.sites.sweeps import (
     PASSED_ON_AT_MOST,
     check_mount,
     sweep_mounts,

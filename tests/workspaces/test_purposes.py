@@ -16,7 +16,7 @@ from provisioner.gateways import registry
 from provisioner.leases.sweeps.leases import purge_expired
 from provisioner.lib.clocks import database_now
 from provisioner.sites.models import ServerAbilities
-from provisioner.sites.sweeps.abilities import check_abilities
+from provisioner.sites.sweeps import check_abilities
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.refusals import PurposeNotSupported

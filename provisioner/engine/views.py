@@ -1,4 +1,4 @@
-"""Pages of step logs: follow, page through, search and download."""
+"""Pages of operations and of the logs of their steps."""
 
 from __future__ import annotations
 
@@ -16,13 +16,27 @@ from django.views.decorators.vary import vary_on_headers
 from provisioner.engine.forms import LogForm
 from provisioner.engine.logs import of_steps, reading, search
 from provisioner.engine.logs.error_lines import find_error
-from provisioner.engine.logs.of_steps import StepLog
+from provisioner.engine.logs.of_steps import StepLog, find_operation
 from provisioner.engine.subjects import error_patterns_of
 from provisioner.lib.places import place_for_download
-from provisioner.web.http import HeldFile, WebRequest
+from provisioner.web.http import HeldFile, WebRequest, digest
 
 WRAP_COOKIE = "log_wrap"
 A_YEAR_SECONDS = 365 * 86400
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def operation_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show an operation with its steps; htmx gets the changing part."""
+    overview = find_operation(request.user, pk=pk)
+    if overview is None:
+        raise Http404
+    context: dict[str, object] = {"overview": overview}
+    if not request.htmx:
+        return render(request, "engine/detail.html", context)
+    context["has_changed"] = request.GET.get("said") != digest(overview.announcement)
+    return render(request, "engine/_operation.html", context)
 
 
 @require_safe

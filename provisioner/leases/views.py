@@ -1,4 +1,4 @@
-"""Pages of leases and lease policies."""
+"""Pages of leases, of their policies, and of abandoned workspaces."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from provisioner.catalog.models import Template
-from provisioner.leases import queries
+from provisioner.leases import abandoned, queries
 from provisioner.leases.actions import leases as leases_actions
 from provisioner.leases.actions import policies as lease_policies
 from provisioner.leases.actions.policies import (
@@ -24,12 +25,13 @@ from provisioner.leases.forms import (
     LeaseKeepForm,
     LeasePolicyForm,
 )
-from provisioner.leases.lists import TEMPLATE_POLICIES
+from provisioner.leases.lists import ABANDONED, TEMPLATE_POLICIES
 from provisioner.leases.models import LeasePolicy
 from provisioner.leases.refusals import PreviewStale
 from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.times import exact
-from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.bulk import MOST_AT_A_TIME
+from provisioner.web.http import WebRequest, administrators_only, digest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.workspaces.models import Workspace
@@ -162,3 +164,35 @@ def lease_policy_remove(request: WebRequest, pk: int) -> HttpResponse:
         {"row": row, "preview": preview, "error": error},
         status=409 if error else 200,
     )
+
+
+@require_safe_or_POST
+@administrators_only
+def abandoned_list(request: WebRequest) -> HttpResponseBase:
+    """List what looks abandoned, and why. Mail owners or retire in bulk."""
+    progress = abandoned.retirements_of_abandoned(request.user)
+    lines = progress.lines[:MOST_AT_A_TIME]
+    context = {
+        "reclaimable": abandoned.reclaimable(request.user),
+        "progress": progress,
+        "pks": ",".join(str(line.workspace.pk) for line in lines),
+    }
+    return list_answer(request, ABANDONED, "leases/abandoned.html", context)
+
+
+@require_safe
+@administrators_only
+@vary_on_headers("HX-Request")
+def abandoned_progress(request: WebRequest) -> HttpResponse:
+    """Show the progress of a bulk retirement."""
+    named = request.GET.get("workspaces", "").split(",")[:MOST_AT_A_TIME]
+    pks = [int(pk) for pk in named if pk.isascii() and pk.isdecimal() and len(pk) < 19]
+    progress = abandoned.retirement_progress(request.user, pks=pks)
+    context: dict[str, object] = {
+        "progress": progress,
+        "pks": ",".join(map(str, pks)),
+    }
+    if not request.htmx:
+        return render(request, "leases/abandoned_progress.html", context)
+    context["has_changed"] = request.GET.get("said") != digest(progress.announcement)
+    return render(request, "leases/_abandoned_progress.html", context)
