@@ -21,7 +21,6 @@ from provisioner.catalog.models import (
     Snapshot,
     SubmittedChange,
     Template,
-    TemplateOperation,
     TemplateWatch,
 )
 from provisioner.catalog.pins import Pin
@@ -180,12 +179,7 @@ def refresh_state_of(
 ) -> refresh_policy.State:
     """Return what decides whether a template is due."""
     freshness = freshness or Freshness()
-    # What was refreshed in part says nothing about the whole.
-    builds = Operation.objects.filter(
-        subject=template.subject_id, kind=TemplateOperation.BUILD
-    ).exclude(parameters__has_key="paths")
-    clean = builds.filter(parameters__has_key="clean")
-    last = builds.select_related("requested_by").order_by("-pk").first()
+    last = template.last_build
     server_id = template.site.perforce_server_id
     return refresh_policy.State(
         newest=freshness.newest,
@@ -195,7 +189,7 @@ def refresh_state_of(
         is_building=template.state == Template.State.BUILDING,
         tried=_tried(last, freshness=freshness, server_id=server_id) if last else 0,
         tried_at=last.created_at if last else None,
-        clean_tried_at=clean.aggregate(at=Max("created_at"))["at"],
+        clean_tried_at=template.clean_build_at,
         used_at=_used_at(template),
         is_paused_elsewhere=is_everything_paused()
         or ServerWatch.objects.filter(server_id=server_id, is_paused=True).exists()

@@ -298,6 +298,7 @@ def test_a_build_of_parts_says_nothing_about_the_refresh_of_all(
         "change": snapshot.change + 1,
         "paths": ["//depot/main/src/..."],
     }
+    template.refresh_from_db()
     now = freshness_of(template)
     state = freshness.refresh_state_of(template, freshness=now)
     assert (state.tried, state.tried_at, state.clean_tried_at) == (0, None, None)

@@ -369,6 +369,7 @@ def test_a_change_that_somebody_chose_stays_until_something_new_comes(
     )
 
     def reason() -> str | None:
+        template.refresh_from_db()
         state = refresh_state_of(template, freshness=freshness_of(template))
         return due(timezone.now() + LATER, policy, replace(state, is_building=False))
 

@@ -244,6 +244,7 @@ class Published:
             return None
         self._left -= 1
         template, snapshot = copy_of(self._template), copy_of(self._snapshot)
+        template.last_build = template.clean_build_at = None
         template.site, template.owner = site, _an_admin()
         template.save(force_insert=True)
         snapshot.template, snapshot.operation = template, None

@@ -232,12 +232,19 @@ def template_build(
             message=_told(asked),
             actor=by,
         )
-        return start_operation(
+        build = start_operation(
             TemplateOperation.BUILD,
             by=by,
             about=template,
             parameters=asked,
         )
+        if not asked.paths:
+            # What is refreshed in part says nothing about the whole.
+            template.last_build = build
+            if asked.clean:
+                template.clean_build_at = build.created_at
+            template.save(update_fields=["last_build", "clean_build_at"])
+    return build
 
 
 def template_build_stop(*, by: User, template: Template) -> Operation:

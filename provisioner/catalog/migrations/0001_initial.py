@@ -87,6 +87,8 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('archived_at', models.DateTimeField(blank=True, null=True)),
                 ('archive_reason', models.CharField(blank=True, max_length=500, validators=[provisioner.accounts.names.check_one_line])),
+                ('clean_build_at', models.DateTimeField(blank=True, editable=False, help_text='When a clean build was requested last.', null=True)),
+                ('last_build', models.ForeignKey(blank=True, editable=False, help_text='The build of its whole view that was requested last.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='engine.operation')),
                 ('archived_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('owner', models.ForeignKey(help_text='Who manages it, and decides which of its snapshots people get.', on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='templates', to='sites.site')),
@@ -213,6 +215,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='template',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('view', ''), models.Q(('stream', ''), _negated=True)), models.Q(models.Q(('view', ''), _negated=True), ('stream', '')), _connector='OR'), name='template_has_view_or_stream'),
+        ),
+        migrations.AddConstraint(
+            model_name='template',
+            constraint=models.CheckConstraint(condition=models.Q(('clean_build_at__isnull', True), ('last_build__isnull', False), _connector='OR'), name='template_built_clean_was_built'),
         ),
         migrations.AddConstraint(
             model_name='template',

@@ -212,6 +212,21 @@ class Template(HasOperations):
         related_name="+",
         help_text="Who manages it, and decides which of its snapshots people get.",
     )
+    last_build = models.ForeignKey(
+        "engine.Operation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+        help_text="The build of its whole view that was requested last.",
+    )
+    clean_build_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When a clean build was requested last.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     archived_by = models.ForeignKey(
@@ -249,6 +264,10 @@ class Template(HasOperations):
             models.CheckConstraint(
                 name="template_has_view_or_stream",
                 condition=(Q(view="") & ~Q(stream="")) | (~Q(view="") & Q(stream="")),
+            ),
+            models.CheckConstraint(
+                name="template_built_clean_was_built",
+                condition=Q(clean_build_at__isnull=True) | Q(last_build__isnull=False),
             ),
             models.CheckConstraint(
                 name="template_tested_has_test",

@@ -40,7 +40,7 @@ def refresh_all(*, now: dt.datetime) -> int:
         RefreshPolicy.objects.filter(is_paused=False, template__archived_at=None)
         .exclude(mode=RefreshPolicy.Mode.MANUAL, clean_cron="")
         .exclude(template__state__in=(Template.State.NEW, Template.State.BUILDING))
-        .select_related("template__site")
+        .select_related("template__site", "template__last_build__requested_by")
         .order_by("pk")
     )
     known = freshness_of_all([row.template for row in rows])

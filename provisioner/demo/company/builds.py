@@ -169,6 +169,9 @@ class Builder:
             course=course,
             is_numbered=True,
         )
+        template.last_build = ran.operation
+        if request.is_clean:
+            template.clean_build_at = ran.operation.created_at
         built.builds.append(ran)
         built.busy_until = ran.operation.ended_at or self._studio.now
         self._settle(request, ran, change)
