@@ -364,6 +364,7 @@ class Furnished:
             shelves=[
                 {"change": 7, "was": "default", "files": ["//a"], "made_by_us": True}
             ],
+            has_work=True,
             is_complete=True,
         )
         return workspace

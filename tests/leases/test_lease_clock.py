@@ -297,6 +297,7 @@ def test_the_mail_names_what_an_earlier_try_rescued(
         workspace=leased,
         operation=leased.operations.get(kind=WorkspaceOperation.RETIRE),
         shelves=[{"change": 4711, "was": "default", "files": ["//depot/a"]}],
+        has_work=True,
         is_complete=True,
     )
     end_running(leased, Operation.State.FAILED)

@@ -53,6 +53,7 @@ def rescue_of(
         archived_files=report.files,
         archived_bytes=report.size_bytes,
         archive_sha256=report.sha256,
+        has_work=True,
         is_complete=True,
     )
 

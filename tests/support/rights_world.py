@@ -140,6 +140,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         workspace=workspace,
         operation=workspace.operations.get(),
         shelves=[{"change": 7, "was": "default", "files": []}],
+        has_work=True,
         is_complete=True,
     )
     bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)

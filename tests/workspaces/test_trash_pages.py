@@ -36,6 +36,7 @@ def trashed(ready: Workspace, alice: User) -> Workspace:
         archived_bytes=3072,
         archive_sha256="0" * 64,
         shelves=[{"change": 7, "was": "default", "files": ["//a"], "made_by_us": True}],
+        has_work=True,
         is_complete=True,
     )
     return ready
@@ -79,6 +80,7 @@ def test_a_have_list_that_was_kept_is_not_said_to_be_rescued_work(
     as_alice: Client, trashed: Workspace
 ) -> None:
     Rescue.objects.update(
+        has_work=False,
         directory="",
         archived_files=0,
         shelves=[],

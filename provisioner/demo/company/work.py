@@ -83,6 +83,7 @@ class Work:
                 shelves=[shelf],
                 reverted=opened,
                 inventory={"opened": {"count": len(opened), "bytes": 48_000}},
+                has_work=True,
                 is_complete=True,
                 created_at=at,
             )

@@ -120,6 +120,7 @@ class Migration(migrations.Migration):
                 ('descriptions', models.JSONField(default=dict, help_text='Descriptions of the pending changes, by number.')),
                 ('have_differences', models.JSONField(default=list)),
                 ('inventory', models.JSONField(default=dict, help_text='Counts and bytes by kind.')),
+                ('has_work', models.BooleanField(default=False, help_text='Something is shelved or archived.')),
                 ('is_complete', models.BooleanField(default=False, help_text='It has everything that was found.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('operation', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='rescue', to='engine.operation')),
@@ -235,6 +236,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='share',
             constraint=models.UniqueConstraint(fields=('workspace', 'team'), name='share_once_with_a_team'),
+        ),
+        migrations.AddConstraint(
+            model_name='rescue',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('directory', ''), ('has_work', False), ('shelves', [])), models.Q(('has_work', True), models.Q(('directory', ''), ('shelves', []), _negated=True)), _connector='OR'), name='rescue_with_work_has_shelves_or_archive'),
         ),
         migrations.AddConstraint(
             model_name='rescue',

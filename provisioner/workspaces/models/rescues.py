@@ -14,7 +14,7 @@ from provisioner.workspaces.models.workspaces import Workspace
 class RescueQuerySet(models.QuerySet["Rescue"]):
     def with_work(self) -> RescueQuerySet:
         """Keep those that saved somebody's work."""
-        return self.filter(is_complete=True).exclude(directory="", shelves=[])
+        return self.filter(is_complete=True, has_work=True)
 
     def last_archive(self, workspace: Workspace) -> Rescue | None:
         """Return the workspace's last rescue with an archive, or None."""
@@ -29,7 +29,7 @@ class Rescue(models.Model):
     checksums; "" if nothing had to be archived. `shelves` lists shelved changes, and
     `reverted` what was opened, to open it again, both as the Perforce gateway has them
     (Shelf, OpenedFile). `have_differences` lists the [depot path, revision] that differ
-    from the pin; 0 is none. A row with nothing else holds nobody's work.
+    from the pin; 0 is none. A row with nothing else does not have `has_work`.
     """
 
     workspace = models.ForeignKey(
@@ -57,6 +57,9 @@ class Rescue(models.Model):
     )
     have_differences = NamesField(default=list)
     inventory = EvidenceField(default=dict, help_text="Counts and bytes by kind.")
+    has_work = models.BooleanField(
+        default=False, help_text="Something is shelved or archived."
+    )
     is_complete = models.BooleanField(
         default=False, help_text="It has everything that was found."
     )
@@ -67,6 +70,11 @@ class Rescue(models.Model):
     class Meta:
         ordering = ("-created_at", "-id")
         constraints = (
+            models.CheckConstraint(
+                name="rescue_with_work_has_shelves_or_archive",
+                condition=Q(has_work=False, directory="", shelves=[])
+                | (Q(has_work=True) & ~Q(directory="", shelves=[])),
+            ),
             models.CheckConstraint(
                 name="rescue_archive_has_checksum",
                 condition=Q(is_complete=False)

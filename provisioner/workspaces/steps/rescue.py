@@ -41,7 +41,7 @@ ARCHIVE = (
 )
 ADDED_TO = (
     *ARCHIVE,
-    *("shelves", "reverted", "descriptions", "is_complete"),
+    *("shelves", "reverted", "descriptions", "has_work", "is_complete"),
 )
 # What cannot be archived at all, and holds no content to lose.
 HARMLESS = ("special",)
@@ -69,6 +69,7 @@ def rescue_work(run: WorkspaceRun, check: CheckResult) -> Rescue | None:
         rescue.reverted, rescue.descriptions, rescue.shelves = [], {}, []
     _note_shelved(rescue, check.files, reports)
     _archive(run, check, reports, rescue=rescue)
+    rescue.has_work = bool(rescue.directory or rescue.shelves)
     rescue.is_complete = True
     with run.writing():
         rescue.save()
