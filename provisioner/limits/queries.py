@@ -65,7 +65,7 @@ def limits_overview(user: User) -> LimitsOverview:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    tallies = Tallies(with_people=True)
+    tallies = Tallies()
     return LimitsOverview(
         sites=limits_of_sites(tallies),
         quotas=[*admission.team_limits(tallies), *admission.people_limits(tallies)],
