@@ -10,6 +10,7 @@ import difflib
 from typing import NamedTuple
 
 from provisioner.lab.perforce import filetypes, octets
+from provisioner.lab.perforce.commands.files import report_revision
 from provisioner.lab.perforce.commands.forms import day
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, file_sets
@@ -60,22 +61,7 @@ def _annotate_one(request: Request, history: list[Revision]) -> None:
     if not (request.has("t") or filetypes.is_text(head.type)):
         return
     if not request.has("q"):
-        request.report(
-            {
-                "depotFile": head.path,
-                "rev": head.revision,
-                "change": head.change,
-                "action": head.action,
-                "type": head.type,
-                "time": head.time,
-            },
-            6379,
-            depotFile=head.path,
-            depotRev=f"#{head.revision}",
-            action=head.action,
-            change=f"change {head.change}",
-            type=head.type,
-        )
+        report_revision(request, head)
     if request.has("i"):
         history = _with_origins(request, history)
     for line in _lines(request, history):

@@ -33,27 +33,33 @@ def files(request: Request) -> None:
         for revision in chosen:
             if request.has("e") and revision.is_deleted:
                 continue
-            request.report(
-                {
-                    "depotFile": revision.path,
-                    "rev": revision.revision,
-                    "change": revision.change,
-                    "action": revision.action,
-                    "type": revision.type,
-                    "time": revision.time,
-                },
-                6379,
-                depotFile=revision.path,
-                depotRev=f"#{revision.revision}",
-                action=revision.action,
-                change=f"change {revision.change}",
-                type=revision.type,
-            )
+            report_revision(request, revision)
             found += 1
             if found == limit:
                 break
         if not found:
             request.say(wanted.nothing_found, argc=wanted.typed)
+
+
+def report_revision(request: Request, revision: Revision, **more: Value) -> None:
+    """Report a revision as `p4 files`, `print` and `annotate` head it."""
+    request.report(
+        {
+            "depotFile": revision.path,
+            "rev": revision.revision,
+            "change": revision.change,
+            "action": revision.action,
+            "type": revision.type,
+            "time": revision.time,
+            **more,
+        },
+        6379,
+        depotFile=revision.path,
+        depotRev=f"#{revision.revision}",
+        action=revision.action,
+        change=f"change {revision.change}",
+        type=revision.type,
+    )
 
 
 def revisions_of(request: Request, wanted: FileSet) -> list[Revision]:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from provisioner.lab.perforce import filetypes, paths
-from provisioner.lab.perforce.commands.files import revisions_of
+from provisioner.lab.perforce.commands.files import report_revision, revisions_of
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import without_keywords
 from provisioner.lab.perforce.filespec import FileSet, file_sets
@@ -57,7 +57,7 @@ def _chosen(request: Request, wanted: FileSet) -> Iterator[Revision]:
 
 def _print_one(request: Request, revision: Revision) -> None:
     if not request.has("q"):
-        _print_header(request, revision)
+        report_revision(request, revision, fileSize=revision.size)
     func = (
         "client-OutputText"
         if filetypes.is_text(revision.type)
@@ -94,26 +94,6 @@ def _long_number(request: Request, name: str) -> int:
     return int(text)
 
 
-def _print_header(request: Request, revision: Revision) -> None:
-    request.report(
-        {
-            "depotFile": revision.path,
-            "rev": revision.revision,
-            "change": revision.change,
-            "action": revision.action,
-            "type": revision.type,
-            "time": revision.time,
-            "fileSize": revision.size,
-        },
-        6379,
-        depotFile=revision.path,
-        depotRev=f"#{revision.revision}",
-        action=revision.action,
-        change=f"change {revision.change}",
-        type=revision.type,
-    )
-
-
 def _local_path(request: Request) -> str:
     name = request.options["o"]
     if name == "-":
@@ -123,7 +103,7 @@ def _local_path(request: Request) -> str:
 
 def _print_to_file(request: Request, revision: Revision) -> None:
     if not request.has("q"):
-        _print_header(request, revision)
+        report_revision(request, revision, fileSize=revision.size)
     request.send(
         "client-OpenFile",
         {
