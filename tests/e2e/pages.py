@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import URLResolver, get_resolver, reverse
 
 from tests.e2e.furnished import Furnished
 
@@ -95,28 +95,33 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
     }
 
 
-def pages() -> Iterator[URLPattern]:
-    """Yield the patterns of pages: those of the API and of /admin/ stand apart."""
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the routes and names of pages: those of the API and /admin/ stand apart."""
     for entry in get_resolver().url_patterns:
         if isinstance(entry, URLResolver) and not str(entry.pattern):
-            for page in entry.url_patterns:
-                assert isinstance(page, URLPattern)
-                yield page
+            yield from _below(entry)
+
+
+def _below(resolver: URLResolver, route: str = "") -> Iterator[tuple[str, str]]:
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from _below(entry, f"{route}{entry.pattern}")
+        else:
+            yield f"{route}{entry.pattern}", entry.name or ""
 
 
 def addresses_of(rows: Furnished) -> Iterator[str]:
     """Yield the address of every page; a new one needs an example of what it shows."""
     browser, known = Client(), examples(rows)
     browser.force_login(rows.admin)
-    for pattern in pages():
-        name = pattern.name or ""
+    for route, name in pages():
         if name in LEFT_OUT:
             continue
-        if pattern.pattern.converters and name not in known:
-            path = re.sub(r"<(?:int:)?\w+>", "7", str(pattern.pattern))
+        if "<" in route and name not in known:
+            path = re.sub(r"<(?:int:)?\w+>", "7", route)
             assert not is_page(browser, f"/{path}"), f"There is no example of {name}."
         for arguments in known.get(name, [()]):
-            if not pattern.pattern.converters or arguments:
+            if "<" not in route or arguments:
                 address = reverse(name, args=arguments)
                 if is_page(browser, address):
                     yield address
