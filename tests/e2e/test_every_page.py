@@ -188,7 +188,7 @@ def test_every_page_of_a_developer(sign_in: SignIn, furnished: Furnished) -> Non
     page.goto("/tokens/")
     page.get_by_label("What is it for?").fill("nightly build")
     page.get_by_role("button", name="Create a token").click()
-    expect(page.get_by_text("shown this once")).to_be_visible()
+    expect(page.get_by_text("shown only once")).to_be_visible()
     look.look()
     # What is shown where something went wrong, as it would be sent.
     for name in ERROR_PAGES:
