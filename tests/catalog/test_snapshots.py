@@ -127,7 +127,7 @@ def test_without_any_the_sentence_is_another(template: Template, alice: User) ->
 def test_a_quality_makes_no_sense_with_a_snapshot_or_by_another_name(
     tested_template: Template, alice: User
 ) -> None:
-    with pytest.raises(InvalidRequest, match="one of the two"):
+    with pytest.raises(InvalidRequest, match="Choose either a snapshot or a quality"):
         workspace_create(
             by=alice,
             template=tested_template,

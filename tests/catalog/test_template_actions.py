@@ -79,7 +79,7 @@ def test_only_an_administrator_may(fields: dict[str, bool], template: Template) 
         lambda: template_build_stop(by=user, template=template),
         change_site,
     ):
-        refuse(NotAllowed, action, match="ask the owner or an administrator")
+        refuse(NotAllowed, action, match="Ask the owner or an administrator")
 
 
 # --- templates
