@@ -1,4 +1,4 @@
-"""Looking into what was rescued, and having it."""
+"""List and download rescued work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONTENTS_WINDOW_BYTES = 1024 * 1024
 
 
 class Download:
-    """The archive of a rescue, to be sent. Close it, however far it was read."""
+    """The archive of a rescue, to be sent. Close it, however much of it was read."""
 
     def __init__(
         self, rescue: Rescue, *, size_bytes: int, reader: Reader, held: ExitStack
@@ -52,7 +52,7 @@ class Download:
 
 
 def rescue_download(*, by: User, rescue: Rescue) -> Download:
-    """Start to read the archive of a rescue.
+    """Start reading the archive of a rescue.
 
     Raises: NotAllowed, NothingArchived, TooManyDownloads, RescueRemoved,
     RescueUnreadable, NoHostAnswers.
@@ -73,7 +73,7 @@ def rescue_download(*, by: User, rescue: Rescue) -> Download:
 
 
 def rescue_contents(*, by: User, rescue: Rescue, start: int = 0) -> Contents:
-    """Return some entries of the archive, from a byte of its list on.
+    """Return some entries of the archive, from a byte of its manifest on.
 
     Raises: NotAllowed, NothingArchived, TooManyDownloads, RescueRemoved,
     RescueUnreadable, RescueDamaged, NoHostAnswers.

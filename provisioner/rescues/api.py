@@ -1,4 +1,4 @@
-"""/api/v1/workspaces/{id}/rescues: what was rescued, what is in it, and a download."""
+"""/api/v1/workspaces/{id}/rescues: rescues, their contents, and downloads."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RescueSerializer(serializers.ModelSerializer[Rescue]):
 
 
 class EntrySerializer(serializers.Serializer[Entry]):
-    """A file that was rescued. Bytes of a path that are not UTF-8 read as \\xe9."""
+    """A rescued file. Bytes of a path that are not UTF-8 appear as \xe9."""
 
     path = serializers.CharField()
     kind = serializers.CharField(help_text="opened, changed, missing or untracked.")

@@ -1,6 +1,6 @@
-"""What is in the archive of a rescue: its manifest, some entries at a time.
+"""The contents of a rescue's archive: its manifest, some entries at a time.
 
-The manifest belongs to whoever's work was rescued, and may have been changed since.
+The manifest belongs to the owner of the rescued work, and may have been changed since.
 
 Source: provisioner/gateways/hosts/rescues/writing.py, `Archive._write_work`.
 """
@@ -38,7 +38,7 @@ _STATES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A file that was rescued. `size_bytes` is None where it has no content there."""
+    """A rescued file. `size_bytes` is None if the archive has no content of it."""
 
     path: str
     kind: str
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def remark(self) -> str:
-        """What people should know of it, "" for most."""
+        """What people should know about it, "" for most."""
         if self.link_target:
             return f"A link to {self.link_target}"
         return self.reason or _STATES.get(self.state, "")

@@ -1,4 +1,4 @@
-"""Where in the list of a rescue a page begins."""
+"""The form of a rescue's list of contents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from django import forms
 
 
 class ContentsForm(forms.Form):
-    """`start` is a byte of the list, as the page before has it."""
+    """`start` is a byte of the manifest, as given by the page before."""
 
     start = forms.IntegerField(required=False, min_value=0, max_value=2**53)

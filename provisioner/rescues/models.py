@@ -1,4 +1,4 @@
-"""Parts of a rescue that are on their way from a host to a reader."""
+"""Rescues being read: parts on their way from a host to a reader."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from provisioner.workspaces.models import Rescue
 
 class RescueReadQuerySet(models.QuerySet["RescueRead"]):
     def forget(self) -> None:
-        """Remove these reads and all pieces of them, also of a host that still writes.
+        """Delete these reads with all their pieces, even while a host still writes.
 
         The host's insert waits for our lock and then finds no read to belong to.
-        Without the lock it lands between the two deletions, and fails ours.
+        Without the lock it would land between the two deletions, and make ours fail.
         """
         with transaction.atomic():
             reads = list(self.select_for_update().values_list("pk", flat=True))
@@ -64,7 +64,7 @@ class RescueRead(models.Model):
 
 
 class RescuePiece(models.Model):
-    """Bytes of a file that a host has read, until they are sent on.
+    """Bytes of a file that a host has read, until they are sent.
 
     The table is unlogged: what a crash of the database loses can be read again.
     """

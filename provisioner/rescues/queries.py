@@ -1,4 +1,4 @@
-"""Which rescues of a workspace there are."""
+"""The rescues of a workspace."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Bytes of a rescue, from the host that sees them to the process that sends them on.
+"""Bytes of a rescue, from the host that sees them to the process that sends them.
 
-The reader asks for a window of a file; a job on a host of the site puts it into the
-database piece by piece, and ends. The reader takes each piece, and asks for the next
-window before it has run dry. So no worker waits for a browser, at most two windows are
-anywhere at a time, and a job that was killed is simply run again by another host.
+The reader requests a window of a file; a job on a host of the site puts it into the
+database piece by piece, and ends. The reader takes each piece, and requests the next
+window before it runs out. So no worker waits for a browser, at most two windows exist
+at a time, and a job that was killed is simply run again by another host.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ LONGEST_PAUSE_SECONDS = 0.2
 
 
 class DownloadBroken(Exception):
-    """A download broke off, which the client must notice."""
+    """A download was interrupted, which the client must notice."""
 
 
 class Reader:
-    """Reads a file of a rescue from an offset on. Closing it removes what hosts have
-    read.
+    """Reads a file of a rescue from an offset on.
 
-    Call it outside transactions: hosts see only committed rows.
+    Closing it removes what hosts have read. Call it outside transactions: hosts see
+    only committed rows.
 
     Raises: NoHostAnswers.
     """
@@ -96,14 +96,14 @@ class Reader:
             yield data
 
     def close(self) -> None:
-        """Forget all of it, also at the hosts."""
+        """Delete all of it, including what hosts are still writing."""
         RescueRead.objects.filter(pk=self._read.pk).forget()
 
     def _ask_on(self) -> None:
         """Request the next window, unless the file ends before it.
 
-        An owner's are read one at a time: whoever stops the helper that reads them, as
-        its uid, holds one slot of the hosts.
+        An owner's files are read one at a time: whoever stops the helper that reads
+        them, under its own uid, holds one slot of the hosts.
         """
         size = self._read.size_bytes
         if size is not None and self._asked_to >= size:

@@ -12,7 +12,7 @@ class NothingArchived(ActionRefused):
 
 
 class RescueRemoved(ActionRefused):
-    """The archive was removed: {directory} is not there any more."""
+    """The archive was removed: {directory} no longer exists."""
 
     code = "rescue_removed"
 
@@ -24,14 +24,16 @@ class RescueUnreadable(ActionRefused):
 
 
 class RescueDamaged(ActionRefused):
-    """The list of what is in the archive is damaged. The archive may still be whole:
-    download it, and compare its checksum."""
+    """The list of the archive's contents is damaged. The archive may still be complete:
+    download it, and compare its checksum.
+    """
 
     code = "rescue_damaged"
 
 
 class NoHostAnswers(ActionRefused):
     """No host worker of the site {site} answers, so nobody can read the archive now.
-    Try again later, or tell an administrator."""
+    Try again later, or tell an administrator.
+    """
 
     code = "no_host_answers"

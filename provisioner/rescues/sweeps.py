@@ -1,4 +1,4 @@
-"""What hosts do for who reads a rescue, and what goes of what nobody reads any more."""
+"""Reading rescues on hosts, and the deletion of abandoned reads."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ RECLAIM = f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) {RescuePiece._meta.db_table}"
 
 
 class _NobodyReads(Exception):
-    """Whoever asked for it has gone."""
+    """The reader has gone."""
 
 
 @app.task(name=READ)
 def read_rescue(read_id: str, start: int, length: int) -> None:
-    """Put a window of a file of a rescue into the database. Safe to repeat."""
+    """Store a window of a rescued file in the database. Safe to repeat."""
     read = (
         RescueRead.objects.select_related("rescue__workspace")
         .filter(pk=read_id, problem="")

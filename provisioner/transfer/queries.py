@@ -32,7 +32,7 @@ class TransferOverview:
 
     @property
     def can_be_aborted(self) -> bool:
-        """Whether that can be asked for, which it was not already."""
+        """Whether it can be aborted, and nobody has requested that yet."""
         is_retiring = self.transfer.workspace.state == Workspace.State.RETIRING
         return self.transfer.can_be_aborted and not is_retiring
 

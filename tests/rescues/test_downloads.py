@@ -306,7 +306,7 @@ def test_a_rescue_that_was_removed_says_so(
     answer = as_alice.get(f"{page_of(rescue)}download/", follow=True)
     refused = api_as_alice.get(f"{api_of(rescue)}/{rescue.pk}/archive")
 
-    sentence = f"The archive was removed: {rescue.directory} is not there any more."
+    sentence = f"The archive was removed: {rescue.directory} no longer exists."
     assert page.status_code == 200
     assert sentence in page.text
     assert "Download the archive" not in page.text

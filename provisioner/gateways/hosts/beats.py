@@ -1,9 +1,9 @@
-"""Telling a child that its worker still has leave to act.
+"""Tell a child process that its worker still has permission to act.
 
-A child begins when its worker says so, with leave, after the child said that it is
-ready. One that hears nothing for half of the time after which another worker may take
-over ends itself (`processes.begin_with_leave`). So no child begins or goes on for a
-worker that was stopped, or that was cut off from the database.
+A child starts its work only when its worker answers, with permission, that it may. One
+that hears nothing for half of the time after which another worker may take over ends
+itself (`processes.begin_with_leave`). So no child starts or continues for a worker that
+was stopped, or cut off from the database.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _WORDS = {"ready": BEGIN, "complete": PUBLISH}
 
 
 def answer(stdin: IO[bytes] | None, said: dict[str, Any] | None) -> None:
-    """Tell a child that it may go on, and one that asks, to begin or to publish.
+    """Tell a child that it may continue and, if it asks, that it may begin or publish.
 
-    One that has ended is told nothing.
+    A child that has ended is told nothing.
 
     Raises: as require_leave.
     """

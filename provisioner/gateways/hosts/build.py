@@ -73,10 +73,11 @@ def run_build(
 
     Output goes to `log_path` as it arrives, replacing an earlier log of that name.
     Before it starts, leftovers are stopped as by `stop_leftover`, and commands of other
-    hosts waited for. Nothing that the command started outlives it: when it ends, at the
-    time limit, or when this process ends, the kernel kills everything in the sandbox.
+    hosts are waited for. Nothing that the command started outlives it: when it ends, at
+    the time limit, or when this process ends, the kernel kills everything in the
+    sandbox.
 
-    The command begins with leave alone, asked for once its sandbox is ready.
+    The command starts only with permission, requested once its sandbox is ready.
 
     Raises: ValueError (uid 0 or gid 0 when the caller is root); Refused (this host
     cannot provide what `bounds` require); TransientGatewayError (the sandbox did not
@@ -133,7 +134,7 @@ def run_build(
 
 
 def _lock_of(tree: Path, *, place: str, bounds: Bounds) -> TreeLock:
-    """Return the lock of a tree, which outlives a command whose worker falls silent."""
+    """Return the lock of a tree; it outlives a command whose worker falls silent."""
     return TreeLock(
         tree,
         place=place,
@@ -144,7 +145,7 @@ def _lock_of(tree: Path, *, place: str, bounds: Bounds) -> TreeLock:
 
 
 def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
-    """Start the sandbox. The order for the command travels on its standard input."""
+    """Start the sandbox. It reads the order for the command on its standard input."""
     process = subprocess.Popen(  # noqa: S603 - our own module
         bare_command(SANDBOX),
         cwd="/",
@@ -162,7 +163,7 @@ def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
 
 
 def _let_begin(process: subprocess.Popen[bytes]) -> None:
-    """Let the command begin once its sandbox is ready, if we still may.
+    """Start the command once its sandbox is ready, if we still may.
 
     Raises: as require_leave; TransientGatewayError (the sandbox is not ready in time).
     """
@@ -179,9 +180,9 @@ def _let_begin(process: subprocess.Popen[bytes]) -> None:
 def _saying_that_we_live(
     process: subprocess.Popen[bytes], *, lock: TreeLock, every_seconds: float
 ) -> Iterator[None]:
-    """Signal that we are alive, to the sandbox and in the tree, from a separate thread.
+    """Send heartbeats, to the sandbox and in the tree, from a separate thread.
 
-    A database that is unavailable is no reason to stop.
+    An unavailable database is no reason to stop.
     """
     assert process.stdin is not None
     stdin, is_over = process.stdin, threading.Event()
@@ -204,7 +205,7 @@ def _saying_that_we_live(
 def _end(
     process: subprocess.Popen[bytes], *, grace_seconds: float
 ) -> list[dict[str, Any]]:
-    """Make the sandbox end, and return its last report."""
+    """Stop the sandbox, and return its last report."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -256,7 +257,7 @@ def _not_run(sentence: str) -> TransientGatewayError:
 def require_nobody_else(cwd: Path, *, notes: Path, bounds: Bounds) -> None:
     """Return once no command runs in a directory, so that it may be written to.
 
-    One that a killed worker of this host left is stopped, as by `stop_leftover`; one of
+    One left by a killed worker of this host is stopped, as by `stop_leftover`; one of
     another host, which may be cut off from the database, is waited for.
 
     Raises: Busy (another host is running a command there).

@@ -1,8 +1,9 @@
-"""Compare a workspace's files with Perforce before they go. Nothing may be missed.
+"""Compare a workspace's files with Perforce before they are deleted. Nothing may be
+missed.
 
 `p4 reconcile` compares what the client has. It misses files that the owner has removed
-from the client's view. Files that the client does not have are found by a walk of our
-own: see untracked.py.
+from the client's view. A walk of our own finds files that the client does not have: see
+untracked.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Walking a tree by descriptors: to any depth, and never out of it.
+"""Walk a tree by descriptors: to any depth, and never out of it.
 
 A path has at most 4,096 bytes, a tree has no such limit. One directory is open at a
 time. The way back up is `..`, which must lead to where we came from. Symbolic links are
-not followed, other filesystems are not entered, and what a file server shows as
-`.snapshot` is not part of the tree.
+not followed, other filesystems are not entered, and a file server's `.snapshot` is not
+part of the tree.
 
 Source: openat(2), path_resolution(7).
 """

@@ -1,4 +1,4 @@
-"""Small files in another user's directory, written safely."""
+"""Write small files safely into another user's directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_as_owner(root: Path, name: str, content: str, *, uid: int, gid: int) -
     name is replaced and never followed. Safe to repeat.
 
     Raises: ValueError (a name with a slash, a root uid); PermanentGatewayError (the
-    file system refuses, for example as a directory has the name).
+    file system refuses, for example because a directory has the name).
     """
     if "/" in name or name in ("", ".", ".."):
         raise ValueError(f"Not a file name: {name!r}.")

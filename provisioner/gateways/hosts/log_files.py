@@ -1,4 +1,4 @@
-"""Log files of steps: for workers and the web server, and nobody else.
+"""Log files of steps, readable only by workers and the web server.
 
 They reveal source code and secrets of builds, and are on hosts that people sign in to.
 Their group is that of the directory, so that a web server of another user can read

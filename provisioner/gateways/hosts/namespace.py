@@ -1,8 +1,8 @@
-"""Whether what a host sees at a path is the namespace of an SVM.
+"""Check that a path on a host is the namespace of an SVM.
 
 Workers act as root below a site's mount root, which an administrator of the pages
-names. In a directory where others can make entries, one of a volume's name would be
-given away, or cleared, for a clone.
+names. If others could create entries there, a directory with a volume's name would be
+taken for a clone, and given away or cleared.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ def require_namespace(
     addresses: Callable[[], Collection[str]],
     is_lab: bool,
 ) -> None:
-    """Let a volume be used that this host sees below its mount root.
+    """Refuse a volume below a mount root that is not the SVM's namespace.
 
-    `addresses` says those at which the SVM serves NFS, empty where ONTAP does not say.
-    The lab's namespace is a directory of this host, for whoever runs the lab alone.
+    `addresses` are those at which the SVM serves NFS, empty if ONTAP does not say. The
+    lab's namespace is a directory of this host, which only whoever runs the lab may
+    use.
 
     Raises: Refused.
     """
@@ -48,7 +49,7 @@ def require_namespace(
 
 
 def why_no_namespace(mount: Mount, *, addresses: Collection[str]) -> str:
-    """Return why a mount is not the root of the SVM's namespace, "" where it is."""
+    """Return why a mount is not the root of the SVM's namespace, "" if it is."""
     if not mount.fs_type.startswith("nfs"):
         return f"is a directory of this host's own ({mount.fs_type})."
     server, _, path = mount.source.rpartition(":")

@@ -81,7 +81,7 @@ class Child:
         return self.returncode
 
     def forget(self) -> None:
-        """Wait no more for a child that does not die; the nursery takes its leave."""
+        """Stop waiting for a child that does not die."""
         self.returncode = -signal.SIGKILL
         self._control.close()
 
@@ -173,7 +173,7 @@ class _Own:
         self.begin()
 
     def begin(self) -> None:
-        """Start without one."""
+        """Start without a nursery."""
         self.lock = threading.Lock()
         self.nursery: Nursery | None = None
 
@@ -201,9 +201,9 @@ atexit.register(_own.end)
 
 
 def fork_child() -> Child:
-    """Fork a child that reads its order. A nursery that was killed is replaced.
+    """Fork a child that reads its order. A killed nursery is replaced.
 
-    Raises: NurseryEnded (the new one ended, too); OSError as Nursery.fork.
+    Raises: NurseryEnded (the new one ended as well); OSError as Nursery.fork.
     """
     nursery = _own.get()
     try:

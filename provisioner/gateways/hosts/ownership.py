@@ -1,4 +1,4 @@
-"""Give every entry of a clone to its owner, many at a time.
+"""Change the owner of every entry of a clone, many at a time.
 
 It never leaves the clone's filesystem, follows a link, resolves a path a second time,
 or gives anything to root.
@@ -27,11 +27,11 @@ def change_ownership(
     progress: Callable[[WalkReport], None] = unheard,
     walker: Walker | None = None,
 ) -> WalkReport:
-    """Give the root and everything below it to `uid` and `gid`.
+    """Change the owner of the root and everything below it to `uid` and `gid`.
 
-    Safe to repeat and to kill at any point: entries that are right are left alone.
-    The report counts the root, too. Without `walker`, the compiled one is used if there
-    is one.
+    Safe to repeat and to kill at any point: entries that are right are left alone. The
+    report counts the root, too. Without `walker`, the compiled one is used if there is
+    one.
 
     If the root is the top of a volume, as in a clone, not every entry is examined
     before it is changed. Some that were already right may then count as done, and

@@ -75,7 +75,7 @@ def forked_at() -> float:
 
 
 def end_if_silent(heard_at: float, silent_seconds: float) -> float:
-    """Return the time, or end this process where its worker was silent for too long.
+    """Return the time, or end this process if its worker was silent for too long.
 
     Time in which the machine sleeps counts.
     """
@@ -91,16 +91,16 @@ def begin_with_leave(
     ask: Callable[[], None],
     on_word: Callable[[bytes], None] = lambda said: None,
 ) -> None:
-    """Wait until the worker says that we may begin; end when it falls silent.
+    """Wait until the worker permits this process to begin; end if it falls silent.
 
-    It may have lost its leave since it decided to start this process. `ask` says that
-    we are ready, and `BEGIN` is the answer to that alone: what it said earlier, and lay
-    on standard input while we could not read, says nothing of now.
+    It may have lost its permission since it decided to start this process. `ask`
+    reports that we are ready, and only the answer to that, `BEGIN`, counts: anything
+    sent earlier, and not read until now, says nothing about the present.
 
-    The worker sends `BEAT` each time it still has leave. One that was stopped, or cut
-    off from the database, sends nothing, and another may go on with its step soon: this
-    process ends at once then, now and for as long as it lives. Silence begins at the
-    fork. `on_word` gets what was said.
+    The worker sends `BEAT` as long as it has permission. One that was stopped, or cut
+    off from the database, sends nothing, and another worker may soon continue its step.
+    So this process ends when it hears nothing, now and for the rest of its life.
+    Silence is counted from the fork. `on_word` gets each message.
     """
     heard_at = forked_at()
     end_if_silent(heard_at, silent_seconds)
@@ -138,7 +138,7 @@ def ended_after(
 ) -> Iterator[None]:
     """Kill a process after the block, and close its pipes.
 
-    With a grace it is asked to end first, so that it cleans up.
+    With a grace period it is asked to end first, so that it cleans up.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""When somebody last changed something in a tree, found cheaply.
+"""Find cheaply when somebody last changed something in a tree.
 
 Directories first, from the top: creating, removing or renaming an entry changes the
 time of its directory. The rest of the budget goes to files, beginning with those of the

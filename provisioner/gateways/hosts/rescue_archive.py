@@ -95,7 +95,7 @@ class ArchiveReport:
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierArchive:
-    """A complete archive of the same workspace, as its report said."""
+    """A complete archive of the same workspace, as reported when it was made."""
 
     directory: str
     sha256: str
@@ -141,8 +141,8 @@ def archive_files(
     leaves a hidden directory, which the next attempt with that tag removes. If a caller
     was killed before it learned of a complete archive, there can be a second one.
 
-    Where an `earlier` archive has all of it, as it is now, and reads back, nothing is
-    written, and None returned.
+    If an `earlier` archive has all of it, unchanged, and can be read back, nothing is
+    written and None is returned.
 
     Holes in files are preserved. With `only_complete`, an archive that lacks existing
     content is not kept: ArchiveIncomplete is raised.
@@ -268,7 +268,7 @@ def _filled(entry: ArchiveEntry) -> dict[str, Any]:
 def _listen(
     process: subprocess.Popen[bytes], progress: Callable[[int], None]
 ) -> dict[str, Any]:
-    """Return what the process reports at its end."""
+    """Return the last report of the process."""
     moved_at = time.monotonic()
     for line in json_lines(process.stdout):
         answer(process.stdin, line)

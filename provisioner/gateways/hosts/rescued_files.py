@@ -1,6 +1,6 @@
-"""Reading what was rescued, as its owner: nobody else may, and root may be squashed.
+"""Read rescued files as their owner: nobody else may, and root may be squashed.
 
-A part of a file comes in pieces, so neither side ever holds more than one.
+Part of a file comes in pieces, so neither side ever holds more than one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def read_rescued(
     on_size: Callable[[int], None],
     on_piece: Callable[[int, bytes], None],
 ) -> None:
-    """Read part of a file of a rescue: tell its size, then every piece and its offset.
+    """Read part of a rescued file: report its size, then each piece with its offset.
 
-    Less than `length` comes where the file ends before.
+    It is shorter than `length` if the file ends before.
 
-    Raises: ValueError (no name of a file of a rescue); NotFound (it was removed);
+    Raises: ValueError (not the name of a rescue's file); NotFound (it was removed);
     Refused (it cannot be read, or this host has no rescue area).
     """
     if name not in NAMES:
@@ -52,8 +52,10 @@ def read_rescued(
 
 
 def _read_whole(file: int, length: int, offset: int) -> bytes:
-    """Return so many bytes, fewer at the end of the file alone: a piece that is read
-    twice has to be the same."""
+    """Return exactly so many bytes, fewer only at the end of the file.
+
+    A piece that is read twice has to be the same.
+    """
     data = b""
     while len(data) < length:
         more = os.pread(file, length - len(data), offset + len(data))

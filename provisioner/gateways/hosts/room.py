@@ -1,4 +1,4 @@
-"""Which resource is used up: without bytes or without inodes, writing fails alike."""
+"""Find which resource is used up: without bytes or inodes, writing fails alike."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lack_at(path: Path) -> Lack | None:
 
 
 def says_no_space(log: Path) -> bool:
-    """Return whether a command printed anywhere in its log that there was no space."""
+    """Return whether a command's log says anywhere that there was no space."""
     with log.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return False

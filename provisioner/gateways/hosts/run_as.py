@@ -58,7 +58,7 @@ class ChildFailed(errors.TransientGatewayError):
 
 
 class FunctionBroke(Exception):
-    """The function raised something else than a GatewayError: a bug, with its stack."""
+    """The function raised no GatewayError: a bug."""
 
 
 def run_as(
@@ -69,9 +69,9 @@ def run_as(
 ) -> Result:
     """Call a function as the owner of the files it works on, and return its result.
 
-    `function` is one that `owners.works_on_files` declares: of a module, or a verb of a
-    PerforceGateway, which then signs in with that gateway's account. What it calls back
-    is called here, and may raise to end it. Without root it runs as the caller,
+    `function` was declared by `owners.works_on_files`: a function of a module, or a
+    method of a PerforceGateway, which then signs in with that gateway's account. Its
+    callbacks run here, and may raise to end it. Without root it runs as the caller,
     whatever uid and gid say. The child dies with this process.
 
     Raises: the GatewayError that the function raised; ChildFailed (no answer);
@@ -117,7 +117,7 @@ def _answer_to(
     *,
     timeout_seconds: float,
 ) -> Any:
-    """Return what the function of the order returned, as JSON."""
+    """Return the result of the order's function, as JSON."""
     require_leave()
     child = _forked_for(order)
     watch = _Watch(child, timeout_seconds=timeout_seconds)
@@ -183,7 +183,7 @@ class _Watch(threading.Thread):
 
     @property
     def is_hanging(self) -> bool:
-        """Whether it was killed and does not end: it hangs in the kernel."""
+        """Whether it was killed but does not end: it hangs in the kernel."""
         return bool(
             self.killed_because
             and time.monotonic() - self._killed_at > DIES_WITHIN_SECONDS
@@ -206,7 +206,7 @@ class _Watch(threading.Thread):
 
     @contextlib.contextmanager
     def not_listening(self) -> Iterator[None]:
-        """Do not count time in which we do not read as the child's silence."""
+        """Exclude time in which we do not read from the child's silence."""
         self._heard_at = None
         yield
         self._heard_at = time.monotonic()
@@ -335,7 +335,7 @@ def _answers() -> Callable[[Json], None]:
 
 
 def _beat(say: Callable[[Json], None]) -> None:
-    """Report that we are alive until we end, whatever a library is busy with."""
+    """Send heartbeats until we end, whatever a library is busy with."""
     with contextlib.suppress(OSError):
         while True:
             say({"alive": True})

@@ -1,12 +1,11 @@
-"""Files that a client does not have, found by walking its tree ourselves.
+"""Files that a client does not have, found by a walk of our own.
 
 `p4 reconcile -a` reports files “present in your workspace, but missing in the depot”.
-It says nothing of a file that somebody else has added to the depot meanwhile and that
-is not on the have list. Nor does it report names that are not UTF-8, or files outside
-the view.
+It does not report a file that somebody else has added to the depot since and that is
+not on the have list, nor names that are not UTF-8, nor files outside the view.
 
-Directories are opened one below the
-other, no link is followed, and other filesystems are not entered.
+Directories are opened one below the other, no link is followed, and other filesystems
+are not entered.
 
 Source: p4 reconcile, p4 have;
 https://help.perforce.com/helix-core/server-apps/cmdref/current/Content/CmdRef/p4_reconcile.html

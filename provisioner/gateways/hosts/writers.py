@@ -1,4 +1,4 @@
-"""Which processes of this host hold files of a tree open for writing.
+"""Find processes of this host that hold files of a tree open for writing.
 
 Source: proc(5), /proc/PID/fd and fdinfo. Without root, processes of other users are not
 visible.

@@ -1,6 +1,6 @@
-"""Testing the way to a site and to a Perforce server: what is wrong, what to do.
+"""Test the connections to a site and to a Perforce server, with advice.
 
-Each look goes through what Cloneyard really needs, one thing after another, and what
-needs something that failed is not looked at. But for a trial, which somebody asks for,
-nothing is changed at the far side. The rows are written by rows.py alone.
+Each test goes through what Cloneyard needs, step by step; a check is skipped if one
+that it depends on failed. Nothing is changed remotely, except by a trial, which
+somebody requests. Only rows.py writes the rows.
 """

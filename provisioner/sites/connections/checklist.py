@@ -1,4 +1,4 @@
-"""Checks that are run one after another: each says what it saw."""
+"""Checks that run one after another, each with its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AnyLook = TypeVar("AnyLook", bound=Callable[[Any], str])
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One of them. `name` is a word for programs; `advice` is "" where all is well."""
+    """The result of a check. `name` is a stable code; `advice` is "" if all is well."""
 
     name: str
     outcome: str
@@ -36,7 +36,7 @@ class Check:
 
 
 class Wrong(Exception):
-    """A check found something that keeps Cloneyard from working."""
+    """A check found something that prevents Cloneyard from working."""
 
     outcome = Outcome.FAILED
 
@@ -47,13 +47,13 @@ class Wrong(Exception):
 
 
 class Remark(Wrong):
-    """A check found something worth knowing that stops nothing."""
+    """A check found something worth knowing that prevents nothing."""
 
     outcome = Outcome.REMARKED
 
 
 class Unset(Wrong):
-    """Nobody has said what something is."""
+    """A secret is not configured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +66,11 @@ class _Declared:
 def check(
     *, advice: str = "", after: tuple[str, ...] = (), is_last: bool = False
 ) -> Callable[[AnyLook], AnyLook]:
-    """Declare a method as a check of its name, after those that it needs.
+    """Declare a method as a check of its name, to run after those that it needs.
 
-    It returns what it saw, or raises Wrong or Remark. `advice` says what to do where a
-    far side refuses; it may name attributes of the object, such as {site.svm}. What
-    `is_last` is done even when the time is over.
+    It returns what it found, or raises Wrong or Remark. `advice` says what to do if a
+    remote system refuses; it may name attributes of the object, such as {site.svm}. A
+    check that `is_last` runs even when the time is over.
     """
 
     def declare(look: AnyLook) -> AnyLook:
@@ -81,15 +81,15 @@ def check(
 
 
 class Checks:
-    """Checks of one thing: the methods of a class that `check` declares, in order."""
+    """The checks of one system: methods of a class that `check` declares, in order."""
 
     seconds = ALL_WITHIN_SECONDS
     """How long all of them may take."""
 
     def run(self, *names: str) -> list[Check]:
-        """Run all checks, or those of the names, and return what each saw.
+        """Run all checks, or those named, and return their results.
 
-        Nothing is checked after something that failed or was left out.
+        Nothing is checked after a check that failed or was skipped.
         """
         ends_at = time.monotonic() + self.seconds
         done: list[Check] = []
@@ -136,7 +136,7 @@ def _checked(name: str, look: Callable[[], str], *, advice: str) -> Check:
 
 
 def secret_of(variable: str, *, key: str, host: str, system: str) -> str:
-    """Return which variable a secret comes from, never its value.
+    """Return the name of the variable that holds a secret, never its value.
 
     Raises: Unset, Wrong.
     """

@@ -1,4 +1,4 @@
-"""Checks of a site's host: the namespace, rights, and room for rescues."""
+"""Checks on a site's host: the namespace, rights, and room for rescues."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HARDENING = ("nosuid", "nodev")
 
 
 def check_from_host(site: Site) -> list[Check]:
-    """Check from this host, which mounts the namespace, all that it needs."""
+    """Check everything that this host, which mounts the namespace, needs."""
     checks = _Checks(
         site,
         nfs_addresses=_nfs_addresses(site),
@@ -39,13 +39,13 @@ def check_from_host(site: Site) -> list[Check]:
 
 
 def check_mount(site: Site) -> list[Check]:
-    """Look from this host at how it has mounted the namespace, and ask nobody."""
+    """Check how this host has mounted the namespace, without any remote call."""
     checks = _Checks(site, nfs_addresses=[], mount=find_mount(Path(site.mount_root)))
     return checks.run("mount_root", "mount_options")
 
 
 def _nfs_addresses(site: Site) -> list[str]:
-    """Return the SVM's NFS addresses; [] if ONTAP does not tell them."""
+    """Return the SVM's NFS addresses; [] if ONTAP does not report them."""
     try:
         with registry.first_ontap(site, seconds=ANSWER_WITHIN_SECONDS) as ontap:
             return [lif.address for lif in ontap.list_data_lifs()]
@@ -56,7 +56,7 @@ def _nfs_addresses(site: Site) -> list[str]:
 class _Checks(Checks):
     """The checks of one host; `nfs_addresses` are the SVM's, as far as known.
 
-    `mount` is what holds the mount root, None where it is not there.
+    `mount` is what holds the mount root, None if that does not exist.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class _Checks(Checks):
 
     @check(after=("mount_root",))
     def namespace(self) -> str:
-        """The mount has to be the root of the namespace, of the right SVM."""
+        """The mount must be the root of the namespace of the right SVM."""
         root, site = self.site.mount_root, self.site
         mount = self._mount
         assert mount is not None  # mount_root has passed

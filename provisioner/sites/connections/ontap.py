@@ -1,4 +1,4 @@
-"""What Cloneyard needs of ONTAP, looked at in the order in which it needs it."""
+"""What Cloneyard needs of ONTAP, checked in order of need."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ REACH = ("ontap_password", "ontap_address", "ontap_certificate", "ontap_sign_in"
 
 
 def check_ontap(site: Site) -> list[Check]:
-    """Check everything of a site in ONTAP. No transaction may be open."""
+    """Check everything that a site needs of ONTAP. No transaction may be open."""
     with ExitStack() as opened:
         return _Checks(site, opened).run()
 
 
 def reach_ontap(site: Site) -> list[Check]:
-    """Look whether ONTAP can be reached and signed in to from here."""
+    """Check that this process can reach ONTAP and sign in."""
     with ExitStack() as opened:
         return _Checks(site, opened).run(*REACH)
 
@@ -257,7 +257,7 @@ class _Checks(Checks):
 
     @check(after=("svm",))
     def rights(self) -> str:
-        """Read a little of everything that is read before anything is written."""
+        """Read one of everything that is read, before anything is written."""
         gateway = self.gateway
         reads = {
             "/api/storage/volumes": lambda: gateway.find_volume(NOBODYS),

@@ -1,4 +1,4 @@
-"""What Cloneyard needs of a Perforce server, in the order in which it needs it."""
+"""What Cloneyard needs of a Perforce server, checked in order of need."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ REACH = (
 
 
 def check_perforce(server: PerforceServer) -> list[Check]:
-    """Check everything that Cloneyard needs there. No transaction may be open."""
+    """Check everything that Cloneyard needs of a server. No transaction may be open."""
     return _Checks(server).run()
 
 
 def reach_perforce(server: PerforceServer) -> list[Check]:
-    """Look whether the server can be reached and signed in to from here."""
+    """Check that this process can reach the server and sign in."""
     return _Checks(server).run(*REACH)
 
 
 class _Checks(Checks):
-    """The checks of one server; `info` is there once it has answered."""
+    """The checks of one server; `info` is set once it has answered."""
 
     info: ServerInfo
 
@@ -289,7 +289,7 @@ class _Checks(Checks):
 
 
 def charset_remark(info: ServerInfo, *, charset: str) -> str:
-    """Return what is to be said of our P4CHARSET at a server, "" for nothing."""
+    """Return a remark on our P4CHARSET at a server, "" for none."""
     if info.is_unicode and charset == "none":
         return (
             "The Perforce server is in unicode mode, and P4CHARSET of its row is none: "

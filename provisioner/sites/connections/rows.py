@@ -1,4 +1,4 @@
-"""The one writer of tests of connections."""
+"""The one writer of results of connection tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Place = ConnectionTest.Place
 
 
 def queues_of(about: Site | PerforceServer) -> dict[str, str]:
-    """Return by place the queue whose workers look at a site or server from there."""
+    """Return, by place, the queue whose workers test a site or server from there."""
     if isinstance(about, Site):
         host = about.host_queue
         return {Place.WORKER: STORAGE, Place.HOST: host, Place.TRIAL: host}
@@ -32,7 +32,7 @@ def queues_of(about: Site | PerforceServer) -> dict[str, str]:
 
 
 def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> None:
-    """Ask every place to test the connection, and drop the earlier results."""
+    """Ask every place to test the connection, and delete the earlier results."""
     places = [place for place in queues_of(about) if place != Place.TRIAL]
     _forget(about, [Place.WEB, *places], by=by, asked_at=asked_at)
     for place in places:
@@ -40,7 +40,7 @@ def ask(about: Site | PerforceServer, *, by: User, asked_at: dt.datetime) -> Non
 
 
 def ask_for_trial(site: Site, *, by: User) -> None:
-    """Ask a host of the site to try everything out."""
+    """Ask a host of the site to try everything with a small volume."""
     _forget(site, [Place.TRIAL], by=by, asked_at=clocks.database_now())
     _defer_check(site, Place.TRIAL)
 
@@ -67,7 +67,7 @@ def _forget(
 
 
 def _defer_check(about: Site | PerforceServer, place: str) -> None:
-    """Queue a check in the current transaction; one at a time from each place."""
+    """Queue a test in the current transaction; one at a time from each place."""
     [kind] = _about(about)
     one_of_them = f"{LOOK}.{kind}.{about.pk}.{place}"
     job = app.configure_task(
@@ -80,7 +80,7 @@ def _defer_check(about: Site | PerforceServer, place: str) -> None:
 
 
 def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> None:
-    """Write down what was found from a place, unless nobody asks any more."""
+    """Save the results from a place, unless the test was superseded."""
     ConnectionTest.objects.filter(**_about(about), place=place).update(
         checked_at=clocks.database_now(),
         host=socket.gethostname(),
@@ -89,10 +89,10 @@ def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> No
 
 
 def keep_of_host(site: Site, host: str, found: Iterable[Check]) -> None:
-    """Put what is wrong on one of many hosts beside what a check from one has found.
+    """Add what is wrong on one of many hosts to the results of the host place.
 
-    What was wrong there before and is not any more goes. A check that is under way is
-    left to say what it finds.
+    Earlier findings about this host that are no longer true are removed. The results of
+    a test in progress are left alone.
     """
     wrong = [
         asdict(replace(check, sentence=f"{_of_host(host)}{check.sentence}"))

@@ -41,9 +41,9 @@ GIVE_CGROUP = (
 
 
 def check_sandbox(site: Site) -> str:
-    """Run a command that does nothing, and say what held it.
+    """Run a command that does nothing, and return which features held it.
 
-    Raises: Remark where something that is needed did not; GatewayError.
+    Raises: Remark if a required feature is missing; GatewayError.
     """
     result = _try(site)
     held = ", ".join(words for name, words in NAMES.items() if name in result.in_force)
@@ -65,7 +65,7 @@ def check_sandbox(site: Site) -> str:
 
 
 def _bounds_said(result: BuildResult) -> str:
-    """Return the limits of one command here, how they are set, and what has none."""
+    """Return the limits of a command here, how they are set, and what has none."""
     bounds = bounds_of_host()
     held = frozenset(result.in_force)
     group = "by cgroup"

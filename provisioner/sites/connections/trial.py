@@ -1,7 +1,7 @@
-"""A trial: a small volume, its clone seen on a host, and all of it removed again.
+"""A trial: a small volume, its clone seen on a host, and the removal of all of it.
 
-It alone proves that our account may write, that FlexClone is there, that the export
-policy lets the host in, and that its mount root is the namespace of this SVM.
+Only this proves that our account may write, that FlexClone is licensed, that the export
+policy admits the host, and that its mount root is the namespace of this SVM.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _RIGHTS = (
 
 
 def try_out(site: Site) -> list[Check]:
-    """Make, look and remove, on a host of the site. Leftovers of earlier ones go first.
+    """Create, check and remove, on a host of the site. Old leftovers are removed first.
 
-    One at a time for a site: it takes the volumes of all its trials for leftovers.
+    One at a time per site, as it takes the volumes of all its trials for leftovers.
     """
     reached = reach_ontap(site)
     if any(one.outcome == Outcome.FAILED for one in reached):
@@ -160,7 +160,7 @@ class _Trial(Checks):
         return f"/{self._clone_name}"
 
     def _remove_all(self) -> int:
-        """Remove what trials of this site have made, clones before their parents."""
+        """Remove everything made by trials of this site, clones before parents."""
         ours = [
             volume
             for volume in self.ontap.list_volumes(comment_prefix=self._comment)

@@ -1,7 +1,7 @@
 """Write an archive and verify it.
 
-Reads the order and the entries, a JSON line each, from an open file, hears its worker
-on stdin, and answers on stdout.
+Reads the order and the entries, one JSON line each, from an open file; gets messages of
+its worker on stdin, and answers on stdout.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _archive(order: Json, entries: list[Json], may_publish: threading.Event) -> 
 
 
 def _is_kept(earlier: Json, *, seen: str) -> bool:
-    """Return whether an earlier archive has it all, as it was written."""
+    """Return whether an earlier archive has everything, unchanged."""
     if not earlier or earlier["seen"] != seen:
         return False
     try:

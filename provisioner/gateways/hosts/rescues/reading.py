@@ -1,4 +1,4 @@
-"""Opening entries of a tree, and nothing outside of it."""
+"""Open entries of a tree, and nothing outside of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CannotCheck(Exception):
 
 
 class NotThere(CannotCheck):
-    """Nothing has this name, or no longer."""
+    """Nothing has this name, or no longer has it."""
 
 
 class BehindLink(CannotCheck):
@@ -129,7 +129,7 @@ class Tree:
         return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
     def identity_of(self, path: str) -> tuple[int, ...]:
-        """Return what tells whether an entry is the same, and was not touched since.
+        """Return values that change if the entry is replaced or modified.
 
         Raises: NotThere, BehindLink, CannotRead.
         """
@@ -204,9 +204,9 @@ class Tree:
 
 
 def signature(entries: list[dict[str, Any]], tree: Tree) -> str:
-    """Return a digest of what is to be archived, and of how its files are now.
+    """Return a digest of what is to be archived, and of the files' current state.
 
-    Whatever changes a file, or puts another in its place, changes the digest.
+    Whatever changes a file, or replaces it, changes the digest.
     """
     digest = hashlib.sha256()
     for entry in entries:

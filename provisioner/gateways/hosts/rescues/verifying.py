@@ -1,4 +1,4 @@
-"""Verifying an archive: every checksum, and every file against the manifest."""
+"""Verify an archive: every checksum, and every file against the manifest."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Writing an archive: a tar file, a manifest, checksums, and instructions.
+"""Write an archive: a tar file, a manifest, checksums, and instructions.
 
 The tar file is not compressed. Much of what people leave is compressed or binary
-already, and storage compresses by itself. Plain `tar` can read it, and a damaged one is
+already, and storage compresses as well. Plain `tar` can read it, and a damaged one is
 readable again from the next header on.
 """
 

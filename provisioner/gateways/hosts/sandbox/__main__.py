@@ -1,7 +1,7 @@
 """The process beside a command: order as JSON on stdin, JSON lines on stdout.
 
-We say that we are ready, and begin when the worker answers that, with leave. Then it
-sends a byte now and then to show that it is alive. Our stderr is the command's log.
+We report that we are ready, and begin when the worker, with permission, answers that.
+Then it sends a byte now and then as a heartbeat. Our stderr is the command's log.
 SIGTERM stops the command, and so does our parent's end.
 """
 
@@ -32,7 +32,7 @@ READ_BYTES = 1 << 16
 
 
 class Report:
-    """What the worker hears. No executed program gets the descriptor."""
+    """Reports to the worker. No executed program gets the descriptor."""
 
     def __init__(self) -> None:
         self._descriptor = os.dup(1)
@@ -43,7 +43,7 @@ class Report:
 
 
 class Beats:
-    """Signs of life of the worker. Time in which the host sleeps counts, too."""
+    """Heartbeats of the worker. Time in which the host sleeps counts, too."""
 
     def __init__(self, *, silent_seconds: float) -> None:
         self.descriptor = os.dup(0)
@@ -56,10 +56,10 @@ class Beats:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def may_begin(self, *, within_seconds: float) -> bool:
-        """Wait for the worker's answer that we may begin; return whether it was given.
+        """Wait for the worker's answer that we may begin; return whether it came.
 
-        The seconds count from our fork. A later answer may be from a worker that was
-        frozen before it gave it, and whose step another has by now.
+        The time counts from our fork. A later answer may come from a worker that was
+        frozen before it sent it, and whose step another worker has by now.
         """
         ends_at = forked_at() + within_seconds
         said = BEAT
@@ -76,7 +76,7 @@ class Beats:
         return max(0.0, self._heard_at + self._silent_seconds - self._now())
 
     def take(self) -> bool:
-        """Take what was sent; return whether more can come."""
+        """Read what was sent; return whether more can come."""
         said = os.read(self.descriptor, READ_BYTES)
         self._heard_at = self._now()
         return bool(said)
@@ -221,7 +221,7 @@ def _start_and_relay(
 def _relay(output: int, log: Log, beats: Beats, *, until_closed: int) -> bool:
     """Pass output on until init has ended, including the last of it.
 
-    Return False if the worker fell silent before.
+    Return False if the worker falls silent first.
     """
     waited_for = [output, until_closed, beats.descriptor]
     while True:

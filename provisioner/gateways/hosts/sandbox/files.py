@@ -1,4 +1,4 @@
-"""What a command sees of the host's files: all but private ones and those of others.
+"""The host's files that a command sees: all but private ones and those of others.
 
 It runs in a mount namespace of its own, as the owner of that namespace.
 """
@@ -50,9 +50,9 @@ def arrange_files(
 
 
 def leave_mounts() -> None:
-    """Get a mount namespace that nobody else sees.
+    """Enter a mount namespace that nobody else sees.
 
-    Raises: OSError (for example as AppArmor forbids mounts).
+    Raises: OSError (for example because AppArmor forbids mounts).
     """
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("", "/", flags=MS_SLAVE | MS_REC)

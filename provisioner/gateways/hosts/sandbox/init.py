@@ -92,7 +92,7 @@ class Init:
             os._exit(1)  # the parent has already ended
 
     def _watch_memory(self, *, sees_its_own: bool) -> None:
-        """Watch the memory where it is to be bounded, and no cgroup does that."""
+        """Watch the memory if it is to be bounded and no cgroup does that."""
         by_group = self._group is not None and "memory" in self._group.bounds
         if not self._order.bounds.memory_bytes or by_group:
             return
@@ -135,7 +135,7 @@ class Init:
         """Reap until nothing is left; return how the command ended.
 
         When it has ended, or on SIGTERM, the others are asked to end, and killed if
-        they do not. What takes too much memory is killed at once.
+        they do not. Whatever takes too much memory is killed at once.
         """
         code, kill_at = 0, None
         while True:
@@ -212,7 +212,10 @@ def _bound(order: Order) -> None:
 
 
 def _raise_loopback() -> None:
-    """Let programs of one command talk to each other. Source: netdevice(7)."""
+    """Enable the loopback interface for programs of one command.
+
+    Source: netdevice(7).
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         request = struct.pack("16sh14x", b"lo", 0)
         (flags,) = struct.unpack_from(

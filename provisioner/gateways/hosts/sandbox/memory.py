@@ -1,6 +1,6 @@
-"""Bounding the memory of a command where no cgroup does: by looking every second.
+"""Bound the memory of a command without a cgroup, by checking it every second.
 
-What takes more within a second is seen too late. A cgroup is better.
+Growth within a second is noticed too late, so a cgroup is better.
 
 Source: /proc/pid/statm and /proc/pid/smaps_rollup in proc(5).
 """
@@ -18,7 +18,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def takes_more(limit_bytes: int, pids: Iterable[int]) -> bool:
-    """Return whether processes together have more memory of their own than that.
+    """Return whether processes together have more memory than that.
 
     What they share since a fork counts once.
     """
@@ -37,7 +37,7 @@ def _own_bytes(pid: int) -> int:
 
 
 def _share_bytes(pid: int, *, most: int) -> int:
-    """Return its part of what it shares with others, and all that is its own."""
+    """Return the private memory of a process, and its part of shared memory."""
     with contextlib.suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss_Anon:"):

@@ -42,7 +42,7 @@ class Walk:
         self._said_at = time.monotonic()
 
     def run(self) -> None:
-        """Walk to the end. What the root refuses is refused for all."""
+        """Walk to the end. If the root refuses a change, it is refused for all."""
         try:
             if self._owner:
                 self._give(".", self._owner)
@@ -133,7 +133,7 @@ class Walk:
             self._count("done")
 
     def _settle(self, inode: int, ways: list[list[str]]) -> None:
-        """Give a file away if all of its names are in the tree, and still exist."""
+        """Change a file's owner if all of its names are in the tree and exist."""
         assert self._owner
         try:
             for *above, name in ways:
