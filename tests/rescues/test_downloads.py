@@ -254,7 +254,7 @@ def test_a_list_that_somebody_changed_is_said_to_be_damaged(
 
     page = as_alice.get(page_of(rescue)).text
 
-    assert "The list of what is in the archive is damaged." in page
+    assert "The list of the archive&#x27;s contents is damaged." in page
     assert nothing_is_left()
 
 
