@@ -47,7 +47,7 @@ BISECTIONS = Listing[Bisection](
     ),
     cells="bisect/_cells.html",
     matching=searched(
-        # The list shows neither steps nor changes.
+        # The list shows no steps.
         lambda user: bisections_visible_to(user).prefetch_related(None),
         *("template__name", "owner__username"),
     ),

@@ -70,8 +70,17 @@ class BisectionOverview:
         self.can_change = can_change_bisection(user, bisection)
 
     @cached_property
-    def _submitted(self) -> dict[int, BisectionChange]:
-        return {each.change: each for each in self.bisection.changes.all()}
+    def _numbers(self) -> list[int]:
+        return list(self.bisection.changes.values_list("change", flat=True))
+
+    @cached_property
+    def _named(self) -> dict[int, BisectionChange]:
+        """The changes that are shown by name, of up to thousands."""
+        shown = {step.change for step in self.bisection.steps.all()}
+        found = self.bisection.changes.filter(
+            change__in=shown | {self.bisection.first_bad or 0}
+        )
+        return {each.change: each for each in found}
 
     @property
     def actions(self) -> list[Action]:
@@ -83,15 +92,15 @@ class BisectionOverview:
 
     @cached_property
     def _search(self) -> search.Search | None:
-        if not self._submitted:
+        if not self._numbers:
             return None
         verdicts = {t.change: t.verdict for t in self.bisection.steps.all()}
-        return search.search(list(self._submitted), verdicts)
+        return search.search(self._numbers, verdicts)
 
     @property
     def changes_count(self) -> int | None:
         """The number of changes to search; None until the server was asked."""
-        return len(self._submitted) if self.bisection.changes_read_at else None
+        return len(self._numbers) if self.bisection.changes_read_at else None
 
     @property
     def suspects_count(self) -> int | None:
@@ -108,7 +117,7 @@ class BisectionOverview:
 
     @property
     def first_bad(self) -> BisectionChange | None:
-        return self._submitted.get(self.bisection.first_bad or 0)
+        return self._named.get(self.bisection.first_bad or 0)
 
     @cached_property
     def steps(self) -> list[BisectionStepLine]:
@@ -124,7 +133,7 @@ class BisectionOverview:
         return [
             BisectionStepLine(
                 step=step,
-                submitted=self._submitted.get(step.change),
+                submitted=self._named.get(step.change),
                 operation_id=operations.get(step.workspace.subject_id),
             )
             for step in steps
@@ -175,7 +184,7 @@ def bisections_visible_to(user: User) -> QuerySet[Bisection]:
         "workspace__snapshot", "workspace__site", "decided_by"
     )
     bisections = Bisection.objects.select_related("owner", "template").prefetch_related(
-        Prefetch("steps", queryset=steps.order_by("pk")), "changes"
+        Prefetch("steps", queryset=steps.order_by("pk"))
     )
     sees_all = may(user, Verb.SEE_BISECTION)
     return bisections if sees_all else bisections.filter(own_or_of_team(user))
