@@ -35,7 +35,7 @@ def test_a_script_learns_when_to_retry(as_alice: Client, away: None) -> None:
     assert answer.status_code == 503
     assert int(answer["Retry-After"]) > 0
     assert answer.json()["code"] == "database_away"
-    assert "ask again" in answer.json()["detail"]
+    assert "retry in" in answer.json()["detail"]
 
 
 def test_a_person_reads_a_page(as_alice: Client, away: None) -> None:

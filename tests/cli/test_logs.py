@@ -105,8 +105,8 @@ def test_a_terminal_gets_colours_and_no_other_control(
     [
         (["logs"], cloneyard.USAGE, "Name a workspace"),
         (["logs", "nope"], cloneyard.NOT_FOUND, "There is no workspace"),
-        (["logs", "--operation", "4711"], cloneyard.NOT_FOUND, "nothing here"),
-        (["logs", "hers", "--step", "nope"], cloneyard.NOT_FOUND, "nothing here"),
+        (["logs", "--operation", "4711"], cloneyard.NOT_FOUND, "Nothing is here"),
+        (["logs", "hers", "--step", "nope"], cloneyard.NOT_FOUND, "Nothing is here"),
         (["logs", "--template", "main"], cloneyard.NOT_FOUND, "has no operations yet"),
     ],
 )

@@ -65,7 +65,7 @@ def test_others_see_who_can_do_what(
 def test_what_a_test_found_is_said_at_its_step(as_admin: Client, admin: User) -> None:
     server = PerforceServerFactory.create(name="main")
     page = as_admin.get("/setup/").text
-    assert "was not tested since it was saved" in page
+    assert "has not been tested since the last change" in page
 
     find_everywhere(server, by=admin, found=WRONG)
     page = as_admin.get("/setup/").text

@@ -219,6 +219,7 @@ def forget_build(snapshot: Snapshot) -> None:
     """Take the database back to before a build, including its sequences."""
     with connection.cursor() as cursor:
         for statement in (
+            "UPDATE catalog_template SET last_build_id = NULL WHERE last_build_id = %s",
             "DELETE FROM catalog_snapshot WHERE operation_id = %s",
             "DELETE FROM engine_step WHERE operation_id = %s",
             "DELETE FROM engine_operation WHERE id = %s",
