@@ -97,8 +97,8 @@ hypothesis.settings.load_profile("any_machine")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return how many tests run at a time: most wait for the lab half of their time."""
-    return 3 * (os.cpu_count() or 1)
+    """Return how many tests run at a time: most wait for the lab most of their time."""
+    return 4 * (os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -47,6 +47,7 @@ def test_people_do_their_work_by_keyboard(
     enter(page, page.get_by_role("button", name=f"of {furnished.template.name}"))
     expect(state).to_have_text("Being created")
 
+    page.wait_for_load_state()  # until then no script hears a key
     page.keyboard.press("Control+k")
     page.keyboard.type(furnished.workspace.name)
     named = page.get_by_role("dialog").get_by_role("option", selected=True)
