@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import hypothesis
 import pytest
@@ -85,7 +86,23 @@ os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 # No test looks for its rows after a crash of the whole database server.
 MAY_LOSE_ITS_ROWS = "-c synchronous_commit=off"
 
-OF_MINUTES = ("test_chaos.py", "e2e/test_every_page.py")
+# Files whose tests take minutes together, the longest first.
+OF_MINUTES = (
+    "chaos/test_chaos.py",
+    "e2e/test_every_page.py",
+    "e2e/test_journeys.py",
+    "engine/test_killed_worker.py",
+    "engine/test_fencing.py",
+    "transfer/test_transfer.py",
+    "contract/test_lab_dataops_toolkit.py",
+    "rescues/test_downloads.py",
+    "e2e/test_desks.py",
+    "drift/test_drill.py",
+    "web/test_list_queries.py",
+    "e2e/test_examples.py",
+    "e2e/test_setup.py",
+    "test_example_feature.py",
+)
 
 # How fast the machine is says nothing about what is tested.
 hypothesis.settings.register_profile(
@@ -97,18 +114,27 @@ hypothesis.settings.load_profile("any_machine")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return how many tests run at a time: most wait for the lab most of their time."""
-    return 4 * (os.cpu_count() or 1)
+    """Return how many tests run at a time: most wait for the lab half of their time."""
+    return 3 * (os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes: at the end, all others would wait for it alone."""
+    """Deal the files of minutes out first: at the end all would wait for the last.
 
-    def place(item: pytest.Item) -> int:
-        places = (n for n, file in enumerate(OF_MINUTES) if file in item.nodeid)
-        return next(places, len(OF_MINUTES))
-
-    items.sort(key=place)
+    xdist gives each of its workers an equal share of the tests, in this order.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    hands: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for number, file in enumerate(OF_MINUTES):
+        hands[number % workers] += [item for item in items if file in item.nodeid]
+    dealt = {item for hand in hands for item in hand}
+    others = iter([item for item in items if item not in dealt])
+    left, ordered = len(items), list[pytest.Item]()
+    for number, hand in enumerate(hands):
+        share = left // (workers - number)
+        left -= share
+        ordered += [*hand, *islice(others, max(0, share - len(hand)))]
+    items[:] = [*ordered, *others]
 
 
 @pytest.fixture(autouse=True)
