@@ -46,7 +46,7 @@ class StepRun:
     @property
     def ontap(self) -> OntapGateway:
         """The gateway to the site's SVM; ids of ONTAP's jobs are kept in the step."""
-        return registry.ontap(self.site).telling(self._remember_ontap_job)
+        return registry.ontap(self.site).recording_jobs(self._remember_ontap_job)
 
     @property
     def perforce(self) -> PerforceGateway:

@@ -106,7 +106,7 @@ def test_an_address_serves_nfs(ontap: OntapScene) -> None:
 
 
 def test_a_new_volume_is_thin_unmounted_and_ours(ontap: OntapScene) -> None:
-    volume = ontap.telling.create_volume(ontap.volume_spec())
+    volume = ontap.recording.create_volume(ontap.volume_spec())
     assert volume.name == ontap.name("tmpl")
     assert volume.state == "online"
     assert volume.comment == ontap.comment("tmpl")
@@ -185,7 +185,7 @@ def test_a_volume_that_cannot_be(
 def test_a_new_clone_is_online_unmounted_and_its_owners(ontap: OntapScene) -> None:
     parent = ontap.make_volume()
     snapshot = ontap.make_snapshot(parent)
-    clone = ontap.telling.create_clone(ontap.clone_spec(uid=2001, gid=2002))
+    clone = ontap.recording.create_clone(ontap.clone_spec(uid=2001, gid=2002))
     assert clone.state == "online"
     assert clone.comment == ontap.comment("ws")
     assert clone.junction_path == ""
@@ -245,7 +245,7 @@ def test_a_clone_gets_its_policies(ontap: OntapScene) -> None:
     clone = ontap.make_clone()
     policy = ontap.make_policy()
     for _ in range(2):
-        changed = ontap.telling.set_volume_policies(
+        changed = ontap.recording.set_volume_policies(
             clone.uuid, export_policy=policy.name
         )
         assert changed.export_policy == policy.name
@@ -417,7 +417,7 @@ def test_a_uuid_that_is_none_touches_nothing(
 
 def test_a_snapshot_is_taken(ontap: OntapScene) -> None:
     volume = ontap.make_volume()
-    snapshot = ontap.telling.create_snapshot(
+    snapshot = ontap.recording.create_snapshot(
         volume.uuid, name="cl_7", comment="change 7"
     )
     assert snapshot.name == "cl_7"

@@ -48,7 +48,7 @@ def create_volume(scene: OntapScene) -> Verb:
     return Verb(
         "POST",
         VOLUMES,
-        lambda: scene.telling.create_volume(spec),
+        lambda: scene.recording.create_volume(spec),
         lambda: scene.gateway.find_volume(spec.name) is not None,
         AlreadyExists,
     )
@@ -60,7 +60,7 @@ def create_clone(scene: OntapScene) -> Verb:
     return Verb(
         "POST",
         VOLUMES,
-        lambda: scene.telling.create_clone(spec),
+        lambda: scene.recording.create_clone(spec),
         lambda: scene.gateway.find_volume(spec.name) is not None,
         AlreadyExists,
     )
@@ -71,7 +71,7 @@ def create_snapshot(scene: OntapScene) -> Verb:
     return Verb(
         "POST",
         "*/snapshots*",
-        lambda: scene.telling.create_snapshot(uuid, name="cl_7", comment=""),
+        lambda: scene.recording.create_snapshot(uuid, name="cl_7", comment=""),
         lambda: scene.gateway.find_snapshot(uuid, name="cl_7") is not None,
         AlreadyExists,
     )
@@ -82,7 +82,7 @@ def set_volume_policies(scene: OntapScene) -> Verb:
     policy = scene.make_policy().name
 
     def act() -> None:
-        scene.telling.set_volume_policies(uuid, export_policy=policy)
+        scene.recording.set_volume_policies(uuid, export_policy=policy)
 
     return Verb(
         "PATCH",
@@ -99,7 +99,7 @@ def mount_volume(scene: OntapScene) -> Verb:
     return Verb(
         "PATCH",
         VOLUMES,
-        lambda: scene.telling.mount_volume(volume.uuid, junction_path=path),
+        lambda: scene.recording.mount_volume(volume.uuid, junction_path=path),
         lambda: scene.gateway.get_volume(volume.uuid).junction_path == path,
         None,
     )
@@ -111,7 +111,7 @@ def unmount_volume(scene: OntapScene) -> Verb:
     return Verb(
         "PATCH",
         VOLUMES,
-        lambda: scene.telling.unmount_volume(volume.uuid),
+        lambda: scene.recording.unmount_volume(volume.uuid),
         lambda: scene.gateway.get_volume(volume.uuid).junction_path == "",
         None,
     )
@@ -122,7 +122,7 @@ def delete_volume(scene: OntapScene) -> Verb:
     return Verb(
         "DELETE",
         VOLUMES,
-        lambda: scene.telling.delete_volume(volume.uuid, force=True),
+        lambda: scene.recording.delete_volume(volume.uuid, force=True),
         lambda: scene.gateway.find_volume(volume.name) is None,
         None,
     )
@@ -134,7 +134,9 @@ def delete_snapshot(scene: OntapScene) -> Verb:
     return Verb(
         "DELETE",
         "*/snapshots/*",
-        lambda: scene.telling.delete_snapshot(volume.uuid, snapshot_uuid=snapshot.uuid),
+        lambda: scene.recording.delete_snapshot(
+            volume.uuid, snapshot_uuid=snapshot.uuid
+        ),
         lambda: scene.gateway.find_snapshot(volume.uuid, name="cl_7") is None,
         None,
     )

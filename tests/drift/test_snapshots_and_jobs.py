@@ -190,7 +190,7 @@ def begin_to_unmount(workspace: Workspace, ontap: OntapGateway) -> str:
         raise StopWaiting
 
     with pytest.raises(StopWaiting):
-        ontap.telling(started).unmount_volume(workspace.volume_uuid)
+        ontap.recording_jobs(started).unmount_volume(workspace.volume_uuid)
     ends = time.monotonic() + 30
     while [job.state for job in ontap.list_unfinished_jobs()] != ["running"]:
         assert time.monotonic() < ends

@@ -61,9 +61,9 @@ class OntapScene:
     policies: list[ExportPolicy] = field(default_factory=list)
 
     @property
-    def telling(self) -> OntapGateway:
-        """The gateway, which tells us of ONTAP's jobs."""
-        return self.gateway.telling(self.jobs.append)
+    def recording(self) -> OntapGateway:
+        """The gateway, which records ONTAP's jobs in `jobs`."""
+        return self.gateway.recording_jobs(self.jobs.append)
 
     def name(self, suffix: str) -> str:
         return f"cytest_{self.tag}_{suffix}"

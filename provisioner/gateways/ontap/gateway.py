@@ -4,8 +4,8 @@ Every method may raise Unreachable (no answer in time; the effect may have happe
 Busy (ONTAP asks to come back later) and AuthFailed. Each docstring lists only what else
 it raises.
 
-A write returns when ONTAP's own job has ended and a read shows the effect. `telling`
-lets the caller record the job before that.
+A write returns when ONTAP's own job has ended and a read shows the effect.
+`recording_jobs` lets the caller record the job before that.
 """
 
 from __future__ import annotations

@@ -41,14 +41,14 @@ class Verbs:
         self._ontap = OntapConnection(account, job_limit_seconds=job_limit_seconds)
         self._job_started: Callable[[str], None] = lambda ontap_job_uuid: None
 
-    def telling(self, job_started: Callable[[str], None]) -> Self:
+    def recording_jobs(self, job_started: Callable[[str], None]) -> Self:
         """Return this gateway with a function that it calls for each ONTAP job.
 
         It gets the UUID as soon as ONTAP has accepted the request, before we wait.
         """
-        telling = copy.copy(self)
-        telling._job_started = job_started
-        return telling
+        recording = copy.copy(self)
+        recording._job_started = job_started
+        return recording
 
     def close(self) -> None:
         """Close the pooled connections; the gateway stays usable."""

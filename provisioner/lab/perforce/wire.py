@@ -127,7 +127,7 @@ def _decoded(name: bytes) -> str:
 def decode(body: bytes) -> Message:
     """Return the message in a body.
 
-    The first of two variables with one name wins, because a reply carries the client's
+    The first of two variables with one name wins, because a reply has the client's
     own values before the echo of ours.
 
     Raises: WireError if the body is malformed or names no function.
