@@ -75,7 +75,7 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
         except ActionRefused as error:
             refusal, status = error.sentence, 409
         else:
-            said = f"Asked for: {finding.subject}."
+            said = f"Requested: {finding.subject}."
             return done(request, said, "finding-detail", finding.pk)
     context = {
         "finding": finding,

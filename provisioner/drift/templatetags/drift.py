@@ -22,5 +22,5 @@ def standing(finding: Finding) -> SafeString | str:
             *(finding.resolution, ago(finding.resolved_at), by),
         )
     if finding.asked_at is not None:
-        return format_html("Asked for {}", ago(finding.asked_at))
+        return format_html("Requested {}", ago(finding.asked_at))
     return finding.get_action_display()

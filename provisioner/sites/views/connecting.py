@@ -68,7 +68,7 @@ def connection_context(
 
 
 def connection_part(request: WebRequest, context: dict[str, Any]) -> HttpResponse:
-    """Return the connection's results only; a screen reader announces news."""
+    """Return the connection's results only; a screen reader announces changes."""
     connection = context["connection"]
     context["has_changed"] = request.GET.get("said") != digest(connection.announcement)
     return render(request, "sites/_connection.html", context)

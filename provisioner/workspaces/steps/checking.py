@@ -12,7 +12,7 @@ from provisioner.workspaces.steps.unsubmitted import check_everything
 
 
 def ensure_checked(run: WorkspaceRun) -> None:
-    """Check for unsubmitted work, and for what features above ask. Nothing is touched.
+    """Check for unsubmitted work, and for what features above add. Nothing is touched.
 
     Raises: GatewayError.
     """
