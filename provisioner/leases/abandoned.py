@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.html import format_html
@@ -25,7 +25,7 @@ from provisioner.leases.abandonment import (
 from provisioner.lib.rows import with_words
 from provisioner.notify.models import Notification
 from provisioner.web.templatetags.cloneyard import exact, size
-from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 
 
@@ -232,19 +232,7 @@ def retirements_of_abandoned(user: User) -> RetirementProgress:
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
-    later = Operation.objects.filter(
-        kind=WorkspaceOperation.RETIRE,
-        subject=OuterRef("subject"),
-        pk__gt=OuterRef("pk"),
-    )
-    retirements = Operation.objects.filter(
-        ~Exists(later), kind=WorkspaceOperation.RETIRE, parameters__as_abandoned=True
-    ).exclude(
-        subject__workspace__state__in=(Workspace.State.READY, Workspace.State.RETIRED)
-    )
-    return retirement_progress(
-        user, pks=list(retirements.values_list("subject__workspace", flat=True))
-    )
+    return _progress_of(workspaces_visible_to(user).filter(retired_as_abandoned=True))
 
 
 def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress:
@@ -253,11 +241,11 @@ def retirement_progress(user: User, *, pks: Sequence[int]) -> RetirementProgress
     Raises: NotAllowed.
     """
     permissions.require(user.is_administrator)
-    if not pks:
-        return RetirementProgress(lines=())
-    workspaces = list(
-        workspaces_visible_to(user).filter(pk__in=pks).order_by("name", "pk")
-    )
+    return _progress_of(workspaces_visible_to(user).filter(pk__in=pks))
+
+
+def _progress_of(retired: QuerySet[Workspace]) -> RetirementProgress:
+    workspaces = list(retired.order_by("name", "pk"))
     newest = {
         operation.subject_id: operation
         for operation in Operation.objects.filter(subject__workspace__in=workspaces)

@@ -53,8 +53,11 @@ def set_workspace_state(
     actor: User | None = None,
     data: dict[str, Any] | None = None,
     purge_at: dt.datetime | None = None,
+    as_abandoned: bool = False,
 ) -> None:
     """Move a workspace, with its event. The trash keeps it until `purge_at`.
+
+    The abandoned page lists what is retired `as_abandoned`.
 
     Raises: StateChanged if the row is in a state that does not lead here.
     """
@@ -64,6 +67,8 @@ def set_workspace_state(
         "status_code": code,
         "status_message": message,
     }
+    if to in (W.RETIRING, W.READY, W.PROVISIONING, W.RETIRED):
+        fields["retired_as_abandoned"] = as_abandoned
     if to == W.READY and workspace.ready_at is None:
         fields["ready_at"] = clocks.database_now()
     if to == W.FAILED:

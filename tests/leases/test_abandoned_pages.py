@@ -8,7 +8,10 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
+from provisioner.leases.abandoned import retirements_of_abandoned
+from provisioner.leases.actions.abandoned import workspace_retire_abandoned
 from provisioner.notify.models import Notification
+from provisioner.workspaces.actions.retiring import workspace_restore, workspace_retry
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.abandoned import abandon
@@ -135,6 +138,27 @@ def test_what_stopped_it_stays_on_the_page(as_admin: Client, ready: Workspace) -
 
     assert "Not comparable." in page
     assert not is_polling(page)
+
+
+def test_a_retry_stays_on_the_page_and_a_restore_leaves_it(
+    admin: User, ready: Workspace
+) -> None:
+    def listed() -> list[Workspace]:
+        return [line.workspace for line in retirements_of_abandoned(admin).lines]
+
+    abandon(ready)
+    workspace_retire_abandoned(by=admin, workspace=ready)
+    end(running_of(ready), Operation.State.FAILED)
+    ready.refresh_from_db()
+    set_workspace_state(ready, Workspace.State.FAILED, code="busy")
+
+    workspace_retry(by=admin, workspace=ready)
+
+    assert listed() == [ready]
+    workspace_restore(by=ready.owner, workspace=ready)
+    ready.refresh_from_db()
+    set_workspace_state(ready, Workspace.State.READY)
+    assert listed() == []
 
 
 def test_a_choice_is_needed_and_has_to_be_abandoned(

@@ -51,7 +51,7 @@ def workspace_retire(
 ) -> Operation:
     """Retire a workspace into the trash, or with `purge` past it.
 
-    With `as_abandoned`, the list of abandoned workspaces shows its progress.
+    With `as_abandoned`, the abandoned page shows its progress.
     `unsubmitted` says what happens to unsubmitted work. A repeated call while it is
     being retired returns the running operation.
 
@@ -69,20 +69,37 @@ def workspace_retire(
         if running is not None and running.kind == WorkspaceOperation.RETIRE:
             return running
         _cancel(running, message=f"{by} retired the workspace.")
-        set_workspace_state(
-            workspace,
-            Workspace.State.RETIRING,
-            message=reason or ASKED[Unsubmitted(unsubmitted)],
-            actor=by,
-        )
-        return start_operation(
-            WorkspaceOperation.RETIRE,
+        return start_retirement(
             by=by,
-            about=workspace,
-            parameters=RetireParameters(
-                unsubmitted=unsubmitted, purge=purge, as_abandoned=as_abandoned
-            ),
+            workspace=workspace,
+            parameters=RetireParameters(unsubmitted=unsubmitted, purge=purge),
+            reason=reason or ASKED[Unsubmitted(unsubmitted)],
+            as_abandoned=as_abandoned,
         )
+
+
+def start_retirement(
+    *,
+    by: User,
+    workspace: Workspace,
+    parameters: RetireParameters,
+    reason: str,
+    as_abandoned: bool = False,
+) -> Operation:
+    """Retire a locked workspace that nothing else is under way for.
+
+    Raises: StateChanged.
+    """
+    set_workspace_state(
+        workspace,
+        Workspace.State.RETIRING,
+        message=reason,
+        actor=by,
+        as_abandoned=as_abandoned,
+    )
+    return start_operation(
+        WorkspaceOperation.RETIRE, by=by, about=workspace, parameters=parameters
+    )
 
 
 def refused_retirements(
@@ -218,8 +235,12 @@ def workspace_retry(*, by: User, workspace: Workspace) -> Operation:
             raise NothingToRetry(name=workspace.name)
         last = last_operation(workspace)
         if last is not None and last.kind == WorkspaceOperation.RETIRE:
-            before = asdict(RetireParameters.of(last))
-            return workspace_retire(by=by, workspace=workspace, **before)
+            return workspace_retire(
+                by=by,
+                workspace=workspace,
+                as_abandoned=workspace.retired_as_abandoned,
+                **asdict(RetireParameters.of(last)),
+            )
         if last is not None and last.kind == WorkspaceOperation.RESTORE:
             return workspace_restore(by=by, workspace=workspace)
         if last is not None and last.kind == WorkspaceOperation.PURGE:

@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
                 ('client_mark', models.CharField(db_default=django.db.models.functions.text.Left(django.db.models.functions.comparison.Cast(django.contrib.postgres.functions.RandomUUID(), models.TextField()), 8), default=provisioner.workspaces.marks.new_mark, editable=False, help_text='In the description of its client: proves that it is ours. A new one once that was deleted, since whoever read the old one may have copied it.', max_length=16)),
                 ('client_suffix', models.CharField(blank=True, db_default='', default='', editable=False, help_text="A suffix of its client's name, if the name was taken.", max_length=16)),
                 ('was_ready', models.BooleanField(db_default=False, default=False, help_text='Its retirement began while it was ready to work in.')),
+                ('retired_as_abandoned', models.BooleanField(db_default=False, default=False, help_text='The abandoned page lists it until it is purged or restored.')),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('opened_to', models.CharField(blank=True, choices=[('owner', 'its owner alone'), ('group-reads', "its owner's group, to read"), ('group-writes', "its owner's group, to read and write")], db_default='', default='', help_text='Who may enter its root directory. Empty: as its site says.', max_length=16)),
                 ('root_mode', models.CharField(blank=True, db_default='', default='', help_text='The mode that its root directory was given last, in octal digits. Its owner may have changed it since.', max_length=4)),
@@ -175,6 +176,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='workspace',
+            index=models.Index(condition=models.Q(('retired_as_abandoned', True)), fields=['id'], name='workspace_as_abandoned'),
+        ),
+        migrations.AddIndex(
+            model_name='workspace',
             index=models.Index(condition=models.Q(('is_pooled', True)), fields=['pool', 'state'], name='workspace_in_pool'),
         ),
         migrations.AddIndex(
@@ -204,6 +209,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='workspace',
             constraint=models.CheckConstraint(condition=models.Q(('was_ready', False), ('state', 'retiring'), _connector='OR'), name='workspace_was_ready_is_being_retired'),
+        ),
+        migrations.AddConstraint(
+            model_name='workspace',
+            constraint=models.CheckConstraint(condition=models.Q(('retired_as_abandoned', False), models.Q(('state__in', ('provisioning', 'ready', 'retired')), _negated=True), _connector='OR'), name='workspace_retired_as_abandoned_is_going'),
         ),
         migrations.AddConstraint(
             model_name='workspace',

@@ -19,11 +19,7 @@ class WorkspaceOperation(models.TextChoices):
 
 @dataclass(frozen=True, kw_only=True)
 class RetireParameters(Parameters):
-    """How to retire a workspace. With `purge`, it does not go to the trash.
-
-    A workspace retired `as_abandoned` stays on the abandoned page until it is purged.
-    """
+    """How to retire a workspace. With `purge`, it does not go to the trash."""
 
     unsubmitted: str
     purge: bool = False
-    as_abandoned: bool = False

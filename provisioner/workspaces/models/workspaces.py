@@ -166,6 +166,11 @@ class Workspace(HasOperations):
         db_default=False,
         help_text="Its retirement began while it was ready to work in.",
     )
+    retired_as_abandoned = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The abandoned page lists it until it is purged or restored.",
+    )
     volume_uuid = models.CharField(max_length=36, blank=True)
     opened_to = models.CharField(
         max_length=16,
@@ -288,6 +293,11 @@ class Workspace(HasOperations):
                 condition=Q(was_ready=False) | Q(state="retiring"),
             ),
             models.CheckConstraint(
+                name="workspace_retired_as_abandoned_is_going",
+                condition=Q(retired_as_abandoned=False)
+                | ~Q(state__in=("provisioning", "ready", "retired")),
+            ),
+            models.CheckConstraint(
                 name="workspace_trashed_has_times",
                 condition=~Q(state="trashed")
                 | Q(trashed_at__isnull=False, purge_at__isnull=False),
@@ -355,6 +365,11 @@ class Workspace(HasOperations):
                     heartbeat_seconds__isnull=False, state__in=("ready", "failed")
                 ),
                 name="workspace_by_heartbeat",
+            ),
+            models.Index(
+                fields=("id",),
+                condition=Q(retired_as_abandoned=True),
+                name="workspace_as_abandoned",
             ),
             models.Index(
                 fields=("pool", "state"),
