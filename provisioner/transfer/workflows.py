@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE
-from provisioner.engine.starting import start_operation
 from provisioner.engine.workflow import (
     LIGHT,
     SHORT,
@@ -14,11 +13,11 @@ from provisioner.engine.workflow import (
 )
 from provisioner.transfer.models import Transfer, TransferOperation
 from provisioner.transfer.steps import contents, plan, proof
+from provisioner.workspaces.actions.retiring import start_retirement
 from provisioner.workspaces.models import (
     RetireParameters,
     Unsubmitted,
     Workspace,
-    WorkspaceOperation,
 )
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps.run import WorkspaceRun
@@ -114,17 +113,11 @@ def _put_source_away(operation: Operation) -> None:
     elif source.state != Workspace.State.READY or is_busy:
         transfer.outcome = f"{source.name} stays: something else is in progress there."
     else:
-        set_workspace_state(
-            source,
-            Workspace.State.RETIRING,
-            message=f"Its work was transferred into {transfer.workspace.name}.",
-            actor=operation.requested_by,
-        )
-        start_operation(
-            WorkspaceOperation.RETIRE,
+        start_retirement(
             by=operation.requested_by,
-            about=source,
+            workspace=source,
             parameters=RetireParameters(unsubmitted=Unsubmitted.RESCUE),
+            reason=f"Its work was transferred into {transfer.workspace.name}.",
         )
         transfer.outcome = f"{source.name} goes to the trash and can be restored."
     transfer.save(update_fields=["outcome"])
