@@ -251,7 +251,10 @@ REST_FRAMEWORK = {
         "provisioner.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "provisioner.accounts.authentication.WithinScope",
+    ],
     "DEFAULT_THROTTLE_CLASSES": ["provisioner.accounts.token_throttling.TokenThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["provisioner.api.http.StrictJSONParser"],

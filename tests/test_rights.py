@@ -258,6 +258,7 @@ API: dict[str, dict[str, str]] = {
     "perforce-server-pause": {"post": ADMINISTER},
     "perforce-server-resume": {"post": ADMINISTER},
     "site-list": {"get": ADMINISTER},
+    "mount-detail": {"get": SEE},
     "maintenance-list": {"get": VISIT, "post": ADMINISTER},
     "maintenance-detail": {"delete": ADMINISTER},
     "event-list": {"get": VISIT},

@@ -119,11 +119,6 @@ VALUES = {
         by="models.values",
         nasty=("AA:BB", "AA:" * 20, "x" * 59, f"{'AA:' * 19}AA\n0.0.0.0:1=**++**:x"),
     ),
-    "PerforceServer.server_id": Value(
-        goes="the ServerID of client specs; commands of p4 that pages show",
-        by="models.values",
-        nasty=("-a", "a b", "a\nb", "a;id", "a/b", "12", "a'b", "é"),
-    ),
     "PerforceServer.read_access_host": Value(
         goes="an argument of p4 protects -h",
         by="GenericIPAddressField",
@@ -147,6 +142,11 @@ VALUES = {
     ),
     "Site.ssh_host": Value(
         goes="a vscode: link of the page of a workspace, and its text",
+        by="models.values",
+        nasty=HOSTS,
+    ),
+    "Site.nfs_server": Value(
+        goes="HOST of HOST:/PATH, which autofs mounts",
         by="models.values",
         nasty=HOSTS,
     ),
@@ -345,7 +345,6 @@ OURS = {
     "Notification": "p4_user address kind data sent_to void_reason",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
-    "PerforceServer": "kind",
     "RefreshPolicy": "mode",
     "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
     "have_differences inventory",
@@ -468,7 +467,6 @@ TYPED = {
         ("old_password", "new_password1", "new_password2"), ASKED
     ),
     "OpenForm": {"to": CHOSEN},
-    "PerforceServerForm": {"kind": CHOSEN, "upstream": CHOSEN},
     "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "clones_open_to": CHOSEN},
     **dict.fromkeys(
         (

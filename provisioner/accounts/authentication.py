@@ -9,11 +9,13 @@ from knox.auth import TokenAuthentication as KnoxAuthentication
 from rest_framework import status
 from rest_framework.authentication import BasicAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from provisioner.accounts import origin
 from provisioner.accounts.attempts import TooManyAtOnce, TooManyAttempts, begin_attempt
 from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.refusals import OutOfScope
 from provisioner.accounts.throttling import (
     TooManyRequests,
     is_use_noted,
@@ -83,3 +85,15 @@ class PasswordAuthentication(BasicAuthentication):
         assert isinstance(user, User)
         origin.signed_in(user, via="password")
         return user, None
+
+
+class WithinScope(BasePermission):
+    """Keep tokens that read mounts away from views without `is_for_hosts`."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = request.user
+        scope = user.scope if isinstance(user, User) else None
+        is_for_mounts = scope is not None and scope.reads_mounts
+        if is_for_mounts and not getattr(view, "is_for_hosts", False):
+            raise OutOfScope(what="anything but reading mounts")
+        return True

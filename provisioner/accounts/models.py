@@ -119,7 +119,8 @@ class ApiToken(AbstractAuthToken):
 
     `token_key` is the start of the token, by which people identify it. A token with any
     of the four bounds is scoped: it gets workspaces within them, and only sees and
-    changes its own. An empty bound is no bound.
+    changes its own. An empty bound is no bound. One that reads mounts is scoped, too:
+    it does nothing else.
     """
 
     name = models.CharField(max_length=100, blank=True, validators=[check_one_line])
@@ -141,6 +142,12 @@ class ApiToken(AbstractAuthToken):
     max_workspaces = models.PositiveIntegerField(
         null=True, blank=True, help_text="How many workspaces at a time."
     )
+    reads_mounts = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="For hosts: it reads where everybody's workspaces are mounted from, "
+        "and nothing else.",
+    )
     last_used_at = models.DateTimeField(
         null=True, blank=True, help_text="To the minute."
     )
@@ -156,7 +163,7 @@ class ApiToken(AbstractAuthToken):
             self.max_lease_seconds,
             self.max_workspaces,
         )
-        return any(bound is not None for bound in bounds)
+        return self.reads_mounts or any(bound is not None for bound in bounds)
 
 
 class TokenUse(models.Model):

@@ -154,6 +154,15 @@ def can_administer(user: User) -> bool:
     return may(user, Verb.ADMINISTER)
 
 
+def can_read_mounts(user: User) -> bool:
+    """Return whether a host may look up everybody's mounts with the current token.
+
+    An administrator makes such a token; it ends with their rights.
+    """
+    is_for_it = user.scope is not None and user.scope.reads_mounts
+    return is_for_it and user.is_active and user.is_staff
+
+
 def require_in_scope(user: User, *, template: Named, purpose: str) -> None:
     """Refuse what is outside the scope of the current token.
 

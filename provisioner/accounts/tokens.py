@@ -57,6 +57,7 @@ def token_create(
     purposes: list[str] | None = None,
     max_lease_seconds: int | None = None,
     max_workspaces: int | None = None,
+    reads_mounts: bool = False,
 ) -> tuple[ApiToken, str]:
     """Create a token and return it with its secret.
 
@@ -75,6 +76,7 @@ def token_create(
         purposes=purposes,
         max_lease_seconds=max_lease_seconds,
         max_workspaces=max_workspaces,
+        reads_mounts=reads_mounts,
     )
     return token, secret
 

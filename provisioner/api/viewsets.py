@@ -33,6 +33,8 @@ class ApiViewSet(GenericViewSet[Any]):
     lookup_value_converter = "int"
     makes_workspaces: str | None = None
     """The action that counts as a request for a workspace."""
+    is_for_hosts = False
+    """Whether tokens that read mounts may come here."""
 
     @property
     def user(self) -> User:
@@ -107,6 +109,7 @@ class NothingHere(APIView):
 
     schema = None
     content_negotiation_class = AlwaysJson
+    is_for_hosts = True
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -20,7 +20,7 @@ from provisioner.accounts.authentication import PasswordAuthentication, Throttle
 from provisioner.accounts.models import ApiToken
 from provisioner.accounts.tokens import LONGEST_DAYS, tokens_of, tokens_visible_to
 from provisioner.api.examples import WRONG_PASSWORD, answer, request_body
-from provisioner.api.fields import IdOrName, Number, Text
+from provisioner.api.fields import Flag, IdOrName, Number, Text
 from provisioner.api.pagination import TokenPages
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, chosen
@@ -69,6 +69,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
             "purposes",
             "max_lease_seconds",
             "max_workspaces",
+            "reads_mounts",
             "created_at",
             "expires_at",
             "last_used_at",
@@ -78,7 +79,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
 @extend_schema_serializer(component_name="TokenCreate")
 class TokenCreateSerializer(serializers.Serializer[Any]):
-    """With any of the last four fields the token is scoped.
+    """With any of the last five fields the token is scoped.
 
     It then requests only workspaces within those bounds, and sees and changes only its
     own.
@@ -115,6 +116,11 @@ class TokenCreateSerializer(serializers.Serializer[Any]):
         max_value=MOST_WORKSPACES,
         help_text="The maximum number at a time, without those in the trash.",
     )
+    reads_mounts = Flag(
+        default=False,
+        help_text="For automounters: it reads everybody's mounts and does nothing "
+        "else. Administrators create it, without other bounds.",
+    )
 
 
 class TokenCreatedSerializer(TokenSerializer):
@@ -134,6 +140,7 @@ _MADE: dict[str, Any] = {
     "purposes": ["ci"],
     "max_lease_seconds": 14400,
     "max_workspaces": 10,
+    "reads_mounts": False,
     "created_at": "2026-11-24T09:00:00Z",
     "expires_at": "2026-12-24T09:00:00Z",
     "last_used_at": None,

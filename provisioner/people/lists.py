@@ -184,6 +184,8 @@ class ShownToken:
         token = self.token
         if not token.is_scoped:
             return "everything its owner may do"
+        if token.reads_mounts:
+            return "reading mounts alone"
         parts = [
             ", ".join(self.templates) or "all templates",
             ", ".join(token.purposes or ()) or "all purposes",

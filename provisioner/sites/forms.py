@@ -54,6 +54,7 @@ SITE_LABELS = {
     "ontap_port": "Port",
     "ontap_user": "User",
     "ontap_ca_file": "CA file",
+    "nfs_server": "NFS server",
     "ssh_host": "SSH host of people",
     "export_policy": "Export policy",
     "template_uid": "uid of templates",
@@ -83,10 +84,10 @@ SITE_WIDGETS = {
     for name in (
         *("name", "ontap_host", "ontap_user", "ontap_ca_file", "svm", "aggregate"),
         *("mount_root", "mount_options", "rescue_root", "export_policy", "ssh_host"),
+        "nfs_server",
     )
 }
 SERVER_LABELS = {
-    "upstream": "Upstream",
     "flush_limit": "Budget",
     "sync_connections": "Connections of a sync",
     "checks_read_access": "Check what people may read",
@@ -105,7 +106,6 @@ SERVER_WIDGETS = {
     name: _code()
     for name in (
         *("name", "p4port", "people_p4port", "p4user", "p4charset", "fingerprint"),
-        *("server_id",),
     )
 }
 
@@ -161,9 +161,6 @@ class PerforceServerForm(Refusable, _OfServer):
         super().__init__(data, instance=instance)
         if instance is not None:
             del self.fields["name"]
-            upstream = self.fields["upstream"]
-            assert isinstance(upstream, forms.ModelChoiceField)
-            upstream.queryset = PerforceServer.objects.exclude(pk=instance.pk)
 
 
 class PauseForm(forms.Form):

@@ -125,9 +125,7 @@ def slots_for(user: User) -> list[ServerSlots]:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    servers = PerforceServer.objects.select_related(
-        "slot_budget__paused_by", "upstream"
-    )
+    servers = PerforceServer.objects.select_related("slot_budget__paused_by")
     return [slots_of(server) for server in servers.order_by("name")]
 
 
@@ -202,11 +200,9 @@ def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    servers = PerforceServer.objects.select_related(
-        "slot_budget__paused_by", "watch", "upstream"
-    )
+    servers = PerforceServer.objects.select_related("slot_budget__paused_by", "watch")
     known = servers.prefetch_related("connection_tests")
-    return with_words(known, text, "name", "p4port", "p4user", "server_id")
+    return with_words(known, text, "name", "p4port", "p4user")
 
 
 def server_lines(servers: Iterable[PerforceServer]) -> list[ServerLine]:

@@ -17,7 +17,13 @@ from django.db.models import (
 )
 
 from provisioner.accounts.models import User
-from provisioner.accounts.permissions import Verb, may, own_or_of_team, team_members
+from provisioner.accounts.permissions import (
+    Verb,
+    can_read_mounts,
+    may,
+    own_or_of_team,
+    team_members,
+)
 from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
 from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.models import Operation, Step
@@ -64,6 +70,16 @@ def _visible_to(user: User) -> Q:
         return Q()
     shared = Share.objects.reaching(user).order_by().values("workspace")
     return own_or_of_team(user) | Q(pk__in=shared)
+
+
+def mounts_visible_to(user: User) -> WorkspaceQuerySet:
+    """Return the workspaces whose mounts a person, or a host with its token, may read.
+
+    Those in the trash are left out: nobody mounts them.
+    """
+    if can_read_mounts(user):
+        return Workspace.objects.select_related("site").not_put_away()
+    return workspaces_visible_to(user).not_put_away()
 
 
 def workspaces_of_team(user: User) -> QuerySet[Workspace]:

@@ -90,3 +90,11 @@ class UnsubmittedWorkFound(StepRefused):
     def __init__(self, sentence: str, *, findings: dict[str, object]) -> None:
         super().__init__(sentence, code="unsubmitted_work")
         self.findings = findings
+
+
+class NfsServerUnknown(ActionRefused):
+    """No NFS server is set for the site {site}. An administrator can add it on the
+    site's page.
+    """
+
+    code = "nfs_server_unknown"

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from provisioner.api.routes import Route
 from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
+from provisioner.workspaces.api.mounts import MountViewSet
 from provisioner.workspaces.api.sharing import (
     WorkspaceOpenViewSet,
     WorkspaceShareViewSet,
@@ -57,6 +58,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
 
 api_routes = [
     Route("v1/workspaces", WorkspaceOpenViewSet, "workspace-root"),
+    Route("v1/sites/<slug:site>/mounts", MountViewSet, "mount"),
     Route(
         "v1/workspaces/<int:workspace_pk>/shares",
         WorkspaceShareViewSet,

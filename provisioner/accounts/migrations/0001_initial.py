@@ -88,6 +88,7 @@ class Migration(migrations.Migration):
                 ('purposes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=16), blank=True, help_text='The allowed purposes; empty: all.', null=True, size=None)),
                 ('max_lease_seconds', models.PositiveIntegerField(blank=True, help_text='The maximum lease from now.', null=True)),
                 ('max_workspaces', models.PositiveIntegerField(blank=True, help_text='How many workspaces at a time.', null=True)),
+                ('reads_mounts', models.BooleanField(db_default=False, default=False, help_text="For hosts: it reads where everybody's workspaces are mounted from, and nothing else.")),
                 ('last_used_at', models.DateTimeField(blank=True, help_text='To the minute.', null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='auth_token_set', to=settings.AUTH_USER_MODEL)),
             ],

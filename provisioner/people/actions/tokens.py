@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.permissions import can_administer
 from provisioner.accounts.tokens import (
     longest_days,
     token_create,
@@ -30,11 +31,13 @@ def api_token_create(
     purposes: Sequence[str] | None = None,
     max_lease_seconds: int | None = None,
     max_workspaces: int | None = None,
+    reads_mounts: bool = False,
 ) -> tuple[ApiToken, str]:
     """Create a token and return it with its secret, which cannot be shown again.
 
-    With any of the last four arguments it is scoped: see ApiToken. None or empty is no
-    bound. A token cannot create another one.
+    With any of the last five arguments it is scoped: see ApiToken. None or empty is no
+    bound. A token cannot create another one. One that reads mounts has no other bound,
+    and only an administrator creates it.
 
     Raises: InvalidRequest, NotAllowed.
     """
@@ -53,6 +56,13 @@ def api_token_create(
         raise InvalidRequest(
             f"A token may have from 1 to {MOST_WORKSPACES} workspaces."
         )
+    if reads_mounts and not can_administer(by):
+        raise NotAllowed("Only an administrator creates tokens that read mounts.")
+    if reads_mounts and (templates or purposes or max_lease_seconds or max_workspaces):
+        raise InvalidRequest.at(
+            "reads_mounts",
+            "A token that reads mounts gets no workspaces: leave other bounds out.",
+        )
     return token_create(
         by=by,
         name=" ".join(name.split()),
@@ -61,6 +71,7 @@ def api_token_create(
         purposes=sorted({str(purpose) for purpose in purposes}) if purposes else None,
         max_lease_seconds=max_lease_seconds,
         max_workspaces=max_workspaces,
+        reads_mounts=reads_mounts,
     )
 
 

@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 
 from provisioner.accounts.models import User
+from provisioner.accounts.permissions import can_administer
 from provisioner.accounts.tokens import longest_days
 from provisioner.catalog.forms.choices import TemplatesChoiceField
 from provisioner.catalog.models import Template
@@ -53,6 +54,12 @@ class TokenForm(AskingForm):
         max_value=MOST_WORKSPACES,
         label="Workspaces at a time",
     )
+    reads_mounts = forms.BooleanField(
+        required=False,
+        label="Only reads mounts",
+        help_text="For hosts with an automounter: it reads where everybody's "
+        "workspaces are mounted from, and nothing else.",
+    )
 
     @property
     def bounds(self) -> list[forms.BoundField]:
@@ -64,5 +71,7 @@ class TokenForm(AskingForm):
         templates = self.fields["templates"]
         assert isinstance(templates, forms.ModelMultipleChoiceField)
         templates.queryset = templates_to_choose_from(user).order_by("name")
+        if not can_administer(user):
+            del self.fields["reads_mounts"]
         days = self.fields["days"]
         days.widget.attrs["max"] = longest_days()

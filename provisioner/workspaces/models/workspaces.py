@@ -25,6 +25,8 @@ from provisioner.lib.names import (
 from provisioner.sites.models import OpenTo, Site
 from provisioner.workspaces.marks import new_mark
 
+JUNCTION_PREFIX = "/w-"
+
 
 def new_secret() -> str:
     return secrets.token_hex(16)
@@ -40,6 +42,14 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
     def not_put_away(self) -> WorkspaceQuerySet:
         """Keep those not in the trash, being purged or retired."""
         return self.exclude(state__in=PUT_AWAY)
+
+    def at_junction(self, junction_path: str) -> WorkspaceQuerySet:
+        """Keep those with this junction path; whoever had it first comes first."""
+        before, _, stem = junction_path.partition(JUNCTION_PREFIX)
+        if before or not stem:
+            return self.none()
+        named = Q(remote_name=stem) | Q(remote_name="", name=stem)
+        return self.filter(named).order_by("pk")
 
 
 class Workspace(HasOperations):
@@ -438,7 +448,7 @@ class Workspace(HasOperations):
 
     @property
     def junction_path(self) -> str:
-        return f"/w-{self.made_as}"
+        return f"{JUNCTION_PREFIX}{self.made_as}"
 
     @property
     def purge_path(self) -> str:
