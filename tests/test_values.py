@@ -119,6 +119,11 @@ VALUES = {
         by="models.values",
         nasty=("AA:BB", "AA:" * 20, "x" * 59, f"{'AA:' * 19}AA\n0.0.0.0:1=**++**:x"),
     ),
+    "PerforceServer.server_id": Value(
+        goes="the ServerID of client specs; commands of p4 that pages show",
+        by="models.values",
+        nasty=("-a", "a b", "a\nb", "a;id", "a/b", "12", "a'b", "é"),
+    ),
     "PerforceServer.read_access_host": Value(
         goes="an argument of p4 protects -h",
         by="GenericIPAddressField",
@@ -345,6 +350,7 @@ OURS = {
     "Notification": "p4_user address kind data sent_to void_reason",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
+    "PerforceServer": "kind",
     "RefreshPolicy": "mode",
     "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
     "have_differences inventory",
@@ -467,6 +473,7 @@ TYPED = {
         ("old_password", "new_password1", "new_password2"), ASKED
     ),
     "OpenForm": {"to": CHOSEN},
+    "PerforceServerForm": {"kind": CHOSEN, "upstream": CHOSEN},
     "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "clones_open_to": CHOSEN},
     **dict.fromkeys(
         (

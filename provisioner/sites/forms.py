@@ -88,6 +88,7 @@ SITE_WIDGETS = {
     )
 }
 SERVER_LABELS = {
+    "upstream": "Upstream",
     "flush_limit": "Budget",
     "sync_connections": "Connections of a sync",
     "checks_read_access": "Check what people may read",
@@ -106,6 +107,7 @@ SERVER_WIDGETS = {
     name: _code()
     for name in (
         *("name", "p4port", "people_p4port", "p4user", "p4charset", "fingerprint"),
+        *("server_id",),
     )
 }
 
@@ -161,6 +163,9 @@ class PerforceServerForm(Refusable, _OfServer):
         super().__init__(data, instance=instance)
         if instance is not None:
             del self.fields["name"]
+            upstream = self.fields["upstream"]
+            assert isinstance(upstream, forms.ModelChoiceField)
+            upstream.queryset = PerforceServer.objects.exclude(pk=instance.pk)
 
 
 class PauseForm(forms.Form):

@@ -86,6 +86,9 @@ PERFORCE_SERVERS = Listing[PerforceServer](
     columns=(
         Column("name", "Server", "server.name", "name"),
         Column("p4port", "", "server.p4port", "p4port"),
+        Column("kind", "", "server.kind"),
+        Column("upstream", "", lambda row: row.server.upstream or ""),
+        Column("server_id", "", "server.server_id"),
         Column("health", "Health", lambda row: row.connection.health.value),
         Column("failure", "", "connection.first_failure"),
         Column("running", "Running", "running", is_number=True),

@@ -57,9 +57,11 @@ TITLES = {
     "perforce_sign_in": "Signing in",
     "perforce_level": "Level",
     "perforce_protections": "Protections",
+    "perforce_kind": "Kind, ServerID and upstream",
+    "perforce_people": "P4PORT of people",
     "perforce_names": "Names and text",
     "perforce_clients": "Client types",
-    "perforce_services": "Kind of server",
+    "perforce_services": "What works there",
     "perforce_limits": "Limits of groups",
     "perforce_settings": "Settings of the server",
 }
@@ -230,11 +232,12 @@ class SiteOverview:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOverview:
-    """A Perforce server, its health, and the sites that use it."""
+    """A Perforce server, its health, who follows it, and the sites that use it."""
 
     server: PerforceServer
     connection: Connection
     sites: list[Site] = field(default_factory=list)
+    downstream: list[PerforceServer] = field(default_factory=list)
     secret: SecretSource | None = None
 
 
@@ -282,8 +285,10 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
     """
     permissions.require(permissions.can_administer(user))
     server = (
-        PerforceServer.objects.select_related("slot_budget__paused_by", "watch")
-        .prefetch_related("connection_tests", "site_set")
+        PerforceServer.objects.select_related(
+            "slot_budget__paused_by", "watch", "upstream"
+        )
+        .prefetch_related("connection_tests", "site_set", "downstream")
         .filter(pk=pk)
         .first()
     )
@@ -293,8 +298,29 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
         server=server,
         connection=connection_of(server, workers=alive_workers()),
         sites=list(server.site_set.all()),
+        downstream=list(server.downstream.all()),
         secret=secret_source("P4PASSWD", key=server.name),
     )
+
+
+def same_installation(a: PerforceServer, b: PerforceServer) -> bool:
+    """Return whether two servers have the same commit server at their root."""
+    roots = installations()
+    return roots[a.pk] == roots[b.pk]
+
+
+def installations() -> dict[int, int]:
+    """Return the id of the commit server of every Perforce server, by its id.
+
+    One query: servers are few.
+    """
+    upstreams = dict(PerforceServer.objects.values_list("pk", "upstream_id"))
+
+    def root(pk: int) -> int:
+        above = upstreams[pk]
+        return pk if above is None else root(above)
+
+    return {pk: root(pk) for pk in upstreams}
 
 
 def connection_of(

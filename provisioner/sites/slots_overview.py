@@ -125,7 +125,9 @@ def slots_for(user: User) -> list[ServerSlots]:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    servers = PerforceServer.objects.select_related("slot_budget__paused_by")
+    servers = PerforceServer.objects.select_related(
+        "slot_budget__paused_by", "upstream"
+    )
     return [slots_of(server) for server in servers.order_by("name")]
 
 
@@ -200,9 +202,11 @@ def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(user))
-    servers = PerforceServer.objects.select_related("slot_budget__paused_by", "watch")
+    servers = PerforceServer.objects.select_related(
+        "slot_budget__paused_by", "watch", "upstream"
+    )
     known = servers.prefetch_related("connection_tests")
-    return with_words(known, text, "name", "p4port", "p4user")
+    return with_words(known, text, "name", "p4port", "p4user", "server_id")
 
 
 def server_lines(servers: Iterable[PerforceServer]) -> list[ServerLine]:

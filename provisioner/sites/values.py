@@ -33,6 +33,11 @@ charset_validator = RegexValidator(
     "Write none, utf8, or another name that p4 help charset lists.",
     code="invalid_charset",
 )
+server_id_validator = RegexValidator(
+    r"\A(?!-)(?![0-9]+\Z)[A-Za-z0-9_.-]+\Z",
+    "Write it as p4 serverid shows it: letters, digits, hyphens, dots and underscores.",
+    code="invalid_server_id",
+)
 fingerprint_validator = RegexValidator(
     r"\A(?:[0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}\Z",
     "Write twenty pairs of hexadecimal digits between colons, as p4 trust -l shows "

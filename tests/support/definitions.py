@@ -30,6 +30,7 @@ def definition(**fields: Any) -> dict[str, Any]:
 
 SERVER = {
     "name": "main-1",
+    "kind": "commit",
     "p4port": "127.0.0.1:9",
     "p4user": "cloneyard",
     "p4charset": "none",

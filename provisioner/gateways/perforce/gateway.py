@@ -60,6 +60,9 @@ class PerforceGateway(Facet):
             is_unicode="unicode" in record,
             server_id=record.get("ServerID", ""),
             services=record.get("serverServices", ""),
+            replica_of=record.get("replica", ""),
+            is_proxied=any(tag.startswith("proxy") for tag in record),
+            is_brokered=any(tag.startswith("broker") for tag in record),
         )
 
     def setting(self, name: str) -> str:

@@ -44,13 +44,20 @@ class PerforceAccount:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerInfo:
-    """The part of `p4 info` that Cloneyard uses."""
+    """The part of `p4 info` that Cloneyard uses.
+
+    `services` and `server_id` are those of the p4d that answered, also through a proxy
+    or broker. `replica_of` is the P4TARGET of a replica, "" for others.
+    """
 
     version: str
     is_case_sensitive: bool
     is_unicode: bool
     server_id: str
     services: str
+    replica_of: str = ""
+    is_proxied: bool = False
+    is_brokered: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,11 +97,13 @@ def perforce_server_test(*, by: User, server: PerforceServer) -> None:
 
 def _save(row: Site | PerforceServer, *, by: User) -> None:
     permissions.require(permissions.can_administer(by))
-    try:
-        row.full_clean()
-    except ValidationError as error:
-        field, messages = next(iter(error.message_dict.items()))
-        raise InvalidRequest.at(field, messages[0]) from error
     with transaction.atomic():
+        # Two at a time could make a loop of upstreams, or a replica of a site's server.
+        list(PerforceServer.objects.select_for_update().order_by("pk"))
+        try:
+            row.full_clean()
+        except ValidationError as error:
+            field, messages = next(iter(error.message_dict.items()))
+            raise InvalidRequest.at(field, messages[0]) from error
         row.save()
         row.connection_tests.all().delete()

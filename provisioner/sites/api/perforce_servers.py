@@ -19,7 +19,7 @@ from provisioner.sites.actions.pausing import (
     perforce_server_pause,
     perforce_server_resume,
 )
-from provisioner.sites.models import PerforceServer
+from provisioner.sites.models import PerforceServer, ServerKind
 from provisioner.sites.slots_overview import slots_for, slots_of
 
 
@@ -60,6 +60,20 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
 
     id = serializers.IntegerField(source="server.pk")
     name = serializers.CharField(source="server.name")
+    kind = serializers.ChoiceField(source="server.kind", choices=ServerKind.choices)
+    upstream = serializers.CharField(
+        source="server.upstream.name",
+        default=None,
+        allow_null=True,
+        help_text="The server that it replicates from, or stands in front of.",
+    )
+    server_id = serializers.CharField(
+        source="server.server_id", help_text="ServerID, or “”."
+    )
+    p4port = serializers.CharField(source="server.p4port")
+    people_p4port = serializers.CharField(
+        source="server.p4port_for_people", help_text="P4PORT of people's .p4config."
+    )
     limit = serializers.IntegerField(
         help_text="How many flushes, syncs and comparisons may run at a time."
     )
@@ -97,7 +111,9 @@ class ResumeSerializer(serializers.Serializer[Any]):
 class PerforceServerViewSet(ShortListViewSet):
     """For administrators: the slots of each Perforce server, and pausing it."""
 
-    queryset = PerforceServer.objects.select_related("slot_budget__paused_by")
+    queryset = PerforceServer.objects.select_related(
+        "slot_budget__paused_by", "upstream"
+    )
     serializer_class = PerforceServerSerializer
 
     @described(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from functools import cached_property
 
 from django.conf import settings
 
 from provisioner.gateways import registry
-from provisioner.gateways.errors import AuthFailed, Refused
+from provisioner.gateways.errors import AuthFailed, GatewayError, Refused
 from provisioner.gateways.perforce.errors import (
     PROGRAM_REJECTED,
     UNICODE_CLIENT,
@@ -29,7 +30,7 @@ from provisioner.sites.connections.checklist import (
     check,
     secret_of,
 )
-from provisioner.sites.connections.server_kinds import kind_sentence
+from provisioner.sites.connections.server_kinds import kind_sentence, row_sentence
 from provisioner.sites.models import PerforceServer
 
 ENDS_SOON = dt.timedelta(days=7)
@@ -241,6 +242,33 @@ class _Checks(Checks):
         return said
 
     @check(after=("perforce_server",))
+    def perforce_kind(self) -> str:
+        return row_sentence(self.server, self.info)
+
+    @check(after=("perforce_kind",))
+    def perforce_people(self) -> str:
+        """Compare the server that people's P4PORT leads to, without signing in."""
+        people = self.server.people_p4port
+        if not people:
+            return "People use the same P4PORT."
+        account = replace(
+            registry.perforce_account(self.server),
+            port=people,
+            password="",
+            timeout_seconds=ANSWER_WITHIN_SECONDS,
+        )
+        try:
+            theirs = registry.perforce_as(account).get_info()
+        except GatewayError as error:
+            raise Remark(
+                f"Where {people} leads was not found out: {error.sentence}",
+                advice="Check the P4PORT of people, unless only they reach it.",
+            ) from error
+        if theirs.server_id != self.info.server_id:
+            raise _leads_elsewhere(self.server, theirs=theirs)
+        return f"{people} leads to the same server."
+
+    @check(after=("perforce_server",))
     def perforce_services(self) -> str:
         return kind_sentence(
             self.info.services or "standard", server_id=self.info.server_id
@@ -286,6 +314,21 @@ class _Checks(Checks):
             f"Syncs bring files. Commands {watched} monitored "
             f"(monitor={monitor or 0}).{rejects}"
         )
+
+
+def _leads_elsewhere(server: PerforceServer, *, theirs: ServerInfo) -> Wrong:
+    """Return what is wrong, or worth a remark, with a P4PORT to another server."""
+    leads = f"{server.people_p4port} leads to {theirs.server_id or 'another server'}"
+    if server.served_by.what.binds_clients:
+        return Wrong(
+            f"{leads}, and the clients of workspaces can be used at "
+            f"{server.served_by.server_id} alone.",
+            advice="Give the P4PORT of this server, or of a proxy or broker before it.",
+        )
+    return Remark(
+        f"{leads}, and Cloneyard uses {server.p4port}.",
+        advice="Nothing, if it forwards what people do to the same installation.",
+    )
 
 
 def charset_remark(info: ServerInfo, *, charset: str) -> str:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from provisioner.sites.models.capacity import CapacityDay, SiteCapacity
 from provisioner.sites.models.connections import ConnectionTest
-from provisioner.sites.models.sites import OpenTo, PerforceServer, ServerAbilities, Site
+from provisioner.sites.models.perforce_servers import (
+    PerforceServer,
+    ServerAbilities,
+    ServerKind,
+)
+from provisioner.sites.models.sites import OpenTo, Site
 
 __all__ = [
     "CapacityDay",
@@ -12,6 +17,7 @@ __all__ = [
     "OpenTo",
     "PerforceServer",
     "ServerAbilities",
+    "ServerKind",
     "Site",
     "SiteCapacity",
 ]

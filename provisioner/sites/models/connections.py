@@ -7,7 +7,8 @@ from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.lib.fields import EvidenceField
-from provisioner.sites.models.sites import PerforceServer, Site
+from provisioner.sites.models.perforce_servers import PerforceServer
+from provisioner.sites.models.sites import Site
 
 
 class ConnectionTest(models.Model):

@@ -1,4 +1,4 @@
-"""Perforce servers, and sites: an SVM with the mount root of its hosts."""
+"""Sites: an SVM with the mount root of its hosts, and its Perforce server."""
 
 from __future__ import annotations
 
@@ -12,138 +12,23 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from provisioner.accounts.names import check_one_line, perforce_user_validator
+from provisioner.accounts.names import check_one_line
 from provisioner.engine.queues import BISECTIONS_PREFIX, COMMANDS_PREFIX, HOST_PREFIX
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
 )
 from provisioner.gateways.owners import Ids
-from provisioner.gateways.reach import P4PORT
 from provisioner.lib.names import LONGEST_NAME, name_validator
+from provisioner.sites.models.perforce_servers import NO_CLIENTS, PerforceServer
 from provisioner.sites.values import (
-    charset_validator,
     check_directory,
     check_file_path,
     client_match_validator,
-    fingerprint_validator,
     host_validator,
     ontap_name_validator,
     ontap_user_validator,
-    p4port_validator,
 )
-
-
-class PerforceServer(models.Model):
-    """A Perforce server; its password comes from the environment (P4PASSWD_<NAME>)."""
-
-    name = models.CharField(
-        max_length=LONGEST_NAME, unique=True, validators=[name_validator]
-    )
-    p4port = models.CharField("P4PORT", max_length=255, validators=[p4port_validator])
-    people_p4port = models.CharField(
-        "P4PORT of people",
-        max_length=255,
-        blank=True,
-        default="",
-        db_default="",
-        validators=[p4port_validator],
-        help_text="The address in people's .p4config and on the command line, such "
-        "as that of a nearby proxy or broker. Empty: the one above.",
-    )
-    p4user = models.CharField(
-        "P4USER",
-        max_length=128,
-        validators=[perforce_user_validator],
-        help_text="Our account: admin, not a service user.",
-    )
-    p4charset = models.CharField(
-        "P4CHARSET", max_length=32, default="none", validators=[charset_validator]
-    )
-    fingerprint = models.CharField(
-        max_length=128,
-        blank=True,
-        validators=[fingerprint_validator],
-        help_text="Of an ssl: port, as p4 trust shows it.",
-    )
-    flush_limit = models.PositiveSmallIntegerField(
-        default=4,
-        validators=[MinValueValidator(1)],
-        verbose_name="budget",
-        help_text="How many flushes, syncs and comparisons may run on it at a time.",
-    )
-    sync_connections = models.PositiveSmallIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(2), MaxValueValidator(100)],
-        help_text="How many connections a template's sync uses (sync --parallel); "
-        "net.parallel.max must allow it. Empty: the server's default "
-        "(net.parallel.threads).",
-    )
-    checks_read_access = models.BooleanField(
-        default=True,
-        help_text="Nobody gets a clone of files that they may not read in Perforce. "
-        "Our account must be super, or admin with dm.protects.allow.admin=1.",
-    )
-    read_access_host = models.GenericIPAddressField(
-        null=True,
-        blank=True,
-        help_text="The host address for which protections are checked. Empty: only "
-        "lines for all hosts count.",
-    )
-
-    accepts_tickets = models.BooleanField(
-        default=False,
-        help_text="A ticket of this server signs its user in at the API, for "
-        "minutes. Only if everybody who can create users there is trusted to say who "
-        "people are here.",
-    )
-    partitioned_development = models.BooleanField(
-        default=False,
-        help_text="Development workspaces get clients of type partitioned-jnl if the "
-        "server supports it (since 2024.1): their flushes do not wait for "
-        "others'. Such clients cannot be unloaded or renamed.",
-    )
-
-    class Meta:
-        constraints = (
-            # The library would run rsh: as a command, wherever it connects.
-            models.CheckConstraint(
-                name="perforce_server_p4port_is_address",
-                condition=Q(p4port__regex=P4PORT),
-                violation_error_message="P4PORT is not an address.",
-            ),
-            models.CheckConstraint(
-                name="perforce_server_people_p4port_is_address",
-                condition=Q(people_p4port="") | Q(people_p4port__regex=P4PORT),
-                violation_error_message="P4PORT of people is not an address.",
-            ),
-        )
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def p4port_for_people(self) -> str:
-        return self.people_p4port or self.p4port
-
-
-class ServerAbilities(models.Model):
-    """The abilities of a Perforce server, as it last reported them."""
-
-    server = models.OneToOneField(
-        PerforceServer, on_delete=models.CASCADE, related_name="abilities"
-    )
-    client_types = ArrayField(
-        models.CharField(max_length=16), help_text="The client types of new clients."
-    )
-    checked_at = models.DateTimeField()
-
-    class Meta:
-        verbose_name_plural = "server abilities"
-
-    def __str__(self) -> str:
-        return f"{self.server}: {', '.join(self.client_types)}"
 
 
 class OpenTo(models.TextChoices):
@@ -295,11 +180,14 @@ class Site(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Refuse mount options that corrupt files, and a rescue area below the mount
-        root.
+        """Refuse mount options that corrupt files, a rescue area below the mount root,
+        and a Perforce server that holds no clients.
 
         Raises: ValidationError.
         """
+        server = PerforceServer.objects.filter(pk=self.perforce_server_id).first()
+        if server is not None and not server.served_by.what.holds_clients:
+            raise ValidationError({"perforce_server": NO_CLIENTS})
         try:
             self.mount_options = ",".join(check_mount_options(self.mount_options))
         except MountOptionRefused as refusal:
