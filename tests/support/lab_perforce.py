@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,8 +101,15 @@ class LabServer:
 
     def faults(self, *rules: dict[str, Any]) -> None:
         """Replace the fault settings while the server runs."""
+        self._set_faults({"rules": rules})
+
+    def lag(self, **settings: Any) -> None:
+        """Hold its replication (held=True), or let it lag (lag_seconds=N)."""
+        self._set_faults({"replication": settings})
+
+    def _set_faults(self, settings: dict[str, Any]) -> None:
         path = self.root / "faults.json"
-        path.with_suffix(".new").write_text(json.dumps({"rules": rules}))
+        path.with_suffix(".new").write_text(json.dumps(settings))
         path.with_suffix(".new").replace(path)
 
     def stop(self) -> None:
@@ -124,6 +132,27 @@ def lab_server(directory: Path, *options: str, prefix: str = "") -> Iterator[Lab
         yield server
     finally:
         server.stop()
+
+
+@contextmanager
+def following(
+    server: LabServer, directory: Path, *, kind: str, name: str
+) -> Iterator[LabServer]:
+    """Run a server that replicates from another one."""
+    options = [
+        *("--server-id", name, "--services", kind, "--replicates", str(server.root)),
+        *("--target", f"127.0.0.1:{server.port}"),
+    ]
+    with lab_server(directory, *options) as replica:
+        yield replica
+
+
+def eventually(is_so: Callable[[], bool], *, within_seconds: float = 20.0) -> None:
+    """Wait until something is so; fail if it does not become so."""
+    ends_at = time.monotonic() + within_seconds
+    while not is_so():
+        assert time.monotonic() < ends_at, "it did not become so"
+        time.sleep(0.05)
 
 
 @dataclass

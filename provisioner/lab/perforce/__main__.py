@@ -57,10 +57,16 @@ def main() -> int:
     parser.add_argument(
         "--services", default="standard", choices=KINDS, help="needs --server-id"
     )
+    parser.add_argument(
+        "--replicates", type=Path, metavar="ROOT", help="root of the server it follows"
+    )
+    parser.add_argument("--target", default="", help="address of that server")
     parser.add_argument("--security", type=int, default=2, choices=range(4))
     options = parser.parse_args()
     if options.services != "standard" and not options.server_id:
         parser.error("--services needs --server-id")
+    if options.replicates and options.services in ("standard", "commit-server"):
+        parser.error("--replicates needs --services of a replica")
     address = options.port.removeprefix("ssl:")
     host, _, port = address.rpartition(":")
     config = PerforceConfig(
@@ -75,6 +81,8 @@ def main() -> int:
         is_unicode=options.unicode,
         server_id=options.server_id,
         services=options.services,
+        replicates=options.replicates and options.replicates.resolve(),
+        target=options.target,
         is_encrypted=address != options.port,
         configurables={
             name: value

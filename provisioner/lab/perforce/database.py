@@ -130,6 +130,8 @@ class Database:
     """One handle on the state; each thread opens its own."""
 
     def __init__(self, path: Path) -> None:
+        # The state of the server that gives change numbers; None: this one does.
+        self.numbers: Database | None = None
         self._connection = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -139,6 +141,10 @@ class Database:
         self._connection.execute("PRAGMA synchronous=OFF")
         self._connection.execute("PRAGMA cache_size=-65536")
         self._connection.execute("PRAGMA temp_store=MEMORY")
+
+    def attach(self, path: Path, *, name: str) -> None:
+        """Let statements name the tables of another server's state as `name.table`."""
+        self._connection.execute(f"ATTACH DATABASE ? AS {name}", (str(path),))
 
     def create_tables(self) -> None:
         """Create missing tables. Safe to repeat, also concurrently.
@@ -152,6 +158,8 @@ class Database:
             raise CaseMismatch("The root was made with another way to compare names.")
 
     def close(self) -> None:
+        if self.numbers is not None:
+            self.numbers.close()
         self._connection.close()
 
     def define(self, name: str, function: Callable[[str], str | None]) -> None:
@@ -187,7 +195,13 @@ class Database:
         self._connection.execute("COMMIT")
 
     def next_change(self) -> int:
-        """Return a new change number; only inside `writing`."""
+        """Return a new change number; only inside `writing`.
+
+        Numbers are global: an edge gets them from the server that it follows.
+        """
+        if self.numbers is not None:
+            with self.numbers.writing():
+                return self.numbers.next_change()
         number = int(self.counter("change")) + 1
         self.set_counter("change", str(number))
         return number

@@ -10,8 +10,12 @@
 
     {"changed_fingerprint": true}
 
+    {"replication": {"held": true}}  or  {"replication": {"lag_seconds": 5}}
+
 The second one has somebody hold a lock for so many seconds after the file was written.
 The third one has new connections to an `ssl:` port see another key.
+The last ones have a replica bring nothing, or bring its upstream's changes so many
+seconds later.
 
 Every process that serves the root obeys; `times` counts across all of them and starts
 again when the file is written again. The first rule that names the command and is not
@@ -124,6 +128,15 @@ def has_changed_fingerprint(root: Path) -> bool:
         return bool(json.loads(faults_path(root).read_text())["changed_fingerprint"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
+
+
+def replication_lag(root: Path) -> float | None:
+    """Return how late changes of the upstream arrive, in seconds; None: not at all."""
+    try:
+        settings = json.loads(faults_path(root).read_text())["replication"]
+        return None if settings.get("held") else float(settings["lag_seconds"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return 0.0
 
 
 def _rule(entry: dict[str, Any]) -> Rule:

@@ -1,7 +1,7 @@
 """What a server of each kind accepts.
 
-A replica has the data of the server it replicates from, and may be behind. This one
-replicates from none, so it is never behind, and does itself what others forward.
+A replica has the data of the server it replicates from, and may be behind. One that
+replicates from none is never behind, and does itself what others forward.
 
 Source: p4 help server, replication, buildserver, forwardingreplica; the categories of
 commands in the administrator's guide.
@@ -10,7 +10,7 @@ commands in the administrator's guide.
 from __future__ import annotations
 
 from provisioner.lab.perforce.clients import find_client
-from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 
 KINDS = (
@@ -19,8 +19,7 @@ KINDS = (
     *("replica", "standby", "build-server"),
 )
 _READ_ONLY = frozenset({"replica", "standby", "build-server"})
-# A client that is made there belongs to it.
-_BINDING = frozenset({"edge-server", "build-server"})
+_FORWARDING = frozenset({"forwarding-replica", "forwarding-standby"})
 
 _REPORTS = frozenset(
     {
@@ -39,6 +38,10 @@ _FORMS = frozenset(
         *("triggers", "typemap", "user", "workspace"),
     }
 )
+# Of forms, what stays at an edge: clients bound to it, and their pending changes.
+_OF_CLIENTS = frozenset({"client", "workspace", "change", "changelist"})
+# Each server has its own tickets, settings and processes.
+_OF_EACH_SERVER = frozenset({"login", "logout", "configure", "monitor", "info"})
 _SYNCS = frozenset({"sync", "flush", "update"})
 _OF_BUILD_SERVERS = _SYNCS | {"client", "workspace"}
 # With -n, and a sync with -p, they change nothing that the server keeps.
@@ -48,7 +51,22 @@ _PREVIEWED = _SYNCS | {"reconcile", "clean"}
 def server_of_new_clients(request: Request) -> str:
     """Return the ServerID of a new client; "" for none."""
     config = request.state.config
-    return config.server_id if config.services in _BINDING else ""
+    return config.server_id if config.binds_clients else ""
+
+
+def is_forwarded(request: Request) -> bool:
+    """Return whether the server that it follows runs the command.
+
+    Source: the categories of commands in the administrator's guide ("global update",
+    "work in progress").
+    """
+    config, command = request.state.config, request.command
+    if config.replicates is None or command in _OF_EACH_SERVER or _only_reads(request):
+        return False
+    if config.services in _FORWARDING:
+        return True
+    is_global = command in _FORMS - _OF_CLIENTS or command in ("counter", "passwd")
+    return config.services == "edge-server" and is_global
 
 
 def check_kind(request: Request) -> None:
@@ -57,6 +75,9 @@ def check_kind(request: Request) -> None:
     Raises: CommandError.
     """
     services = request.state.config.services
+    is_edge = services == "edge-server" and request.state.config.replicates is not None
+    if is_edge and request.command in ("submit", "populate"):
+        raise NotInLab(f"p4 {request.command} at an edge server")
     if services not in _READ_ONLY or _only_reads(request):
         return
     if services != "build-server" or request.command not in _OF_BUILD_SERVERS:

@@ -330,6 +330,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7805: (822156925, 'Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower.'),
     7808: (822419072, 'Change %change% does not have shelved files --  cannot submit.'),
     7809: (822419073, "Submit failed -- fix problems above then use 'p4 submit -e %change%'."),
+    7826: (872488594, "%objectType% '%objectName%' is restricted to use on server '%serverID%', not '%ourServerID%'."),
     7993: (805379897, "Client of type 'readonly' cannot modify files."),
     7998: (822157118, "Can't unload partitioned client %domainName%."),
     8111: (822157231, "Your application '%app%' has been blocked from the server, please contact your administrator."),

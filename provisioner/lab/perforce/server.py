@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from provisioner.lab.perforce import faults
+from provisioner.lab.perforce.replication import Replication
 from provisioner.lab.perforce.session import Session
 from provisioner.lab.perforce.state import PerforceConfig, initialise, open_state
 from provisioner.lab.perforce.wire import Connection
@@ -38,6 +39,7 @@ class PerforceLab:
         # Those of an `ssl:` port: the usual ones, and those a fault setting shows.
         self._credentials: tuple[Credentials, Credentials] | None = None
         self._sockets: set[socket.socket] = set()
+        self._replication = Replication(config) if config.replicates else None
 
     @property
     def port(self) -> int:
@@ -56,6 +58,8 @@ class PerforceLab:
         Raises: OSError if the port is taken.
         """
         initialise(self.config)
+        if self._replication is not None:
+            self._replication.start()
         if self.config.is_encrypted:
             self._credentials = _credentials(self.config)
         listener = self._listener = self._listening()
@@ -83,6 +87,8 @@ class PerforceLab:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._accepting.join(timeout=10)
+        if self._replication is not None:
+            self._replication.stop()
         with self._lock:
             for sock in self._sockets:
                 with contextlib.suppress(OSError):

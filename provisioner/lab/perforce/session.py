@@ -15,11 +15,12 @@ from provisioner.lab.perforce.commands import (
     Command,
     parse_options,
 )
-from provisioner.lab.perforce.kinds import check_kind
+from provisioner.lab.perforce.kinds import check_kind, is_forwarded
 from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.processes import ProcessTable, Running
 from provisioner.lab.perforce.programs import is_rejected
+from provisioner.lab.perforce.replication import upstream_of
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.serverlog import CommandLog
 from provisioner.lab.perforce.specstore import find_spec
@@ -205,6 +206,16 @@ class Session:
                 raise CommandError(6267, user=request.user)
         self._check_user_type(request)
         check_kind(request)
+        forwarded = upstream_of(self._state) if is_forwarded(request) else None
+        if forwarded is not None:
+            request.state = forwarded
+        try:
+            self._run_checked(command, request)
+        finally:
+            if forwarded is not None:
+                forwarded.database.close()
+
+    def _run_checked(self, command: Command, request: Request) -> None:
         limit = self._state.limit(request.user, "MaxLockTime")
         if limit is not None:
             request.locks.limit_seconds = limit / 1000

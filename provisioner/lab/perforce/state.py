@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from provisioner.lab.perforce import auth, case
@@ -52,11 +53,24 @@ class PerforceConfig:
     server_id: str = ""
     # What it says that it is; see kinds.
     services: str = "standard"
+    # The root of the server that it replicates from, and its address, as info says it.
+    replicates: Path | None = None
+    target: str = ""
     ticket_lifetime_seconds: float = 43_200.0
     peer_timeout_seconds: float = 600.0
     log_wire: bool = False
     # What `-v` sets; see configurables.
     configurables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def binds_clients(self) -> bool:
+        """Whether a client that is made there belongs to it."""
+        return self.services in ("edge-server", "build-server")
+
+    @property
+    def follows_and_binds(self) -> bool:
+        """Whether others of its installation must hear of clients made there."""
+        return self.replicates is not None and self.binds_clients
 
 
 @dataclass(kw_only=True)
@@ -128,13 +142,34 @@ def _has(names: list[str], wanted: str) -> bool:
     return any(case.same(name, wanted) for name in names)
 
 
+def database_path(root: Path) -> Path:
+    return root / "db.sqlite3"
+
+
+def _fetch_from(root: Path, digest: str, *, into: Content) -> None:
+    """Copy content that is read for the first time (lbr.replication=cache)."""
+    database, content = Database(database_path(root)), Content(root)
+    try:
+        content.fetch = Archives(
+            root.resolve(), database=database, content=content
+        ).fetch
+        into.add(content.read(digest))
+    finally:
+        database.close()
+
+
 def open_state(config: PerforceConfig) -> ServerState:
     """Return a new handle on the state below the root."""
     case.ignore_case(config.ignores_case)
     config.root.mkdir(parents=True, exist_ok=True)
-    database, content = Database(config.root / "db.sqlite3"), Content(config.root)
-    archives = Archives(config.root.resolve(), database=database, content=content)
-    content.fetch = archives.fetch
+    database, content = Database(database_path(config.root)), Content(config.root)
+    if config.replicates is None:
+        archives = Archives(config.root.resolve(), database=database, content=content)
+        content.fetch = archives.fetch
+    else:
+        content.fetch = partial(_fetch_from, config.replicates, into=content)
+        if config.follows_and_binds:
+            database.numbers = Database(database_path(config.replicates))
     return ServerState(config=config, database=database, content=content)
 
 

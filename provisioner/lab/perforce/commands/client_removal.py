@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from provisioner.lab.perforce import clients as client_specs
 from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.replication import publish_client
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specstore import StoredSpec, delete_spec, find_spec
 
@@ -32,6 +33,8 @@ def delete_client(request: Request, *, usage: str) -> None:
     _check_server(request, spec, usage=usage)
     _check_is_idle(request, spec)
     _forget(request, spec)
+    if request.state.config.follows_and_binds:
+        publish_client(request.state, name=name)
     request.say(6372, domainType="Client", domainName=name)
 
 

@@ -19,6 +19,10 @@ from provisioner.lab.perforce.identifiers import check_identifier
 from provisioner.lab.perforce.kinds import check_bound, server_of_new_clients
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.paths import pattern_matches
+from provisioner.lab.perforce.replication import (
+    check_bound_elsewhere,
+    publish_client,
+)
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.specs import CLIENT, Fields
 from provisioner.lab.perforce.specstore import (
@@ -172,6 +176,8 @@ def _save(request: Request) -> None:
         raise refused("client", "Missing required field 'Client'.")
     check_identifier(database, kind="client", name=name)
     check_bound(request, name)
+    if request.state.config.follows_and_binds:
+        check_bound_elsewhere(request.state, name=name)
     old = find_spec(database, kind="client", name=name)
     if find_spec(database, kind="unloaded", name=name):
         raise CommandError(6846, domainType="Client", domain=name)
@@ -197,6 +203,8 @@ def _save(request: Request) -> None:
     if old is not None:
         _check_may_change(request, old, fields)
     changed = save_spec(database, kind="client", name=name, fields=fields)
+    if request.state.config.follows_and_binds:
+        publish_client(request.state, name=name)
     request.say(6370 if changed else 6371, domainType="Client", domainName=name)
 
 

@@ -27,6 +27,7 @@ _LABELS = {
     "serverEncryption": "Server encryption",
     "serverCertExpires": "Server cert expires",
     "serverServices": "Server services",
+    "replica": "Replica of",
     "serverLicense": "Server license",
     "caseHandling": "Case Handling",
 }
@@ -63,6 +64,7 @@ def info(request: Request) -> None:
             else {}
         ),
         "serverServices": state.config.services,
+        **({"replica": state.config.target} if state.config.target else {}),
         "serverLicense": "none",
         "caseHandling": "insensitive" if state.config.ignores_case else "sensitive",
         **({"unicode": "enabled"} if state.config.is_unicode else {}),
