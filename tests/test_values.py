@@ -350,7 +350,7 @@ OURS = {
     "Notification": "p4_user address kind data sent_to void_reason",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
-    "PerforceServer": "kind",
+    "PerforceServer": "kind when_behind",
     "RefreshPolicy": "mode",
     "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
     "have_differences inventory",
@@ -473,7 +473,7 @@ TYPED = {
         ("old_password", "new_password1", "new_password2"), ASKED
     ),
     "OpenForm": {"to": CHOSEN},
-    "PerforceServerForm": {"kind": CHOSEN, "upstream": CHOSEN},
+    "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),
     "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "clones_open_to": CHOSEN},
     **dict.fromkeys(
         (

@@ -89,6 +89,8 @@ SITE_WIDGETS = {
 }
 SERVER_LABELS = {
     "upstream": "Upstream",
+    "catch_up_seconds": "Wait for a change, in seconds",
+    "when_behind": "If it stays behind",
     "flush_limit": "Budget",
     "sync_connections": "Connections of a sync",
     "checks_read_access": "Check what people may read",

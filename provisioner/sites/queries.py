@@ -59,6 +59,7 @@ TITLES = {
     "perforce_protections": "Protections",
     "perforce_kind": "Kind, ServerID and upstream",
     "perforce_people": "P4PORT of people",
+    "perforce_position": "How far behind",
     "perforce_names": "Names and text",
     "perforce_clients": "Client types",
     "perforce_services": "What works there",
@@ -286,7 +287,7 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
     permissions.require(permissions.can_administer(user))
     server = (
         PerforceServer.objects.select_related(
-            "slot_budget__paused_by", "watch", "upstream"
+            *("slot_budget__paused_by", "watch", "upstream", "position")
         )
         .prefetch_related("connection_tests", "site_set", "downstream")
         .filter(pk=pk)

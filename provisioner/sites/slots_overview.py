@@ -126,7 +126,7 @@ def slots_for(user: User) -> list[ServerSlots]:
     """
     permissions.require(permissions.can_administer(user))
     servers = PerforceServer.objects.select_related(
-        "slot_budget__paused_by", "upstream"
+        *("slot_budget__paused_by", "upstream", "position")
     )
     return [slots_of(server) for server in servers.order_by("name")]
 

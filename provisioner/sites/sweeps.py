@@ -13,6 +13,7 @@ from provisioner.engine.workers import alive_workers
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
+from provisioner.sites import replicas
 from provisioner.sites.connections import hosts, ontap, perforce, rows, trial
 from provisioner.sites.connections.rows import LOOK, Place
 from provisioner.sites.models import (
@@ -53,6 +54,29 @@ def check_abilities(server_id: int) -> None:
         server=server,
         defaults={"client_types": list(types), "checked_at": clocks.database_now()},
     )
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="sweep_positions", queue="sweeps", queueing_lock="sweep_positions")
+def sweep_positions(timestamp: int) -> None:
+    """Ask workers how far behind every replica and edge is."""
+    for server in PerforceServer.objects.exclude(upstream=None):
+        if server.what.replicates:
+            lock = f"measure_position.{server.pk}"
+            job = measure_position.configure(queueing_lock=lock)
+            defer_once(job, server_id=server.pk)
+
+
+@app.task(name="measure_position", queue=PERFORCE)
+def measure_position(server_id: int) -> None:
+    """Measure how far behind a replica is; without an answer the last one stays."""
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is None or not server.what.replicates:
+        return
+    try:
+        replicas.measure(server)
+    except GatewayError as error:
+        log.warning("position_not_known", server=server.name, **error.log_context())
 
 
 @app.task(name=LOOK)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
+from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -16,7 +17,7 @@ from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.actions.sites import perforce_server_save, site_save
 from provisioner.sites.connections.checklist import Remark, Wrong
 from provisioner.sites.connections.server_kinds import row_sentence
-from provisioner.sites.models import PerforceServer, ServerKind
+from provisioner.sites.models import PerforceServer, ReplicaPosition, ServerKind
 from provisioner.sites.queries import same_installation
 from tests.support.definitions import SERVER
 from tests.support.factories import PerforceServerFactory, SiteFactory
@@ -114,6 +115,7 @@ def test_a_loop_and_a_kind_that_others_follow_are_refused(admin: User) -> None:
         {"upstream": "other"},
         {"upstream": "itself", "kind": "proxy"},
         {"kind": "unheard-of", "upstream": "other"},
+        {"when_behind": "use-upstream"},
     ],
 )
 def test_the_database_refuses_what_does_not_go_together(
@@ -177,9 +179,17 @@ def test_a_row_is_held_against_what_the_server_says(
 def test_the_api_says_what_a_server_is(api_as_admin: APIClient) -> None:
     commit = server(K.COMMIT)
     edge = server(K.EDGE, commit)
+    ReplicaPosition.objects.create(
+        server=edge, change=1840002, upstream_change=1840013, measured_at=now()
+    )
     [of_commit, of_edge] = api_as_admin.get("/api/v1/perforce-servers").json()[
         "results"
     ]
     assert (of_commit["kind"], of_commit["upstream"]) == ("commit", None)
+    assert of_commit["position"] is None
+    assert of_edge["position"]["behind"] == 11
+    assert of_edge["position"]["sentence"] == (
+        f"{edge.name} is at change 1840002, 11 behind 1840013 of {commit.name}."
+    )
     assert (of_edge["kind"], of_edge["upstream"]) == ("edge", commit.name)
     assert (of_edge["server_id"], of_edge["people_p4port"]) == ("edge", edge.p4port)

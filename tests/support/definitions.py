@@ -31,6 +31,8 @@ def definition(**fields: Any) -> dict[str, Any]:
 SERVER = {
     "name": "main-1",
     "kind": "commit",
+    "catch_up_seconds": "600",
+    "when_behind": "wait-then-fail",
     "p4port": "127.0.0.1:9",
     "p4user": "cloneyard",
     "p4charset": "none",

@@ -33,6 +33,7 @@ from provisioner.gateways.perforce.types import ClientSpec, Part, TreeSize
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import OpenTo
+from provisioner.sites.replicas import server_with
 
 
 @dataclass(frozen=True)
@@ -196,8 +197,14 @@ def _change_to_build(
 ) -> int:
     """Return the requested change, else the newest under these depot paths.
 
+    A replica or edge that does not have the requested change yet is waited for.
+
     A sync to a change without such files would empty the template.
     """
+    if asked:
+        began_at = run.step.first_started_at
+        assert began_at is not None
+        server_with(run.site.perforce_server, change=asked, since=began_at)
     if asked and not run.perforce.changes.is_submitted(asked):
         raise StepRefused(
             f"Change {asked} is not a submitted change on this server.",

@@ -96,6 +96,11 @@ class NotPermitted(Refused):
 _SEVERITY_FAILED = 3
 _GENERIC_COMMUNICATION = 38
 
+_MOVE = (
+    "{text} It is used there alone, until an administrator of Perforce moves it with "
+    "p4 -p NEW-SERVER reload -f -c CLIENT -p OLD-SERVER."
+)
+
 _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     # -- accounts: in our words, as theirs address a person at a shell
     7189: (AuthFailed, "The password or ticket of {user} is not valid."),
@@ -157,7 +162,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     7030: (ClientTypeMissing, ""),
     7588: (Refused, "{text} Name a commit or edge server in P4PORT."),
     7784: (ClientOfOtherServer, ""),
-    7826: (ClientOfOtherServer, ""),  # a label, a branch, a client
+    7826: (ClientOfOtherServer, _MOVE),  # a label, a branch, a client
     PROGRAM_REJECTED: (
         Refused,
         "{text} An entry of the server's rejectList names this program, or a version, "
@@ -167,7 +172,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     6212: (ClientIsLocked, ""),  # spec cannot be changed
     6214: (ClientIsLocked, ""),  # spec cannot be deleted
     6238: (ClientIsLocked, ""),  # cannot be used
-    6816: (ClientOfOtherServer, ""),
+    6816: (ClientOfOtherServer, _MOVE),
     6905: (ClientOfOtherServer, ""),
     6513: (Refused, ""),
     6514: (Refused, ""),

@@ -55,6 +55,20 @@ class LockWaitSerializer(serializers.Serializer[Any]):
     held_ms = serializers.IntegerField()
 
 
+class ReplicaPositionSerializer(serializers.Serializer[Any]):
+    """How far a replica or edge is, as last measured."""
+
+    change = serializers.IntegerField(help_text="Its newest submitted change.")
+    upstream_change = serializers.IntegerField(
+        allow_null=True, help_text="That of its upstream; null: it did not answer."
+    )
+    behind = serializers.IntegerField(
+        allow_null=True, help_text="How many change numbers it is behind."
+    )
+    sentence = serializers.CharField()
+    measured_at = serializers.DateTimeField()
+
+
 class PerforceServerSerializer(serializers.Serializer[Any]):
     """A Perforce server: what runs on it, who waits, and how many may run."""
 
@@ -69,6 +83,12 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
     )
     server_id = serializers.CharField(
         source="server.server_id", help_text="ServerID, or “”."
+    )
+    position = ReplicaPositionSerializer(
+        source="server.position",
+        default=None,
+        allow_null=True,
+        help_text="null: not measured yet, or no replica.",
     )
     p4port = serializers.CharField(source="server.p4port")
     people_p4port = serializers.CharField(
@@ -112,7 +132,7 @@ class PerforceServerViewSet(ShortListViewSet):
     """For administrators: the slots of each Perforce server, and pausing it."""
 
     queryset = PerforceServer.objects.select_related(
-        "slot_budget__paused_by", "upstream"
+        *("slot_budget__paused_by", "upstream", "position")
     )
     serializer_class = PerforceServerSerializer
 

@@ -32,6 +32,7 @@ from provisioner.sites.connections.checklist import (
 )
 from provisioner.sites.connections.server_kinds import kind_sentence, row_sentence
 from provisioner.sites.models import PerforceServer
+from provisioner.sites.replicas import measure
 
 ENDS_SOON = dt.timedelta(days=7)
 # With these our account can define clients for others and read the protections.
@@ -165,6 +166,19 @@ class _Checks(Checks):
                 "more.",
             )
         return f"{user} is signed in, with a ticket for {ends_in}."
+
+    @check(after=("perforce_kind", "perforce_sign_in"), advice=_ASK)
+    def perforce_position(self) -> str:
+        if not self.server.what.replicates:
+            return "It follows no other server with a copy of its data."
+        position = measure(self.server)
+        if position.behind is None:
+            raise Remark(
+                position.sentence,
+                advice=f"Test the connection of {self.server.upstream}: without it, "
+                "nobody knows how far behind this server is.",
+            )
+        return position.sentence
 
     @check(after=("perforce_sign_in",), advice=_GIVE_SUPER)
     def perforce_level(self) -> str:

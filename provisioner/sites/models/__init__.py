@@ -6,8 +6,10 @@ from provisioner.sites.models.capacity import CapacityDay, SiteCapacity
 from provisioner.sites.models.connections import ConnectionTest
 from provisioner.sites.models.perforce_servers import (
     PerforceServer,
+    ReplicaPosition,
     ServerAbilities,
     ServerKind,
+    WhenBehind,
 )
 from provisioner.sites.models.sites import OpenTo, Site
 
@@ -16,8 +18,10 @@ __all__ = [
     "ConnectionTest",
     "OpenTo",
     "PerforceServer",
+    "ReplicaPosition",
     "ServerAbilities",
     "ServerKind",
     "Site",
     "SiteCapacity",
+    "WhenBehind",
 ]

@@ -76,10 +76,22 @@ class ServerKind(models.TextChoices):
 
 
 _BOUND = "Clients made at {} are bound to it."
+PASSED_OVER = (
+    "Only a forwarding replica can be passed over. Clients of other kinds are at the "
+    "server itself."
+)
+DAY_SECONDS = 86_400
 NO_CLIENTS = (
     "A read-only replica holds no clients, so no workspace can be made there. Use the "
     "commit server, an edge, or a build server."
 )
+
+
+class WhenBehind(models.TextChoices):
+    """What happens to a flush when a replica does not get its change in time."""
+
+    WAIT = "wait-then-fail", "Fail, to be retried"
+    UPSTREAM = "use-upstream", "Flush at the upstream"
 
 
 class PerforceServer(models.Model):
@@ -160,6 +172,19 @@ class PerforceServer(models.Model):
         "lines for all hosts count.",
     )
 
+    catch_up_seconds = models.PositiveIntegerField(
+        default=600,
+        validators=[MaxValueValidator(DAY_SECONDS)],
+        help_text="How many seconds a flush waits until a replica or edge has the "
+        "change. STEP_GIVE_UP_SECONDS ends the wait, too.",
+    )
+    when_behind = models.CharField(
+        max_length=20,
+        choices=WhenBehind,
+        default=WhenBehind.WAIT,
+        help_text="After that. Only a forwarding replica can be passed over: clients "
+        "of an edge or build server exist nowhere else.",
+    )
     accepts_tickets = models.BooleanField(
         default=False,
         help_text="A ticket of this server signs its user in at the API, for "
@@ -204,6 +229,12 @@ class PerforceServer(models.Model):
                 violation_error_message="A server cannot be its own upstream.",
             ),
             models.CheckConstraint(
+                name="perforce_server_passed_over_is_forwarding_replica",
+                condition=Q(when_behind="wait-then-fail")
+                | Q(when_behind="use-upstream", kind="forwarding-replica"),
+                violation_error_message=PASSED_OVER,
+            ),
+            models.CheckConstraint(
                 name="perforce_server_that_binds_clients_has_id",
                 condition=~Q(kind__in=("edge", "build-server")) | ~Q(server_id=""),
                 violation_error_message=(
@@ -246,6 +277,10 @@ class PerforceServer(models.Model):
             raise ValidationError(
                 {"server_id": f"Give the ServerID. {_BOUND.format(self.kind_in_text)}"}
             )
+        if self.when_behind == WhenBehind.UPSTREAM and self.what != (
+            ServerKind.FORWARDING
+        ):
+            raise ValidationError({"when_behind": PASSED_OVER})
         if self._state.adding:
             return
         if not self.served_by.what.holds_clients and (site := self.site_set.first()):
@@ -288,6 +323,42 @@ class PerforceServer(models.Model):
                     {"upstream": "That server follows this one, directly or not."}
                 )
             above = above.upstream
+
+
+class ReplicaPosition(models.Model):
+    """How far a replica's data is, as last measured.
+
+    `change` and `upstream_change` are the newest submitted changes there and at its
+    upstream, 0 for an empty server; None: the upstream did not answer.
+    """
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="position"
+    )
+    change = models.PositiveBigIntegerField()
+    upstream_change = models.PositiveBigIntegerField(null=True)
+    measured_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    @property
+    def behind(self) -> int | None:
+        """How many change numbers it is behind its upstream; None if unknown."""
+        if self.upstream_change is None:
+            return None
+        return max(0, self.upstream_change - self.change)
+
+    @property
+    def sentence(self) -> str:
+        """Such as "edge-blr is at change 1840002, 11 behind 1840013 of main."."""
+        here = f"{self.server} is at change {self.change}"
+        if self.behind is None:
+            return f"{here}. {self.server.upstream} did not answer."
+        if not self.behind:
+            return f"{here}, and not behind {self.server.upstream}."
+        of = f"{self.upstream_change} of {self.server.upstream}"
+        return f"{here}, {self.behind} behind {of}."
 
 
 class ServerAbilities(models.Model):

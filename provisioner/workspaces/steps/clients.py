@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from provisioner.audit_log.actions import record_event
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.lib.refusals import StepRefused
 from provisioner.workspaces.marks import mark_in, new_mark, new_suffix
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import client_of
@@ -37,6 +38,26 @@ def is_own(client: ClientSpec, workspace: Workspace) -> bool:
 def has_mark(client: ClientSpec, workspace: Workspace) -> bool:
     """Return whether we have defined a client, and not deleted it since."""
     return mark_in(client.description) == workspace.client_mark
+
+
+def require_bound_here(run: WorkspaceRun, client: ClientSpec) -> None:
+    """Refuse a client that is bound to another server than the site's.
+
+    What is opened and synced in it is known there alone.
+
+    Raises: StepRefused, with the command that moves it.
+    Source: p4 help reload; "Moving clients and labels" of the administrator's guide.
+    """
+    server = run.site.perforce_server.served_by
+    if not server.server_id or client.server_id in ("", server.server_id):
+        return
+    raise StepRefused(
+        f"The client {client.name} is bound to the server {client.server_id}, and its "
+        f"site uses {server.server_id}. An administrator of Perforce moves it with "
+        f"p4 -p {server.p4port} reload -f -c {client.name} -p {client.server_id}. "
+        "Then retry.",
+        code="client_of_other_server",
+    )
 
 
 def forget_mark(run: WorkspaceRun) -> None:

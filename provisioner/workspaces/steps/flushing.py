@@ -6,13 +6,30 @@ from collections.abc import Callable
 
 from provisioner.catalog.pins import goes_in_batches, parts_of, pinned_have
 from provisioner.engine import slots
+from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import HaveList, LockUse
 from provisioner.lib.refusals import StepRefused
+from provisioner.sites.models import PerforceServer
+from provisioner.sites.replicas import server_with
 from provisioner.workspaces.models import Workspace, WorkspaceClient
 from provisioner.workspaces.queries import last_rescue
 from provisioner.workspaces.states import client_of, move_client
 from provisioner.workspaces.steps.run import WorkspaceRun
+
+
+def server_with_pin(run: WorkspaceRun) -> PerforceServer:
+    """Return the server to flush at, once it has the change of the snapshot.
+
+    Raises: Busy, StepRefused (the site's server is behind; see server_with).
+    """
+    began_at = run.step.first_started_at
+    assert began_at is not None
+    change = run.workspace.snapshot.change
+    server = server_with(run.site.perforce_server, change=change, since=began_at)
+    if server != run.site.perforce_server:
+        run.progress(f"{run.site.perforce_server} is behind: flushing at {server}")
+    return server
 
 
 def flush_towards_pin(
@@ -59,8 +76,8 @@ def flush_to_what_it_had(run: WorkspaceRun) -> HaveList:
     """Flush the client to the snapshot's pin, and to what was synced later."""
     workspace = run.workspace
     total = workspace.snapshot.have_count
+    perforce = registry.perforce_for(server_with_pin(run), client=workspace.client_name)
     run.progress("flushing", done=0, total=total, unit="files")
-    perforce = run.perforce_for(workspace.client_name)
     have = flush_towards_pin(
         perforce, workspace, on_command=lambda use: slots.observe(run.step, use)
     )

@@ -17,6 +17,7 @@ from provisioner.catalog.steps.volumes import (
 )
 from provisioner.engine import slots
 from provisioner.engine.results import StepResult
+from provisioner.gateways import registry
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.hosts import files, ownership, sampling
 from provisioner.gateways.hosts.run_as import run_as
@@ -31,8 +32,12 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.marks import mark_text
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
-from provisioner.workspaces.steps.clients import is_own, take_another_name
-from provisioner.workspaces.steps.flushing import flush_to_pin
+from provisioner.workspaces.steps.clients import (
+    is_own,
+    require_bound_here,
+    take_another_name,
+)
+from provisioner.workspaces.steps.flushing import flush_to_pin, server_with_pin
 from provisioner.workspaces.steps.run import WorkspaceRun, room_of
 
 P4CONFIG_NAME = ".p4config"
@@ -249,6 +254,8 @@ def ensure_client(run: WorkspaceRun) -> None:
     if found is not None and not is_own(found, workspace):
         take_another_name(run)
         found = None
+    if found is not None:
+        require_bound_here(run, found)
     wanted = client_spec_of(workspace)
     if found is None or not _same_client(found, wanted):
         _save_client(run, wanted)
@@ -283,10 +290,11 @@ class Flushed(StepResult):
 
 def ensure_flushed(run: WorkspaceRun) -> Flushed:
     """Ensure that the have list equals the snapshot's pin."""
+    perforce = registry.perforce(server_with_pin(run))
     total = run.workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
     have = flush_to_pin(
-        run.perforce,
+        perforce,
         run.workspace,
         on_command=lambda use: slots.observe(run.step, use),
     )

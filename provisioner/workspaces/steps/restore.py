@@ -40,6 +40,7 @@ from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.clients import (
     is_own,
     name_taken,
+    require_bound_here,
     take_another_name,
 )
 from provisioner.workspaces.steps.flushing import flush_to_what_it_had
@@ -84,6 +85,8 @@ def ensure_client(run: WorkspaceRun) -> None:
     if found is not None and not is_own(found, workspace):
         take_another_name(run)
         found = None
+    if found is not None:
+        require_bound_here(run, found)
     if found is None:
         settled = client_of(workspace)
         spec, given_back_at = settled.spec, settled.given_back_at

@@ -1,0 +1,81 @@
+"""How far a replica or edge has followed its upstream, and waiting for a change."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+
+from provisioner.gateways import registry
+from provisioner.gateways.errors import Busy, GatewayError
+from provisioner.lib import clocks
+from provisioner.lib.refusals import StepRefused
+from provisioner.sites.models import PerforceServer, ReplicaPosition, WhenBehind
+
+log = structlog.get_logger(__name__)
+
+
+def measure(server: PerforceServer) -> ReplicaPosition:
+    """Compare a replica's newest change with its upstream's, and record both.
+
+    No transaction may be open. An upstream that does not answer is recorded as such.
+
+    Raises: GatewayError (the replica itself).
+    """
+    assert server.upstream is not None
+    change = registry.perforce(server).changes.latest(())
+    upstream_change: int | None = None
+    try:
+        upstream_change = registry.perforce(server.upstream).changes.latest(())
+    except GatewayError as error:
+        log.warning(
+            "upstream_not_asked", server=server.upstream.name, **error.log_context()
+        )
+    position, _ = ReplicaPosition.objects.update_or_create(
+        server=server,
+        defaults={
+            "change": change,
+            "upstream_change": upstream_change,
+            "measured_at": clocks.database_now(),
+        },
+    )
+    return position
+
+
+def server_with(
+    server: PerforceServer, *, change: int, since: dt.datetime
+) -> PerforceServer:
+    """Return the server to flush to a change at: this one, once it has the change.
+
+    A replica that has not waits for it, `catch_up_seconds` from `since` on. Then its
+    `when_behind` decides. A change that its upstream does not have either is not waited
+    for: the flush says so.
+
+    Raises: Busy (try again), StepRefused (waited long enough), GatewayError.
+    Source: p4 changes -e; a replica applies its upstream's journal in order.
+    """
+    replica = server.served_by
+    if not replica.what.replicates or _has(replica, change):
+        return server
+    position = measure(replica)
+    assert replica.upstream is not None
+    if position.upstream_change is not None and not _has(replica.upstream, change):
+        return server
+    waited = clocks.database_now() - since
+    if waited.total_seconds() < replica.catch_up_seconds:
+        raise Busy(
+            f"{position.sentence} Waiting for change {change}.",
+            system="perforce",
+            operation="changes",
+        )
+    if replica.when_behind == WhenBehind.UPSTREAM:
+        return replica.upstream
+    raise StepRefused(
+        f"{position.sentence} Change {change} did not arrive there within "
+        f"{replica.catch_up_seconds} s. Retry once it has.",
+        code="replica_is_behind",
+    )
+
+
+def _has(server: PerforceServer, change: int) -> bool:
+    return registry.perforce(server).changes.is_submitted(change)

@@ -1,0 +1,172 @@
+"""Workspaces at an edge or replica that is behind the change of their snapshot."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_build
+from provisioner.catalog.models import Template
+from provisioner.engine.models import Step
+from provisioner.gateways import registry
+from provisioner.gateways.errors import Refused
+from provisioner.lib.refusals import StepRefused
+from provisioner.sites.connections.perforce import check_perforce
+from provisioner.sites.models import (
+    PerforceServer,
+    ReplicaPosition,
+    ServerKind,
+    WhenBehind,
+)
+from provisioner.sites.queries import same_installation
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.clients import require_bound_here
+from provisioner.workspaces.steps.run import WorkspaceRun
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once, settle
+from tests.support.lab import DEPOT, Lab
+from tests.support.lab_perforce import LabServer, following
+from tests.support.requests import workspace_create
+from tests.support.retiring import retire
+from tests.support.submits import submit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def owner(transactional_db: None) -> User:
+    return UserFactory.create(username="alice", uid=20001, gid=20000)
+
+
+@contextmanager
+def moved_to(
+    kind: ServerKind, template: Template, *, lab: Lab, directory: Path, behind: bool
+) -> Iterator[tuple[LabServer, PerforceServer]]:
+    """Use a server that follows the lab's at the template's site.
+
+    With `behind` it is held, and lacks the change of the template's newest snapshot.
+    """
+    port = int(lab.perforce["port"].rpartition(":")[2])
+    upstream = LabServer(root=lab.root / "perforce", port=port)
+    services = {ServerKind.EDGE: "edge-server"}.get(kind, kind.value)
+    name = f"there-{uuid.uuid4().hex[:6]}"
+    with following(upstream, directory, kind=services, name=name) as running:
+        if behind:
+            running.lag(held=True)
+            submit(lab, path=f"//depot/{DEPOT}/src/file0.txt")
+            template_build(by=template.owner, template=template)
+            settle(template)
+        site = template.site
+        site.perforce_server = PerforceServer.objects.create(
+            name=name,
+            kind=kind,
+            upstream=site.perforce_server,
+            server_id=name,
+            p4port=f"127.0.0.1:{running.port}",
+            p4user=lab.perforce["user"],
+        )
+        site.save()
+        yield running, site.perforce_server
+
+
+def flush_of(workspace: Workspace) -> Step:
+    return Step.objects.get(operation__subject__workspace=workspace, name="flush")
+
+
+def is_at_its_pin(workspace: Workspace, server: PerforceServer) -> bool:
+    have = registry.perforce(server).files.have_list(workspace.client_name)
+    pin = workspace.snapshot
+    return (have.count, have.digest) == (pin.have_count, pin.have_digest)
+
+
+def test_a_flush_waits_at_an_edge_until_it_has_the_change(
+    owner: User, published_template: Template, lab: Lab, tmp_path: Path
+) -> None:
+    template = published_template
+    commit = template.site.perforce_server
+    with moved_to(
+        ServerKind.EDGE, template, lab=lab, directory=tmp_path, behind=True
+    ) as (running, edge):
+        assert same_installation(edge, commit)
+        workspace = workspace_create(by=owner, template=template)
+        run_jobs_once()
+        step = flush_of(workspace)
+        change = workspace.snapshot.change
+        assert step.state == Step.State.RETRYING
+        assert step.error_message.startswith(f"{edge.name} is at change ")
+        assert f"behind {change} of {commit.name}." in step.error_message
+        assert edge.position.behind
+
+        running.lag()
+        settle(workspace)
+        assert workspace.state == Workspace.State.READY, workspace.status_message
+        assert is_at_its_pin(workspace, edge)
+
+        client = registry.perforce(commit).clients.find(workspace.client_name)
+        assert client is not None
+        assert client.server_id == edge.server_id
+        with pytest.raises(Refused, match=r"reload -f -c CLIENT"):
+            registry.perforce(commit).files.flush(workspace.client_name, change=change)
+        other = PerforceServer(p4port="edge:1666", kind="edge", server_id="edge-2")
+        run = WorkspaceRun(step)
+        run.site.perforce_server = other
+        command = f"p4 -p edge:1666 reload -f -c {client.name} -p {edge.server_id}"
+        with pytest.raises(StepRefused, match=command):
+            require_bound_here(run, client)
+        retire(workspace)
+        assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+        assert registry.perforce(commit).clients.find(workspace.client_name) is None
+
+
+def test_a_flush_that_waited_long_enough_fails_and_can_be_retried(
+    owner: User,
+    published_template: Template,
+    lab: Lab,
+    tmp_path: Path,
+    as_admin: Client,
+) -> None:
+    template = published_template
+    with moved_to(
+        ServerKind.EDGE, template, lab=lab, directory=tmp_path, behind=True
+    ) as (_, edge):
+        checks = {check.name: check for check in check_perforce(edge)}
+        assert checks["perforce_kind"].outcome == "passed"
+        assert " behind " in checks["perforce_position"].sentence
+        edge.catch_up_seconds = 0
+        edge.save()
+        workspace = settle(workspace_create(by=owner, template=template))
+
+        assert workspace.state == Workspace.State.FAILED
+        assert workspace.status_code == "replica_is_behind"
+        assert "did not arrive there within 0 s" in workspace.status_message
+        position = ReplicaPosition.objects.get(server=edge)
+        assert position.sentence in as_admin.get(f"/perforce/{edge.pk}/").text
+
+        change = workspace.snapshot.change
+        template_build(by=template.owner, template=template, change=change)
+        settle(template)
+        assert template.status_code == "replica_is_behind"
+
+
+def test_a_forwarding_replica_is_passed_over_if_its_row_says_so(
+    owner: User, published_template: Template, lab: Lab, tmp_path: Path
+) -> None:
+    template = published_template
+    with moved_to(
+        ServerKind.FORWARDING, template, lab=lab, directory=tmp_path, behind=True
+    ) as (_, replica):
+        PerforceServer.objects.filter(pk=replica.pk).update(
+            catch_up_seconds=0, when_behind=WhenBehind.UPSTREAM
+        )
+        template.site.refresh_from_db()
+        workspace = settle(workspace_create(by=owner, template=template))
+
+        assert replica.upstream is not None
+        assert flush_of(workspace).state == Step.State.DONE
+        assert is_at_its_pin(workspace, replica.upstream)
