@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
@@ -147,7 +146,7 @@ def _failures(span: Span, ended: Mapping[dt.datetime, Ended]) -> Chart:
                 value=found.failed,
                 before=before(moment),
                 cells=(f"{found.failed:,}", f"{found.number:,}"),
-                url=_operations(moment, span.step, state="failed"),
+                url=_operations(moment, span.step, "state=failed"),
             )
             for moment in (span.steps if ended else ())
             for found in [ended.get(moment, none)]
@@ -184,20 +183,19 @@ def _of_day(
 
 def _made(begin: dt.datetime, length: dt.timedelta) -> str:
     kind = WorkspaceOperation.PROVISION
-    return _operations(begin, length, kind=kind, state="succeeded")
+    return _operations(begin, length, f"kind={kind}&state=succeeded")
 
 
-def _operations(begin: dt.datetime, length: dt.timedelta, **criteria: str) -> str:
+def _operations(begin: dt.datetime, length: dt.timedelta, query: str) -> str:
     """Return the URL of the list of operations requested in a period.
 
     Its fields are in the reader's time zone, to the second.
     """
     last = begin + length - dt.timedelta(seconds=1)
-    query = criteria | {
-        name: f"{timezone.localtime(moment):%Y-%m-%dT%H:%M:%S}"
-        for name, moment in (("since", begin), ("until", last))
-    }
-    return f"{reverse('operation-list')}?{urlencode(query, safe=':')}"
+    since, until = (
+        f"{timezone.localtime(moment):%Y-%m-%dT%H:%M:%S}" for moment in (begin, last)
+    )
+    return f"{reverse('operation-list')}?{query}&since={since}&until={until}"
 
 
 def _of(span: Span) -> str:
