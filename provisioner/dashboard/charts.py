@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from django.urls import reverse
 from django.utils import timezone
@@ -187,15 +188,19 @@ def _made(begin: dt.datetime, length: dt.timedelta) -> str:
 
 
 def _operations(begin: dt.datetime, length: dt.timedelta, query: str) -> str:
-    """Return the URL of the list of operations requested in a period.
+    """Return the URL of the list of operations requested in a period."""
+    times = _times(begin, length, timezone.get_current_timezone())
+    return f"{reverse('operation-list')}?{query}&{times}"
 
-    Its fields are in the reader's time zone, to the second.
-    """
+
+@lru_cache(maxsize=1000)  # four charts have the same days
+def _times(begin: dt.datetime, length: dt.timedelta, zone: dt.tzinfo) -> str:
+    """Return the filter of a period in the reader's time zone, to the second."""
     last = begin + length - dt.timedelta(seconds=1)
     since, until = (
-        f"{timezone.localtime(moment):%Y-%m-%dT%H:%M:%S}" for moment in (begin, last)
+        f"{moment.astimezone(zone):%Y-%m-%dT%H:%M:%S}" for moment in (begin, last)
     )
-    return f"{reverse('operation-list')}?{query}&since={since}&until={until}"
+    return f"since={since}&until={until}"
 
 
 def _of(span: Span) -> str:

@@ -188,7 +188,10 @@ def installation(user: User, span: Span) -> Installation:
         ),
         forecasts=[
             *nearest_forecasts(
-                sites, measured, of_templates=limit_trends(), most=NEAREST_LIMITS
+                sites,
+                measured,
+                of_templates=limit_trends(tallies),
+                most=NEAREST_LIMITS,
             ),
             *_nearest_quotas(tallies),
         ],

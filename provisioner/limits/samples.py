@@ -9,7 +9,6 @@ from typing import NamedTuple
 from django.contrib.postgres.aggregates import RegrSlope
 from django.db.models import Count, F, FloatField, Func
 
-from provisioner.catalog.models import Template
 from provisioner.lib.limits import (
     CloneLimitReached,
     InodesLow,
@@ -75,18 +74,19 @@ def _of_templates(sites: list[SiteLimits]) -> Iterator[tuple[Key, int]]:
                 yield Key(of_site.site.pk, limit.subject, limit.code), limit.used
 
 
-def limit_trends() -> Trends:
+def limit_trends(tallies: Tallies) -> Trends:
     """Return how each limit of a template was used over the days kept. One query.
 
     The database fits the lines, as 28 days of three limits of each template are many
     rows.
     """
-    # The name of a deleted one may be another's by now.
-    days = LimitDay.objects.exclude(template__state=Template.State.DELETED)
-    of_keys = days.values_list("template__site", "template__name", "code").annotate(
+    of_limits = LimitDay.objects.values_list("template", "code").annotate(
         days=Count("pk"), slope=RegrSlope(y="used", x=_NUMBER_OF_DAY)
     )
+    # Without deleted ones, whose name may be another's by now.
+    keys = {each.pk: (each.site_id, each.name) for each in tallies.templates}
     return {
-        Key(*key): Trend(days=number, slope=slope)
-        for *key, number, slope in of_keys.order_by()
+        Key(*keys[template_id], code): Trend(days=number, slope=slope)
+        for template_id, code, number, slope in of_limits.order_by()
+        if template_id in keys
     }

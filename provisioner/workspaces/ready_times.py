@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import (
     Aggregate,
+    Case,
     Count,
     DurationField,
     Exists,
@@ -18,6 +19,7 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
+    When,
 )
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now, Trunc
@@ -27,7 +29,7 @@ from provisioner.engine.models import Operation
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 USUAL_SINCE = dt.timedelta(days=28)
-TOOK = ExpressionWrapper(F("ended_at") - F("created_at"), output_field=DurationField())
+_TOOK = ExpressionWrapper(F("ended_at") - F("created_at"), output_field=DurationField())
 
 
 class Percentile(Aggregate):
@@ -53,6 +55,13 @@ class Percentile(Aggregate):
         )
 
 
+_MEASURED: dict[str, Any] = {
+    "number": Count("pk"),
+    "p50": Percentile(_TOOK, share=0.5),
+    "p95": Percentile(_TOOK, share=0.95),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimeToReady:
     """How long the workspaces of an hour or a day took, in seconds."""
@@ -71,11 +80,7 @@ def ready_in(
         .filter(created_at__gte=since, created_at__lt=until)
         .annotate(at=Trunc("created_at", "hour" if by_hour else "day", tzinfo=dt.UTC))
         .values_list("at")
-        .annotate(
-            number=Count("pk"),
-            p50=Percentile(TOOK, share=0.5),
-            p95=Percentile(TOOK, share=0.95),
-        )
+        .annotate(**_MEASURED)
     )
     return {
         at: TimeToReady(
@@ -97,29 +102,29 @@ class Waits:
 
 
 def waits_between(*spans: tuple[dt.datetime, dt.datetime]) -> list[Waits]:
-    """Return the times to ready of each period, in one query."""
-    asked: dict[str, Any] = {}
-    for index, (since, until) in enumerate(spans):
-        within = Q(ended_at__gte=since, ended_at__lt=until)
-        asked[f"number_{index}"] = Count("pk", filter=within)
-        for share in (50, 95):
-            asked[f"p{share}_{index}"] = Percentile(
-                TOOK, share=share / 100, filter=within
-            )
-    earliest = min(since for since, _ in spans)
-    found = _provisioned().filter(ended_at__gte=earliest).aggregate(**asked)
-    return [
-        Waits(
-            number=found[f"number_{index}"],
-            p50_seconds=_seconds(found[f"p50_{index}"]),
-            p95_seconds=_seconds(found[f"p95_{index}"]),
-        )
-        for index in range(len(spans))
+    """Return the times to ready of each period, in one query. They do not overlap."""
+    within = [
+        When(ended_at__gte=since, ended_at__lt=until, then=index)
+        for index, (since, until) in enumerate(spans)
     ]
-
-
-def _seconds(span: dt.timedelta | None) -> float | None:
-    return None if span is None else span.total_seconds()
+    earliest = min(since for since, _ in spans)
+    rows = (
+        _provisioned()
+        .filter(ended_at__gte=earliest)
+        .annotate(span=Case(*within))
+        .values_list("span")
+        .annotate(**_MEASURED)
+    )
+    found = {
+        index: Waits(
+            number=number,
+            p50_seconds=p50.total_seconds(),
+            p95_seconds=p95.total_seconds(),
+        )
+        for index, number, p50, p95 in rows
+    }
+    none = Waits(number=0, p50_seconds=None, p95_seconds=None)
+    return [found.get(index, none) for index in range(len(spans))]
 
 
 def usual_seconds(templates: Collection[Template]) -> dict[int, float]:

@@ -13,6 +13,7 @@ from provisioner.lib.trends import Trend
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.samples import Key, Trends, keep_limit_days, limit_trends
+from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -90,7 +91,7 @@ def test_each_day_has_one_row_for_each_limit_of_a_template(
     with django_assert_max_num_queries(9):
         keep_limit_days(today=TODAY)  # later on the same day
 
-    trends = limit_trends()
+    trends = limit_trends(Tallies())
     key = Key(template.site_id, template.name, "inode_limit")
     assert trends[key].days == 2
     assert trends[key].slope == pytest.approx(20)
