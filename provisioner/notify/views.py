@@ -131,7 +131,9 @@ def _actions(webhook: Webhook) -> list[Action]:
         ),
     ]
     if webhook.is_signed:
-        secret = Action(label="Replace the secret", url=url("secret"), is_post=True)
+        secret = Action(
+            label="Replace the secret", url=url("secret"), is_post=True, look="link"
+        )
         actions.append(secret)
     return [
         *actions,

@@ -29,6 +29,11 @@ class Action:
     html_id: str = ""
 
     @property
+    def is_minor(self) -> bool:
+        """Whether it goes into a menu where there are many actions."""
+        return self.look in ("link", "quiet-danger")
+
+    @property
     def classes(self) -> str:
         """The CSS classes of its link or button; "" for a link in a text."""
         if self.look == "link":

@@ -107,6 +107,17 @@ def test_only_administrators_are_offered_to_change_it(
     assert "/build/" in page
 
 
+def test_many_actions_are_in_a_menu_with_what_ends_it_last(
+    as_alice: Client, as_admin: Client, snapshot: Snapshot
+) -> None:
+    address = f"/templates/{snapshot.template_id}/"
+    shown, _, rest = as_admin.get(address).text.partition('id="more-actions"')
+    menu = rest.partition("</ul>")[0]
+    assert "Build the newest change" in shown
+    assert menu.index("Rename") < menu.index("Archive…") < menu.index("Delete…")
+    assert 'id="more-actions"' not in as_alice.get(address).text  # she has two
+
+
 def test_the_newest_snapshot_is_what_one_gets(
     as_alice: Client, snapshot: Snapshot, workspace: Workspace
 ) -> None:

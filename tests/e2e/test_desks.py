@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from rest_framework.test import APIClient
 
+from provisioner.catalog.models import Template
 from provisioner.workspaces.models import Workspace
 from tests.e2e.furnished import Furnished
 from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
@@ -35,6 +36,7 @@ def test_people_do_their_work(
     reclaim(page, furnished.forgotten)
     extend(page, furnished.extendable, scripts=scripts)
     look_into_a_chart(page, scripts=scripts)
+    choose_from_a_menu(page, furnished.template)
     make_a_token(sign_in(furnished.alice, scripts=scripts))
 
 
@@ -106,6 +108,24 @@ def look_into_a_chart(page: Page, *, scripts: bool) -> None:
         newest.get_by_role("link").click()
     expect(page.get_by_role("heading", name="Operations", exact=True)).to_be_visible()
     assert "state=failed&since=" in page.url
+
+
+def choose_from_a_menu(page: Page, template: Template) -> None:
+    """A menu opens and closes by keyboard, and what is in it is next."""
+    page.goto(f"/templates/{template.pk}/")
+    more = page.get_by_role("button", name="More actions")
+    rename = page.get_by_role("link", name="Rename", exact=True)
+    expect(rename).to_be_hidden()
+    enter(page, more)
+    expect(rename).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(rename).to_be_hidden()
+    expect(more).to_be_focused()
+    page.keyboard.press("Enter")
+    enter(page, rename)
+    expect(
+        page.get_by_role("heading", name=f"Rename {template.heading}")
+    ).to_be_visible()
 
 
 def reclaim(page: Page, forgotten: Workspace) -> None:

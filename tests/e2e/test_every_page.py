@@ -163,6 +163,10 @@ def test_every_page_of_an_administrator(sign_in: SignIn, furnished: Furnished) -
     # What comes of a key and of a button is a page, too.
     page = look.page
     look.resize(WIDE, "light")
+    page.goto(f"/templates/{furnished.template.pk}/")
+    page.get_by_role("button", name="More actions").click()
+    expect(page.get_by_role("link", name="Delete…")).to_be_visible()
+    look.look()
     page.goto("/workspaces/")
     page.keyboard.press("Control+k")
     expect(page.get_by_role("dialog").get_by_role("option")).not_to_have_count(0)
