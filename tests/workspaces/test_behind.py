@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,9 @@ def test_a_flush_waits_at_an_edge_until_it_has_the_change(
         command = f"p4 -p edge:1666 reload -f -c {client.name} -p {edge.server_id}"
         with pytest.raises(StepRefused, match=command):
             require_bound_here(run, client)
+        unbound = replace(client, server_id="")
+        with pytest.raises(StepRefused, match="was not made at an edge"):
+            require_bound_here(run, unbound)
         retire(workspace)
         assert workspace.state == Workspace.State.TRASHED, workspace.status_message
         assert registry.perforce(commit).clients.find(workspace.client_name) is None

@@ -97,7 +97,7 @@ _SEVERITY_FAILED = 3
 _GENERIC_COMMUNICATION = 38
 
 _MOVE = (
-    "{text} It is used there alone, until an administrator of Perforce moves it with "
+    "{text} To move it, an administrator of Perforce runs "
     "p4 -p NEW-SERVER reload -f -c CLIENT -p OLD-SERVER."
 )
 
@@ -161,7 +161,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     4157: (Refused, "{text} Ask for a higher MaxScanRows of {user}'s group."),
     7030: (ClientTypeMissing, ""),
     7588: (Refused, "{text} Name a commit or edge server in P4PORT."),
-    7784: (ClientOfOtherServer, ""),
+    7784: (ClientOfOtherServer, _MOVE),
     7826: (ClientOfOtherServer, _MOVE),  # a label, a branch, a client
     PROGRAM_REJECTED: (
         Refused,

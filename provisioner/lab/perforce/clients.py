@@ -197,11 +197,17 @@ def default_fields(
     }
 
 
-def check_usable(client: Client, *, user: str, host: str, server_id: str) -> None:
+def check_usable(
+    client: Client, *, user: str, host: str, server_id: str, is_edge: bool
+) -> None:
     """Refuse a client of another host or server, or one locked by another user.
 
     Raises: CommandError.
+    Source: p4 help client (ServerID: "If unset, usage is allowed on … any replicas of
+    the master other than Edge Servers"); inferred: the message.
     """
+    if is_edge and not client.server_id:
+        raise CommandError(7784, client=client.name)
     if client.server_id not in ("", server_id):
         raise CommandError(6816, client=client.name, serverID=client.server_id)
     if client.host and client.host.lower() != host.lower():

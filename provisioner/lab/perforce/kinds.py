@@ -40,6 +40,8 @@ _FORMS = frozenset(
 )
 # Of forms, what stays at an edge: clients bound to it, and their pending changes.
 _OF_CLIENTS = frozenset({"client", "workspace", "change", "changelist"})
+# Source: p4 help distributed ("forwarded to the Commit Server for processing").
+_AT_COMMIT_SERVER = frozenset({"counter", "passwd", "populate"})
 # Each server has its own tickets, settings and processes.
 _OF_EACH_SERVER = frozenset({"login", "logout", "configure", "monitor", "info"})
 _SYNCS = frozenset({"sync", "flush", "update"})
@@ -65,7 +67,7 @@ def is_forwarded(request: Request) -> bool:
         return False
     if config.services in _FORWARDING:
         return True
-    is_global = command in _FORMS - _OF_CLIENTS or command in ("counter", "passwd")
+    is_global = command in _FORMS - _OF_CLIENTS or command in _AT_COMMIT_SERVER
     return config.services == "edge-server" and is_global
 
 
@@ -76,7 +78,7 @@ def check_kind(request: Request) -> None:
     """
     services = request.state.config.services
     is_edge = services == "edge-server" and request.state.config.replicates is not None
-    if is_edge and request.command in ("submit", "populate"):
+    if is_edge and request.command in ("submit", "label", "labelsync", "tag"):
         raise NotInLab(f"p4 {request.command} at an edge server")
     if services not in _READ_ONLY or _only_reads(request):
         return

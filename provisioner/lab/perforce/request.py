@@ -147,6 +147,7 @@ class Request:
             user=self.user,
             host=self.host,
             server_id=self.state.config.server_id,
+            is_edge=self.state.config.services == "edge-server",
         )
 
     # --- answers

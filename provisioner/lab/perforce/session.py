@@ -297,7 +297,9 @@ class Session:
         """
         database, user = self._state.database, request.user
         if find_spec(database, kind="user", name=user) is None:
-            if not self._state.config.auto_create_users:
+            # Source: p4 help distributed ("disabled on Edge Servers").
+            is_edge = self._state.config.services == "edge-server"
+            if is_edge or not self._state.config.auto_create_users:
                 raise CommandError(6267, user=user)
             ensure_user(database, name=user, client=request.client_name)
         password_hash = auth.find_password_hash(database, user=user)

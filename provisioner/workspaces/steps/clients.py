@@ -17,9 +17,15 @@ from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 def find_own_client(run: WorkspaceRun) -> ClientSpec | None:
-    """Return the workspace's client, None if it is deleted or a stranger's."""
+    """Return the workspace's client, None if it is deleted or a stranger's.
+
+    Raises: StepRefused (what is in it is known to another server alone).
+    """
     client = run.perforce.clients.find(run.workspace.client_name)
-    return client if client is not None and is_own(client, run.workspace) else None
+    if client is None or not is_own(client, run.workspace):
+        return None
+    require_bound_here(run, client)
+    return client
 
 
 def is_own(client: ClientSpec, workspace: Workspace) -> bool:
@@ -41,21 +47,25 @@ def has_mark(client: ClientSpec, workspace: Workspace) -> bool:
 
 
 def require_bound_here(run: WorkspaceRun, client: ClientSpec) -> None:
-    """Refuse a client that is bound to another server than the site's.
+    """Refuse a client that an edge or build server of the site cannot use.
 
-    What is opened and synced in it is known there alone.
+    What is opened and synced in it is known alone to the server that it was made at.
 
     Raises: StepRefused, with the command that moves it.
-    Source: p4 help reload; "Moving clients and labels" of the administrator's guide.
+    Source: p4 help client (ServerID), reload; "Moving clients and labels" of the
+    administrator's guide.
     """
     server = run.site.perforce_server.served_by
-    if not server.server_id or client.server_id in ("", server.server_id):
+    if not server.what.binds_clients or client.server_id == server.server_id:
         return
+    belongs = f"is bound to the server {client.server_id}"
+    if not client.server_id:
+        belongs = "was not made at an edge"
     raise StepRefused(
-        f"The client {client.name} is bound to the server {client.server_id}, and its "
-        f"site uses {server.server_id}. An administrator of Perforce moves it with "
-        f"p4 -p {server.p4port} reload -f -c {client.name} -p {client.server_id}. "
-        "Then retry.",
+        f"The client {client.name} {belongs}, and its site uses {server.server_id}. An "
+        "administrator of Perforce moves it with "
+        f"p4 -p {server.p4port} reload -f -c {client.name} "
+        f"-p {client.server_id or 'P4PORT-OF-COMMIT-SERVER'}. Then retry.",
         code="client_of_other_server",
     )
 

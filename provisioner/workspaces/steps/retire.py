@@ -167,7 +167,7 @@ def _delete_client(
         run.perforce.clients.delete(
             client.name,
             keep_shelves=is_settled,
-            server_id=client.server_id,
+            server_id=_elsewhere(run, client),
             as_seen=client,
         )
     except InUse as error:
@@ -177,6 +177,15 @@ def _delete_client(
         check = check_for_unsubmitted_work(run)
         _thaw(run)
         raise refusal(check) from error
+
+
+def _elsewhere(run: WorkspaceRun, client: ClientSpec) -> str:
+    """Return the ServerID to name when a client is deleted, "" if it is bound here.
+
+    Source: p4 help client: --serverid is for the commit server, about other servers.
+    """
+    here = run.site.perforce_server.served_by.server_id
+    return "" if client.server_id == here else client.server_id
 
 
 def _rescue_what_came_since(run: WorkspaceRun, settled: WorkspaceClient) -> None:

@@ -81,6 +81,12 @@ def test_clients_of_an_edge_are_bound_to_it_and_known_everywhere(
         there.input = there.fetch_client()
         assert refused(there, "client", "-i") == 7826
 
+        assert refused(a.connect(client="people"), "sync", "-k") == 7784
+        assert [c["client"] for c in a.connect(client="x").run("clients")] == ["far"]
+        assert (
+            refused(made.p4, "client", "-d", "-f", "--serverid=edge-a", "far") == 7588
+        )
+
         made.p4.run("revert", "-k", "//...")
         made.p4.run("change", "-d", str(number))
         made.p4.run("client", "-d", "far")

@@ -52,6 +52,10 @@ def _check_server(request: Request, spec: StoredSpec, *, usage: str) -> None:
     here, bound = request.state.config.server_id, spec.text("ServerID")
     named = request.options.get("serverid")
     if named is not None:
+        # Source: p4 help client ("must be issued directly to the Commit Server");
+        # inferred: the message.
+        if request.state.config.replicates is not None:
+            raise CommandError(7588)
         if not request.has("f"):
             raise CommandError(7198, usage=usage)
         if named != bound:

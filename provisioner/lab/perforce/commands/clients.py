@@ -296,6 +296,8 @@ def _filter(request: Request) -> Callable[[StoredSpec], bool]:
     """Return a filter of clients from the options. Source: p4 help clients."""
     options = request.options
     any_case = request.has("user-case-insensitive")
+    config = request.state.config
+    usable = {config.server_id, *([] if config.services == "edge-server" else [""])}
 
     def matches(pattern: str, text: str, *, ignores_case: bool) -> bool:
         if ignores_case:
@@ -313,8 +315,7 @@ def _filter(request: Request) -> Callable[[StoredSpec], bool]:
             "e" not in options or matches(options["e"], spec.name, ignores_case=False),
             "E" not in options or matches(options["E"], spec.name, ignores_case=True),
             # Those of other servers are listed with -a or by the server's name.
-            bool({"a", "s"} & options.keys())
-            or server in ("", request.state.config.server_id),
+            bool({"a", "s"} & options.keys()) or server in usable,
         )
         return all(tests)
 
