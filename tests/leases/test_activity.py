@@ -75,8 +75,13 @@ def test_signs_are_collected_and_reading_leaves_none(
     server_id = lab_workspace.site.perforce_server_id
     age_client(lab, lab_workspace)
 
-    for _ in range(2):
-        check_clients(server_id=server_id)
+    check_clients(server_id=server_id)
+    lab_workspace.refresh_from_db()
+    seen_at, checked_at = (
+        lab_workspace.activity_seen_at,
+        lab_workspace.client_checked_at,
+    )
+    check_clients(server_id=server_id)
 
     assert moment(lab_workspace, "accessed") == dt.datetime.fromtimestamp(
         LONG_AGO, tz=dt.UTC
@@ -85,6 +90,9 @@ def test_signs_are_collected_and_reading_leaves_none(
     assert moment(lab_workspace, "touched") is not None, "its owner asked for it"
     assert lab_workspace.activity["opened"] == {"count": 0}
     assert lab_workspace.activity_seen_at is not None
+    assert seen_at is not None
+    assert lab_workspace.activity_seen_at > seen_at
+    assert lab_workspace.client_checked_at == checked_at, "nobody used it since"
     assert accessed(lab, lab_workspace) == LONG_AGO
 
 

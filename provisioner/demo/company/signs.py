@@ -68,6 +68,8 @@ class Signs:
         if not workspace.holds_work:
             signs = {kind: signs[kind] for kind in ("accessed", "files", "touched")}
         workspace.activity, workspace.activity_seen_at = signs, seen_at
+        if workspace.holds_work:
+            workspace.client_checked_at = seen_at
         workspace.worked_at = newest_of(signs, WORK)
         workspace.used_at = newest_of(signs, WORDS)
 

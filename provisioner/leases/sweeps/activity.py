@@ -82,23 +82,24 @@ def check_clients(server_id: int) -> None:
     ]
     opened = _opened_by_client(perforce, moved)
     for workspace in workspaces:
-        found = _touches(workspace)
+        found, seen_at = _touches(workspace), {"activity_seen_at": now}
         if workspace.client_name:
             client = clients[workspace.client_name]
             found["accessed"] = _signal(client.accessed_at)
         if workspace in moved:
             found |= _work(perforce, workspace)
             found["opened"] = {"count": opened.get(workspace.client_name, 0)}
-        _note(workspace, found, now=now)
+            seen_at["client_checked_at"] = now
+        _note(workspace, found, **seen_at)
 
 
 def _has_moved(workspace: Workspace, client: ClientSpec) -> bool:
-    """Return whether the client may have been used since our last check."""
-    if workspace.activity_seen_at is None or "submitted" not in workspace.activity:
+    """Return whether the client may have been used since it was last checked."""
+    if workspace.client_checked_at is None:
         return True
     if client.accessed_at is None:
         return False
-    return client.accessed_at >= workspace.activity_seen_at - ACCESS_IS_LATE_BY
+    return client.accessed_at >= workspace.client_checked_at - ACCESS_IS_LATE_BY
 
 
 def _opened_by_client(
@@ -137,7 +138,6 @@ def _touches(workspace: Workspace) -> dict[str, Any]:
 def check_trees(site_id: int) -> None:
     """Record when the trees of a site's workspaces were last changed."""
     site = Site.objects.get(pk=site_id)
-    now = clocks.database_now()
     for workspace in Workspace.objects.filter(
         state=Workspace.State.READY, is_pooled=False, site=site
     ).select_related("site"):
@@ -156,23 +156,24 @@ def check_trees(site_id: int) -> None:
         at = found.newest_at
         if workspace.ready_at and at and at <= workspace.ready_at:
             at = None  # came with the template, or with us
-        _note(workspace, {"files": _signal(at, detail=detail)}, now=now)
+        _note(workspace, {"files": _signal(at, detail=detail)})
 
 
 def _signal(at: dt.datetime | None, *, detail: str = "") -> dict[str, Any]:
     return {"at": at.isoformat() if at else None, "detail": detail}
 
 
-def _note(workspace: Workspace, found: dict[str, Any], *, now: dt.datetime) -> None:
-    """Add signs without overwriting those that another worker records meanwhile."""
+def _note(workspace: Workspace, found: dict[str, Any], **seen_at: dt.datetime) -> None:
+    """Add signs without overwriting those that another worker records meanwhile.
+
+    `seen_at` are columns that say when something was read.
+    """
     with transaction.atomic():
         locked = Workspace.objects.select_for_update(of=("self",)).get(pk=workspace.pk)
         signs = {**locked.activity, **found}
-        fields: dict[str, Any] = {
-            "activity": signs,
-            "worked_at": newest_of(signs, WORK),
-            "used_at": newest_of(signs, WORDS),
-        }
-        if "touched" in found:
-            fields["activity_seen_at"] = now
-        Workspace.objects.filter(pk=workspace.pk).update(**fields)
+        Workspace.objects.filter(pk=workspace.pk).update(
+            activity=signs,
+            worked_at=newest_of(signs, WORK),
+            used_at=newest_of(signs, WORDS),
+            **seen_at,
+        )

@@ -77,6 +77,7 @@ class Migration(migrations.Migration):
                 ('measured_at', models.DateTimeField(blank=True, null=True)),
                 ('activity', models.JSONField(blank=True, default=dict, help_text='Signs of life by kind: {kind: {at, detail}}; at is ISO 8601.')),
                 ('activity_seen_at', models.DateTimeField(blank=True, null=True)),
+                ('client_checked_at', models.DateTimeField(blank=True, help_text="When its client's changes and opened files were last read.", null=True)),
                 ('worked_at', models.DateTimeField(blank=True, help_text='The newest of these signs.', null=True)),
                 ('used_at', models.DateTimeField(blank=True, help_text='The newest sign of any kind among these.', null=True)),
                 ('idle_since', models.GeneratedField(db_persist=True, expression=django.db.models.functions.comparison.Greatest('ready_at', 'worked_at'), help_text='Since when no work shows.', output_field=models.DateTimeField(null=True))),

@@ -247,6 +247,11 @@ class Workspace(HasOperations):
         help_text="Signs of life by kind: {kind: {at, detail}}; at is ISO 8601.",
     )
     activity_seen_at = models.DateTimeField(null=True, blank=True)
+    client_checked_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When its client's changes and opened files were last read.",
+    )
     worked_at = models.DateTimeField(
         null=True, blank=True, help_text="The newest of these signs."
     )
