@@ -137,7 +137,7 @@ class WorkspacePage:
     def rescue_actions(self) -> tuple[Action, ...]:
         """What can be done with the archive of its last rescue."""
         rescue = self.overview.rescue
-        if rescue is None or not rescue.directory:
+        if rescue is None or not rescue.has_archive:
             return ()
         url = reverse("workspace-rescue", args=[self.workspace.pk, rescue.pk])
         show = Action(label="List and download", url=url, icon="download")

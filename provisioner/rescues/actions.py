@@ -93,5 +93,5 @@ def rescue_contents(*, by: User, rescue: Rescue, start: int = 0) -> Contents:
 def _require_archive(by: User, rescue: Rescue) -> None:
     """Raises: NotAllowed, NothingArchived."""
     permissions.require(can_change_workspace(by, rescue.workspace))
-    if not rescue.directory:
+    if not rescue.has_archive:
         raise NothingArchived

@@ -43,7 +43,6 @@ class ShelfSerializer(serializers.Serializer[Any]):
 
 class RescueSerializer(serializers.ModelSerializer[Rescue]):
     shelves = ShelfSerializer(many=True)
-    has_archive = serializers.SerializerMethodField()
 
     class Meta:
         model = Rescue
@@ -58,9 +57,6 @@ class RescueSerializer(serializers.ModelSerializer[Rescue]):
             "archive_sha256",
         )
         read_only_fields = fields
-
-    def get_has_archive(self, rescue: Rescue) -> bool:
-        return bool(rescue.directory)
 
 
 class EntrySerializer(serializers.Serializer[Entry]):

@@ -43,7 +43,7 @@ def workspace_rescue(
     form = ContentsForm(request.GET)
     start = (form.cleaned_data.get("start") if form.is_valid() else 0) or 0
     contents, why_not = None, ""
-    if rescue.directory:
+    if rescue.has_archive:
         try:
             contents = rescue_contents(by=request.user, rescue=rescue, start=start)
         except ActionRefused as refusal:

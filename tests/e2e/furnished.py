@@ -357,6 +357,7 @@ class Furnished:
         Rescue.objects.create(
             workspace=workspace,
             operation=operation,
+            has_archive=True,
             directory=f"/rescue/{by.username}/{name}-20261122T093000-1a2b3c",
             archived_files=2,
             archived_bytes=3072,

@@ -366,7 +366,13 @@ def test_a_rescue_without_an_archive_has_its_shelves(
     rescue: Rescue, alice: User, as_alice: Client, api_as_alice: APIClient
 ) -> None:
     shelves = [{"change": 77, "was": "default", "files": ["//depot/a"]}]
-    Rescue.objects.filter(pk=rescue.pk).update(directory="", shelves=shelves)
+    Rescue.objects.filter(pk=rescue.pk).update(
+        has_archive=False,
+        directory="",
+        archived_files=0,
+        archive_sha256="",
+        shelves=shelves,
+    )
     rescue.refresh_from_db()
     page = as_alice.get(page_of(rescue)).text
     assert "p4 unshelve -s 77" in page

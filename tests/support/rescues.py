@@ -49,6 +49,7 @@ def rescue_of(
     return Rescue.objects.create(
         workspace=workspace,
         operation=operation,
+        has_archive=True,
         directory=str(report.directory),
         archived_files=report.files,
         archived_bytes=report.size_bytes,

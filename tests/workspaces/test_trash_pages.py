@@ -31,6 +31,7 @@ def trashed(ready: Workspace, alice: User) -> Workspace:
     Rescue.objects.create(
         workspace=ready,
         operation=operation,
+        has_archive=True,
         directory="/rescue/alice/hers-1",
         archived_files=2,
         archived_bytes=3072,
@@ -81,8 +82,10 @@ def test_a_have_list_that_was_kept_is_not_said_to_be_rescued_work(
 ) -> None:
     Rescue.objects.update(
         has_work=False,
+        has_archive=False,
         directory="",
         archived_files=0,
+        archive_sha256="",
         shelves=[],
         have_differences=[["//depot/a.c", 3]],
     )

@@ -74,6 +74,7 @@ class Work:
             Rescue(
                 workspace=workspace,
                 operation=ran.operation,
+                has_archive=bool(files),
                 directory=directory,
                 archived_files=files,
                 archived_bytes=files * chance.randrange(2_000, 900_000),

@@ -112,6 +112,7 @@ class Migration(migrations.Migration):
             name='Rescue',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('has_archive', models.BooleanField(default=False, help_text='Some of it had to be archived.')),
                 ('directory', models.CharField(blank=True, max_length=500)),
                 ('archived_files', models.BigIntegerField(default=0)),
                 ('archived_bytes', models.BigIntegerField(default=0)),
@@ -249,11 +250,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='rescue',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('directory', ''), ('has_work', False), ('shelves', [])), models.Q(('has_work', True), models.Q(('directory', ''), ('shelves', []), _negated=True)), _connector='OR'), name='rescue_with_work_has_shelves_or_archive'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('has_archive', False), ('has_work', False), ('shelves', [])), models.Q(('has_work', True), models.Q(('has_archive', False), ('shelves', []), _negated=True)), _connector='OR'), name='rescue_with_work_has_shelves_or_archive'),
         ),
         migrations.AddConstraint(
             model_name='rescue',
-            constraint=models.CheckConstraint(condition=models.Q(('is_complete', False), ('archived_files', 0), ('archive_sha256__regex', '^[0-9a-f]{64}$'), _connector='OR'), name='rescue_archive_has_checksum'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('archive_sha256', ''), ('archived_files', 0), ('directory', ''), ('has_archive', False)), models.Q(models.Q(('directory', ''), _negated=True), ('archive_sha256__regex', '^[0-9a-f]{64}$'), ('has_archive', True)), _connector='OR'), name='rescue_archive_has_directory_and_checksum'),
         ),
         migrations.AddConstraint(
             model_name='workspaceclient',

@@ -18,18 +18,19 @@ class RescueQuerySet(models.QuerySet["Rescue"]):
 
     def last_archive(self, workspace: Workspace) -> Rescue | None:
         """Return the workspace's last rescue with an archive, or None."""
-        there = self.filter(workspace=workspace, is_complete=True)
-        return there.exclude(archive_seen="").first()
+        return self.filter(
+            workspace=workspace, is_complete=True, has_archive=True
+        ).first()
 
 
 class Rescue(models.Model):
     """One rescue: where the unsubmitted work of a workspace is now.
 
-    `directory` is below the site's rescue root and has the archive, its manifest and
-    checksums; "" if nothing had to be archived. `shelves` lists shelved changes, and
-    `reverted` what was opened, to open it again, both as the Perforce gateway has them
-    (Shelf, OpenedFile). `have_differences` lists the [depot path, revision] that differ
-    from the pin; 0 is none. A row with nothing else does not have `has_work`.
+    If it `has_archive`, that is in `directory`, below the site's rescue root, with its
+    manifest and checksums. `shelves` lists shelved changes, and `reverted` what was
+    opened, to open it again, both as the Perforce gateway has them (Shelf, OpenedFile).
+    `have_differences` lists the [depot path, revision] that differ from the pin; 0 is
+    none. A row with nothing else does not have `has_work`.
     """
 
     workspace = models.ForeignKey(
@@ -37,6 +38,9 @@ class Rescue(models.Model):
     )
     operation = models.OneToOneField(
         Operation, on_delete=models.PROTECT, related_name="rescue"
+    )
+    has_archive = models.BooleanField(
+        default=False, help_text="Some of it had to be archived."
     )
     directory = models.CharField(max_length=500, blank=True)
     archived_files = models.BigIntegerField(default=0)
@@ -72,20 +76,24 @@ class Rescue(models.Model):
         constraints = (
             models.CheckConstraint(
                 name="rescue_with_work_has_shelves_or_archive",
-                condition=Q(has_work=False, directory="", shelves=[])
-                | (Q(has_work=True) & ~Q(directory="", shelves=[])),
+                condition=Q(has_work=False, has_archive=False, shelves=[])
+                | (Q(has_work=True) & ~Q(has_archive=False, shelves=[])),
             ),
             models.CheckConstraint(
-                name="rescue_archive_has_checksum",
-                condition=Q(is_complete=False)
-                | Q(archived_files=0)
-                | Q(archive_sha256__regex=r"^[0-9a-f]{64}$"),
+                name="rescue_archive_has_directory_and_checksum",
+                condition=Q(
+                    has_archive=False,
+                    directory="",
+                    archived_files=0,
+                    archive_sha256="",
+                )
+                | Q(
+                    ~Q(directory=""),
+                    has_archive=True,
+                    archive_sha256__regex=r"^[0-9a-f]{64}$",
+                ),
             ),
         )
 
     def __str__(self) -> str:
         return f"Rescue of {self.workspace}"
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.shelves and not self.archived_files

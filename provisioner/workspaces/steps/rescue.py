@@ -36,8 +36,8 @@ from provisioner.workspaces.steps.unsubmitted import CheckResult
 PROBLEMS_NAMED = 10
 # Of a rescue, what a later retirement goes on with.
 ARCHIVE = (
-    *("directory", "archived_files", "archived_bytes", "archive_sha256"),
-    "archive_seen",
+    *("has_archive", "directory", "archived_files", "archived_bytes"),
+    *("archive_sha256", "archive_seen"),
 )
 ADDED_TO = (
     *ARCHIVE,
@@ -69,7 +69,7 @@ def rescue_work(run: WorkspaceRun, check: CheckResult) -> Rescue | None:
         rescue.reverted, rescue.descriptions, rescue.shelves = [], {}, []
     _note_shelved(rescue, check.files, reports)
     _archive(run, check, reports, rescue=rescue)
-    rescue.has_work = bool(rescue.directory or rescue.shelves)
+    rescue.has_work = rescue.has_archive or bool(rescue.shelves)
     rescue.is_complete = True
     with run.writing():
         rescue.save()
@@ -213,6 +213,7 @@ def _archive(
         run, check.seen_at, entries, rescue=rescue, earlier=earlier
     )
     if archive is not None:
+        rescue.has_archive = True
         rescue.directory = str(archive.directory)
         rescue.archived_files = archive.files
         rescue.archived_bytes = archive.size_bytes
@@ -298,6 +299,6 @@ def _sentence(rescue: Rescue) -> str:
         files = sum(len(shelf["files"]) for shelf in rescue.shelves)
         changes = ", ".join(str(shelf["change"]) for shelf in rescue.shelves)
         said.append(f"{_files(files)} shelved in {changes}")
-    if rescue.directory:
+    if rescue.has_archive:
         said.append(f"{_files(rescue.archived_files)} archived in {rescue.directory}")
     return f"Rescued: {'; '.join(said) or 'nothing had to be moved'}."
