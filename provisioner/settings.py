@@ -294,7 +294,7 @@ SPECTACULAR_SETTINGS = {
         "SnapshotQuality": "provisioner.catalog.models.Quality",
         "WantedQuality": "provisioner.catalog.models.Template.WantedQuality",
         "ConnectionPlace": "provisioner.sites.models.ConnectionTest.Place",
-        "ConnectionOutcome": "provisioner.sites.models.ConnectionTest.Outcome",
+        "ConnectionOutcome": "provisioner.sites.models.ConnectionCheck.Outcome",
         "ErrorCode": "provisioner.api.errors.CODES",
     },
 }

@@ -339,7 +339,8 @@ OURS = {
     "Bisection": "state status_code status_message",
     "BisectionChange": "user title",
     "Transfer": "plan shelves changes conflicts counts outcome",
-    "ConnectionTest": "place host checks",
+    "ConnectionCheck": "about_host name outcome sentence advice",
+    "ConnectionTest": "place host",
     "Event": "kind message actor_name via ip user_agent subject_kind subject data",
     "Finding": "kind subject external_id volume_uuid snapshot tag_kind sentence "
     "details action status_message resolution",

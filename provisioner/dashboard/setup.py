@@ -103,8 +103,8 @@ def setup_for(user: User) -> Setup | None:
     if Workspace.objects.filter(ready_at__isnull=False).exists():
         return None
     workers = alive_workers()
-    servers = PerforceServer.objects.prefetch_related("connection_tests")
-    sites = Site.objects.prefetch_related("connection_tests")
+    servers = PerforceServer.objects.prefetch_related("connection_tests__checks")
+    sites = Site.objects.prefetch_related("connection_tests__checks")
     found = [
         _connected("perforce", "Connect Perforce", servers, workers=workers),
         _connected("site", "Connect a site", sites, workers=workers),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from django.conf import settings
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Count, QuerySet
 from django.utils.safestring import SafeString
 
 from provisioner.accounts import permissions
@@ -17,10 +17,16 @@ from provisioner.engine.workers import AliveWorker, alive_workers
 from provisioner.lib import clocks
 from provisioner.lib.rows import with_words
 from provisioner.sites.connections.rows import queues_of
-from provisioner.sites.models import ConnectionTest, PerforceServer, Site, SiteCapacity
+from provisioner.sites.models import (
+    ConnectionCheck,
+    ConnectionTest,
+    PerforceServer,
+    Site,
+    SiteCapacity,
+)
 from provisioner.web.templatetags.cloneyard import count, state
 
-Outcome = ConnectionTest.Outcome
+Outcome = ConnectionCheck.Outcome
 Place = ConnectionTest.Place
 
 # A worker that is there begins at once; after so long, something keeps it.
@@ -289,7 +295,7 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
         PerforceServer.objects.select_related(
             *("slot_budget__paused_by", "watch", "upstream", "position")
         )
-        .prefetch_related("connection_tests", "site_set", "downstream")
+        .prefetch_related("connection_tests__checks", "site_set", "downstream")
         .filter(pk=pk)
         .first()
     )
@@ -362,7 +368,7 @@ def own_variable(variable: str, *, key: str) -> str:
 def _sites() -> QuerySet[Site]:
     return (
         Site.objects.select_related("perforce_server", "capacity")
-        .prefetch_related(Prefetch("connection_tests"))
+        .prefetch_related("connection_tests__checks")
         .annotate(templates_count=Count("templates", distinct=True))
         .order_by("name")
     )
@@ -394,7 +400,7 @@ def _report(
         title=Place(test.place).label,
         host=test.host,
         checked_at=test.checked_at,
-        lines=[_line(check, place=test.place) for check in test.checks],
+        lines=[_line(check, place=test.place) for check in test.checks.all()],
         why_not=why_not,
         advice=advice,
     )
@@ -427,15 +433,15 @@ def _why_not(
     return "", ""
 
 
-def _line(check: dict[str, str], *, place: str) -> CheckLine:
-    name = check["name"]
-    title = TITLES.get(name, name)
+def _line(check: ConnectionCheck, *, place: str) -> CheckLine:
+    title = TITLES.get(check.name, check.name)
     if place == Place.HOST:
-        title = _AT_A_HOST.get(name.partition("_")[0], "") + title.lower()
+        title = _AT_A_HOST.get(check.name.partition("_")[0], "") + title.lower()
+    at = f"On the host {check.about_host}: " if check.about_host else ""
     return CheckLine(
-        name=name,
+        name=check.name,
         title=title[:1].upper() + title[1:],
-        outcome=check["outcome"],
-        sentence=check["sentence"],
-        advice=check["advice"],
+        outcome=check.outcome,
+        sentence=at + check.sentence,
+        advice=check.advice,
     )

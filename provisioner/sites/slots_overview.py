@@ -205,7 +205,7 @@ def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
     servers = PerforceServer.objects.select_related(
         "slot_budget__paused_by", "watch", "upstream"
     )
-    known = servers.prefetch_related("connection_tests")
+    known = servers.prefetch_related("connection_tests__checks")
     return with_words(known, text, "name", "p4port", "p4user", "server_id")
 
 

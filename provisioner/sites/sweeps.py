@@ -17,7 +17,7 @@ from provisioner.sites import replicas
 from provisioner.sites.connections import hosts, ontap, perforce, rows, trial
 from provisioner.sites.connections.rows import LOOK, Place
 from provisioner.sites.models import (
-    ConnectionTest,
+    ConnectionCheck,
     PerforceServer,
     ServerAbilities,
     Site,
@@ -132,6 +132,6 @@ def check_mount(site_id: int, host: str, passed_on: int) -> None:
         return
     found = hosts.check_mount(site)
     for check in found:
-        if check.outcome == ConnectionTest.Outcome.FAILED:
+        if check.outcome == ConnectionCheck.Outcome.FAILED:
             log.error("mount_is_wrong", site=site.name, reason=check.sentence)
     rows.keep_of_host(site, host, found)

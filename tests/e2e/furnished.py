@@ -36,7 +36,13 @@ from provisioner.notify.actions.subscriptions import template_subscribe
 from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.people.actions.tokens import api_token_create
-from provisioner.sites.models import CapacityDay, ConnectionTest, Site, SiteCapacity
+from provisioner.sites.models import (
+    CapacityDay,
+    ConnectionCheck,
+    ConnectionTest,
+    Site,
+    SiteCapacity,
+)
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import workspace_retire
@@ -209,14 +215,16 @@ class Furnished:
         ]
         for place, found in (("web", checks[:1]), ("worker", checks)):
             for about in ({"site": self.site}, {"server": self.server}):
-                ConnectionTest.objects.create(
+                test = ConnectionTest.objects.create(
                     **about,
                     place=place,
                     asked_at=ago(minutes=9),
                     asked_by=self.admin,
                     checked_at=ago(minutes=8),
                     host="build-host-1.example.com",
-                    checks=found,
+                )
+                ConnectionCheck.objects.bulk_create(
+                    ConnectionCheck(test=test, **check) for check in found
                 )
 
     def main_template(self) -> None:

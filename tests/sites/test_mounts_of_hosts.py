@@ -19,6 +19,7 @@ from provisioner.sites.connections import rows
 from provisioner.sites.connections.checklist import Check, Wrong
 from provisioner.sites.connections.hosts import _Checks
 from provisioner.sites.models import ConnectionTest, Site
+from provisioner.sites.queries import CheckLine, connection_of
 from provisioner.sites.sweeps import (
     PASSED_ON_AT_MOST,
     check_mount,
@@ -52,10 +53,13 @@ def site(admin: User) -> Site:
     return site
 
 
-def checks(site: Site) -> list[dict[str, str]]:
-    row = ConnectionTest.objects.get(site=site, place="host")
-    assert isinstance(row.checks, list)
-    return row.checks
+def checks(site: Site) -> list[CheckLine]:
+    [report] = [
+        report
+        for report in connection_of(site, workers=[]).reports
+        if report.place == ConnectionTest.Place.HOST
+    ]
+    return report.lines
 
 
 def test_each_host_that_serves_a_site_is_asked(site: Site) -> None:
@@ -79,7 +83,7 @@ def test_a_check_is_passed_on_until_it_comes_to_its_host(site: Site) -> None:
 
     check_mount(site.pk, "elsewhere", PASSED_ON_AT_MOST)
     assert len(jobs()) == 1
-    assert checks(site)[0]["name"] == "namespace"
+    assert checks(site)[0].name == "namespace"
 
 
 def test_what_is_wrong_on_a_host_stands_beside_what_is_known_until_it_is_right(
@@ -92,7 +96,7 @@ def test_what_is_wrong_on_a_host_stands_beside_what_is_known_until_it_is_right(
     check_mount(site.pk, here, 0)
     check_mount(site.pk, here, 0)
 
-    assert [check["sentence"] for check in checks(site)] == [
+    assert [check.sentence for check in checks(site)] == [
         "It is there.",
         "On the host h2: Soft.",
         f"On the host {here}: /nonexistent/clones cannot be read on this host: No such "
@@ -101,7 +105,7 @@ def test_what_is_wrong_on_a_host_stands_beside_what_is_known_until_it_is_right(
     site.mount_root = str(tmp_path)
     site.save()
     check_mount(site.pk, here, 0)
-    assert [check["name"] for check in checks(site)] == ["namespace", "mount_options"]
+    assert [check.name for check in checks(site)] == ["namespace", "mount_options"]
 
 
 @pytest.mark.parametrize("option", ["soft", "softerr", "nolock", "nocto"])

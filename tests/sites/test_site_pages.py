@@ -172,7 +172,7 @@ def test_many_sites_take_no_more_queries(
 ) -> None:
     for _ in range(4):
         SiteFactory.create(perforce_server=tested.perforce_server)
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         as_admin.get("/sites/")
 
 

@@ -23,6 +23,7 @@ from provisioner.limits.models import LimitDay
 from provisioner.limits.samples import DAYS_KEPT
 from provisioner.sites.models import (
     CapacityDay,
+    ConnectionCheck,
     ConnectionTest,
     PerforceServer,
     ServerAbilities,
@@ -113,7 +114,6 @@ def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
 def _ask(studio: Studio, site: Site, *, admin: User) -> None:
     """Add the results of the last connection test of a site and its server."""
     seen_at = studio.calendar.ago(days=3)
-    passed = ConnectionTest.Outcome.PASSED
     for about, place, sentence in (
         ({"site": site}, "web", "Its secrets are set for the web server."),
         ({"site": site}, "worker", f"ONTAP {ONTAP} answers, and the SVM is there."),
@@ -121,7 +121,7 @@ def _ask(studio: Studio, site: Site, *, admin: User) -> None:
         ({"server": site.perforce_server}, "web", "Its secrets are set."),
         ({"server": site.perforce_server}, "worker", "Our account has super access."),
     ):
-        studio.rows.add(
+        test = studio.rows.add(
             ConnectionTest(
                 **about,
                 place=place,
@@ -129,14 +129,14 @@ def _ask(studio: Studio, site: Site, *, admin: User) -> None:
                 asked_by=admin,
                 checked_at=seen_at + dt.timedelta(seconds=4),
                 host="build-host-01",
-                checks=[
-                    {
-                        "name": "reached",
-                        "outcome": passed,
-                        "sentence": sentence,
-                        "advice": "",
-                    }
-                ],
+            )
+        )
+        studio.rows.add(
+            ConnectionCheck(
+                test=test,
+                name="reached",
+                outcome=ConnectionCheck.Outcome.PASSED,
+                sentence=sentence,
             )
         )
     for system in FarSide:

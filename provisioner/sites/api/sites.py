@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ShortListViewSet
-from provisioner.sites.models import ConnectionTest, Site
+from provisioner.sites.models import ConnectionCheck, ConnectionTest, Site
 from provisioner.sites.queries import Health, sites_for
 
 
@@ -19,7 +19,7 @@ class ConnectionCheckSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(help_text="A stable code.")
     found = serializers.ChoiceField(
-        source="outcome", choices=ConnectionTest.Outcome.choices
+        source="outcome", choices=ConnectionCheck.Outcome.choices
     )
     sentence = serializers.CharField(help_text="The result as a sentence.")
     advice = serializers.CharField(help_text="Advice, or “”.")

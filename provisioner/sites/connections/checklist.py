@@ -13,7 +13,7 @@ from django.conf import settings
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, Refused
-from provisioner.sites.models import ConnectionTest
+from provisioner.sites.models import ConnectionCheck
 
 log = structlog.get_logger(__name__)
 
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 ANSWER_WITHIN_SECONDS = 5.0
 ALL_WITHIN_SECONDS = 20.0
 
-Outcome = ConnectionTest.Outcome
+Outcome = ConnectionCheck.Outcome
 AnyLook = TypeVar("AnyLook", bound=Callable[[Any], str])
 
 

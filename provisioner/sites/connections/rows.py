@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import socket
 from collections.abc import Iterable
-from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import transaction
@@ -15,11 +14,18 @@ from provisioner.accounts.models import User
 from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.lib import clocks
+from provisioner.lib.storable import shown
 from provisioner.sites.connections.checklist import Check
-from provisioner.sites.models import ConnectionTest, PerforceServer, Site
+from provisioner.sites.models import (
+    ConnectionCheck,
+    ConnectionTest,
+    PerforceServer,
+    Site,
+)
 
 LOOK = "check_connection"
 
+Outcome = ConnectionCheck.Outcome
 Place = ConnectionTest.Place
 
 
@@ -53,7 +59,7 @@ def _forget(
     asked_at: dt.datetime,
 ) -> None:
     for place in places:
-        ConnectionTest.objects.update_or_create(
+        test, _ = ConnectionTest.objects.update_or_create(
             **_about(about),
             place=place,
             defaults={
@@ -61,9 +67,9 @@ def _forget(
                 "asked_by": by,
                 "checked_at": None,
                 "host": "",
-                "checks": [],
             },
         )
+        test.checks.all().delete()
 
 
 def _defer_check(about: Site | PerforceServer, place: str) -> None:
@@ -81,42 +87,46 @@ def _defer_check(about: Site | PerforceServer, place: str) -> None:
 
 def keep(about: Site | PerforceServer, place: str, found: Iterable[Check]) -> None:
     """Save the results from a place, unless the test was superseded."""
-    ConnectionTest.objects.filter(**_about(about), place=place).update(
-        checked_at=clocks.database_now(),
-        host=socket.gethostname(),
-        checks=[asdict(check) for check in found],
-    )
+    tests = ConnectionTest.objects.filter(**_about(about), place=place)
+    with transaction.atomic():
+        test = tests.select_for_update(no_key=True).first()
+        if test is not None:
+            test.checked_at = clocks.database_now()
+            test.host = socket.gethostname()
+            test.save(update_fields=["checked_at", "host"])
+            test.checks.all().delete()
+            _write(found, test)
 
 
 def keep_of_host(site: Site, host: str, found: Iterable[Check]) -> None:
     """Add what is wrong on one of many hosts to the results of the host place.
 
-    Earlier findings about this host that are no longer true are removed. The results of
-    a test in progress are left alone.
+    It replaces earlier findings about this host. The results of a test in progress are
+    left alone.
     """
-    wrong = [
-        asdict(replace(check, sentence=f"{_of_host(host)}{check.sentence}"))
-        for check in found
-        if check.outcome == ConnectionTest.Outcome.FAILED
-    ]
+    tests = ConnectionTest.objects.filter(
+        site=site, place=Place.HOST, checked_at__isnull=False
+    )
     with transaction.atomic():
-        row = (
-            ConnectionTest.objects.select_for_update(no_key=True)
-            .filter(site=site, place=Place.HOST, checked_at__isnull=False)
-            .first()
+        test = tests.select_for_update(no_key=True).first()
+        if test is not None:
+            test.checks.filter(about_host=host).delete()
+            wrong = [check for check in found if check.outcome == Outcome.FAILED]
+            _write(wrong, test, about_host=host)
+
+
+def _write(found: Iterable[Check], test: ConnectionTest, **columns: str) -> None:
+    ConnectionCheck.objects.bulk_create(
+        ConnectionCheck(
+            test=test,
+            name=check.name,
+            outcome=check.outcome,
+            sentence=shown(check.sentence),
+            advice=shown(check.advice),
+            **columns,
         )
-        if row is not None:
-            others = [
-                check
-                for check in row.checks
-                if not check["sentence"].startswith(_of_host(host))
-            ]
-            row.checks = [*others, *wrong]
-            row.save(update_fields=["checks"])
-
-
-def _of_host(host: str) -> str:
-    return f"On the host {host}: "
+        for check in found
+    )
 
 
 def _about(about: Site | PerforceServer) -> dict[str, Any]:

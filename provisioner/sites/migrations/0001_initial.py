@@ -98,11 +98,26 @@ class Migration(migrations.Migration):
                 ('asked_at', models.DateTimeField()),
                 ('checked_at', models.DateTimeField(blank=True, null=True)),
                 ('host', models.CharField(blank=True, max_length=255)),
-                ('checks', models.JSONField(default=list)),
                 ('asked_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('server', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='connection_tests', to='sites.perforceserver')),
                 ('site', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='connection_tests', to='sites.site')),
             ],
+        ),
+        migrations.CreateModel(
+            name='ConnectionCheck',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('about_host', models.CharField(blank=True, max_length=255)),
+                ('name', models.CharField(help_text='A stable code.', max_length=40)),
+                ('outcome', models.CharField(choices=[('passed', 'Passed'), ('remarked', 'Good to know'), ('failed', 'Failed'), ('skipped', 'Not checked')], max_length=8)),
+                ('sentence', models.TextField()),
+                ('advice', models.TextField(blank=True)),
+                ('test', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='sites.connectiontest')),
+            ],
+            options={
+                'ordering': ('id',),
+                'constraints': [models.CheckConstraint(condition=models.Q(('about_host', ''), ('outcome', 'failed'), _connector='OR'), name='connection_check_of_a_host_has_failed')],
+            },
         ),
         migrations.CreateModel(
             name='CapacityDay',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from provisioner.sites.models.capacity import CapacityDay, SiteCapacity
-from provisioner.sites.models.connections import ConnectionTest
+from provisioner.sites.models.connections import ConnectionCheck, ConnectionTest
 from provisioner.sites.models.perforce_servers import (
     PerforceServer,
     ReplicaPosition,
@@ -15,6 +15,7 @@ from provisioner.sites.models.sites import OpenTo, Site
 
 __all__ = [
     "CapacityDay",
+    "ConnectionCheck",
     "ConnectionTest",
     "OpenTo",
     "PerforceServer",

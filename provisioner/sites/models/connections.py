@@ -6,7 +6,6 @@ from django.db import models
 from django.db.models import Q
 
 from provisioner.accounts.models import User
-from provisioner.lib.fields import EvidenceField
 from provisioner.sites.models.perforce_servers import PerforceServer
 from provisioner.sites.models.sites import Site
 
@@ -14,8 +13,7 @@ from provisioner.sites.models.sites import Site
 class ConnectionTest(models.Model):
     """The latest test of a site or a Perforce server from one place.
 
-    `checks` are {"name", "outcome", "sentence", "advice"} in the order in which they
-    ran. `checked_at` is None until the test has run there; `host` is where.
+    `checked_at` is None until the test has run there; `host` is where.
     """
 
     class Place(models.TextChoices):
@@ -23,12 +21,6 @@ class ConnectionTest(models.Model):
         WORKER = "worker", "A worker that reaches it"
         HOST = "host", "A host of the site"
         TRIAL = "trial", "A trial volume"
-
-    class Outcome(models.TextChoices):
-        PASSED = "passed", "Passed"
-        REMARKED = "remarked", "Good to know"
-        FAILED = "failed", "Failed"
-        SKIPPED = "skipped", "Not looked at"
 
     site = models.ForeignKey(
         Site,
@@ -49,7 +41,6 @@ class ConnectionTest(models.Model):
     asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     checked_at = models.DateTimeField(null=True, blank=True)
     host = models.CharField(max_length=255, blank=True)
-    checks = EvidenceField(default=list)
 
     class Meta:
         constraints = (
@@ -69,3 +60,37 @@ class ConnectionTest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.site or self.server} from {self.get_place_display()}"
+
+
+class ConnectionCheck(models.Model):
+    """One check of a connection test, in the order in which they ran.
+
+    `about_host` is the host, one of many, that a daily check found something wrong on.
+    """
+
+    class Outcome(models.TextChoices):
+        PASSED = "passed", "Passed"
+        REMARKED = "remarked", "Good to know"
+        FAILED = "failed", "Failed"
+        SKIPPED = "skipped", "Not checked"
+
+    test = models.ForeignKey(
+        ConnectionTest, on_delete=models.CASCADE, related_name="checks"
+    )
+    about_host = models.CharField(max_length=255, blank=True)
+    name = models.CharField(max_length=40, help_text="A stable code.")
+    outcome = models.CharField(max_length=8, choices=Outcome)
+    sentence = models.TextField()
+    advice = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.CheckConstraint(
+                name="connection_check_of_a_host_has_failed",
+                condition=Q(about_host="") | Q(outcome="failed"),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.outcome}"
