@@ -338,9 +338,10 @@ OURS = {
     "DriftCheck": "system status_message",
     "Bisection": "state status_code status_message",
     "BisectionChange": "user title",
-    "Transfer": "plan shelves changes conflicts counts outcome",
+    "Transfer": "plan shelves changes counts outcome",
     "ConnectionCheck": "about_host name outcome sentence advice",
     "ConnectionTest": "place host",
+    "Conflict": "kind path sentence commands",
     "Event": "kind message actor_name via ip user_agent subject_kind subject data",
     "Finding": "kind subject external_id volume_uuid snapshot tag_kind sentence "
     "details action status_message resolution",

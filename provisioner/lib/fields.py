@@ -31,6 +31,20 @@ class EvidenceField(models.JSONField):
         return name, "django.db.models.JSONField", arguments, named
 
 
+class NameField(models.TextField[str, str]):
+    """A name, or text with names, for code: it is read back unchanged."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(storable_json(value))
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        return as_named_json(value)
+
+    def deconstruct(self) -> Any:
+        name, _, arguments, named = super().deconstruct()
+        return name, "django.db.models.TextField", arguments, named
+
+
 class NamesField(EvidenceField):
     """JSON for code: names are read back unchanged."""
 

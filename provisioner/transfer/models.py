@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from provisioner.lib.fields import EvidenceField, NamesField
+from provisioner.lib.fields import EvidenceField, NameField, NamesField
+from provisioner.lib.storable import shown
 from provisioner.workspaces.models import Workspace
 
 
@@ -22,8 +21,7 @@ class Transfer(models.Model):
     `plan` is a `steps.plan.Plan`, from `planned_at` on. `shelves` are the shelved
     changes of the temporary client, [{"change", "was", "user", "files"}]; all are made
     at `shelved_at`. `changes` maps pending changes of the source to their replacements.
-    `conflicts` are [{"kind", "path", "sentence", "commands"}], by step; see
-    `steps/conflicts.py`. `conflicts_left` is their number once all was compared.
+    `conflicts_left` is the number of conflicts once all was compared.
     """
 
     workspace = models.OneToOneField(
@@ -47,7 +45,6 @@ class Transfer(models.Model):
     shelves = NamesField(default=list, blank=True)
     shelved_at = models.DateTimeField(null=True, blank=True)
     changes = NamesField(default=dict, blank=True)
-    conflicts = NamesField(default=dict, blank=True)
     conflicts_left = models.PositiveIntegerField(null=True, blank=True)
     counts = EvidenceField(default=dict, blank=True, help_text="What arrived, by kind.")
     outcome = models.TextField(
@@ -86,7 +83,80 @@ class Transfer(models.Model):
         """Whether its workspace can still be retired with all copies."""
         return self.workspace.ready_at is None and not self.workspace.is_put_away
 
+
+class ConflictQuerySet(models.QuerySet["Conflict"]):
+    """Queries for conflicts."""
+
+    def paths(self) -> set[str]:
+        """Return the paths that they are about."""
+        return set(self.values_list("path", flat=True))
+
+    def to_copy(self) -> ConflictQuerySet:
+        """Keep files that were not opened, whose content was not copied yet."""
+        return self.filter(kind__in=NOT_OPENED, is_copied=None)
+
+
+class Conflict(models.Model):
+    """A conflict of a transfer that a person decides; see `steps/conflicts.py`.
+
+    `path` is a depot path, or one from the root. `commands` are [{"run", "does"}].
+    `is_copied` says of a file that was not opened whether its content is in the new
+    workspace, under another name; None until that was tried.
+    """
+
+    class Stage(models.IntegerChoices):
+        """What found it."""
+
+        SHELVE = 1
+        OPEN = 2
+        MERGE = 3
+        COPY = 4
+        PROOF = 5
+
+    class Kind(models.TextChoices):
+        RESOLVE = "resolve", "Both sides changed it"
+        DELETED_THERE = "deleted_there", "Opened here, deleted by others"
+        CHANGED_THERE = "changed_there", "Deleted here, changed by others"
+        EXCLUSIVE = "exclusive", "Only one client may open it"
+        NOT_OPENED = "not_opened", "Could not be opened"
+        HISTORY = "history", "Arrived without its integration history"
+        BUILT_THERE = "built_there", "A build output has its name"
+        KEPT_ASIDE = "kept_aside", "Another untracked file has its name"
+        NOT_COPIED = "not_copied", "Could not be copied"
+        DIFFERS = "differs", "Differs from the plan"
+
+    transfer = models.ForeignKey(
+        Transfer, on_delete=models.CASCADE, related_name="conflicts"
+    )
+    stage = models.PositiveSmallIntegerField(choices=Stage)
+    kind = models.CharField(max_length=13, choices=Kind)
+    path = NameField()
+    sentence = NameField()
+    commands = EvidenceField(default=list, blank=True)
+    is_copied = models.BooleanField(null=True, blank=True)
+
+    objects = ConflictQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("stage", "id")
+        constraints = (
+            models.CheckConstraint(
+                name="conflict_copied_was_not_opened",
+                condition=Q(is_copied__isnull=True)
+                | Q(kind__in=("exclusive", "not_opened")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.get_kind_display()}"
+
     @property
-    def all_conflicts(self) -> list[dict[str, Any]]:
-        """Return the conflicts left for a person, file by file."""
-        return [c for name in sorted(self.conflicts) for c in self.conflicts[name]]
+    def shown_path(self) -> str:
+        return shown(self.path)
+
+    @property
+    def shown_sentence(self) -> str:
+        return shown(self.sentence)
+
+
+NOT_OPENED = (Conflict.Kind.EXCLUSIVE, Conflict.Kind.NOT_OPENED)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from provisioner.engine.models import Operation
-from provisioner.lib.storable import shown_json
-from provisioner.transfer.models import Transfer, TransferOperation
+from provisioner.transfer.models import Conflict, Transfer, TransferOperation
 from provisioner.workspaces.models import Workspace
 
 LEFT_TITLES = {
@@ -37,8 +35,8 @@ class TransferOverview:
         return self.transfer.can_be_aborted and not is_retiring
 
     @property
-    def conflicts(self) -> list[dict[str, Any]]:
-        return shown_json(self.transfer.all_conflicts) if self.is_done else []
+    def conflicts(self) -> list[Conflict]:
+        return list(self.transfer.conflicts.all()) if self.is_done else []
 
     @property
     def left(self) -> list[tuple[str, int]]:

@@ -76,7 +76,11 @@ class TransferTrial(Trial):
         is left, and counted.
         """
         transfer = from_database(lambda: Transfer.objects.get(workspace=self._id))
-        told = str(transfer.conflicts)
+        told = str(
+            from_database(
+                lambda: list(transfer.conflicts.values_list("path", "sentence"))
+            )
+        )
         if transfer.counts["left"].get("missing"):
             told += "".join(edit.path for edit in self.edits if edit.kind == "deleted")
         with self.world.servers.calm.at_work():

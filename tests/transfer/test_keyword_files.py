@@ -63,7 +63,7 @@ def test_work_on_it_is_transferred_without_a_conflict(
 
     transfer = bring(at_keys.workspace)
 
-    assert transfer.all_conflicts == []
+    assert not transfer.conflicts.exists()
     made = AtWork(transfer.workspace, lab)
     assert says(made).splitlines()[2:] == ["theirs", *"2345", "mine"]
     made.p4.run("submit", "-d", "both")

@@ -90,7 +90,7 @@ def test_work_arrives_in_the_newer_snapshot(
 
     made = transfer.workspace
     assert made.state == Workspace.State.READY, made.status_message
-    assert transfer.all_conflicts == []
+    assert not transfer.conflicts.exists()
     assert lab_workspace.state == Workspace.State.TRASHED, lab_workspace.status_message
     assert copies_left(made) == []
     texts = {path.name: path.read_text() for path in (made.path / "src").iterdir()}
@@ -157,9 +157,9 @@ def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
     assert everything_about(lab_workspace) == before
     assert copies_left(made) == []
     found = {
-        c["path"].removeprefix(f"{others.there}/"): c for c in transfer.all_conflicts
+        c.path.removeprefix(f"{others.there}/"): c for c in transfer.conflicts.all()
     }
-    assert {path: c["kind"] for path, c in found.items()} == {
+    assert {path: c.kind for path, c in found.items()} == {
         "src/file1.txt": "resolve",
         "src/file2.txt": "not_opened",
         "src/only-one.txt": "exclusive",
@@ -181,7 +181,7 @@ def test_conflicts_are_listed_with_what_to_do_and_the_old_one_stays(
     assert not (root / f"src/same.txt.from-{old}").exists()
     # What is said to be the way out is one.
     at.p4.client, at.p4.cwd = made.client_name, str(root)
-    [_, keep_mine, _] = found["src/file1.txt"]["commands"]
+    [_, keep_mine, _] = found["src/file1.txt"].commands
     at.p4.run(*keep_mine["run"].split()[1:])
     assert at.p4.run("resolved", f"{others.there}/src/file1.txt")
 
@@ -260,7 +260,7 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
 
     assert made.state == Workspace.State.READY, made.status_message
     transfer = transfer_into(made)
-    assert transfer.all_conflicts == []
+    assert not transfer.conflicts.exists()
     assert everything_about(with_work) == before
     assert copies_left(made) == []
     assert {n: f.action for n, f in opened_in(made).items()} == {
@@ -274,6 +274,26 @@ def test_aborted_after_any_step_it_leaves_no_trace_and_killed_there_it_goes_on(
     names = [path.name for path in made.path.rglob("*")]
     assert not [name for name in names if "from-" in name or (name.startswith(".clone")
                 and name != ".cloneyardignore")]  # fmt: skip
+
+
+def test_a_comparison_that_is_repeated_finds_the_same(
+    alice_at_work: AtWork, others: Others, lab_workspace: Workspace
+) -> None:
+    names = (f"{others.there}/src/{name}.txt" for name in ("file1", "branched"))
+    alice_at_work.p4.run("integrate", *names)
+    others.write("src/file2.txt", "theirs\n")
+    others.publish(lab_workspace.template)
+    made = workspace_transfer(by=lab_workspace.owner, workspace=lab_workspace)
+
+    kill_after("proof", made)
+    workspace_retry(by=lab_workspace.owner, workspace=made)
+    settle(made)
+
+    assert made.state == Workspace.State.READY, made.status_message
+    [found] = transfer_into(made).conflicts.all()
+    assert found.kind == "history"
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.state == Workspace.State.READY
 
 
 def test_what_is_not_resolved_stops_it_before_anything_is_copied(
@@ -324,9 +344,9 @@ def test_what_lies_in_a_part_is_merged_with_what_that_part_is(
 
     merged = (transfer.workspace.path / "src/file8.txt").read_text()
     assert merged == "theirs before\nline of 8\nmine at the end\n"
-    [deleted_here] = transfer.all_conflicts
-    assert deleted_here["kind"] == "changed_there"
-    assert f"@{newest.part_change}" in str(deleted_here["commands"])
+    [deleted_here] = transfer.conflicts.all()
+    assert deleted_here.kind == "changed_there"
+    assert f"@{newest.part_change}" in str(deleted_here.commands)
 
 
 def test_a_workspace_that_is_not_ready_is_not_transferred(
@@ -360,5 +380,5 @@ def test_files_that_have_no_room_are_no_conflicts(with_work: Workspace) -> None:
     workspace_retry(by=with_work.owner, workspace=made)
     settle(made)
     assert made.state == Workspace.State.READY, made.status_message
-    assert transfer_into(made).all_conflicts == []
+    assert not transfer_into(made).conflicts.exists()
     assert (made.path / "src/notes.txt").read_text() == "my notes\n"

@@ -254,7 +254,7 @@ def test_work_is_transferred_to_a_newer_snapshot(
     made = transfer.workspace
 
     assert made.state == Workspace.State.READY, made.status_message
-    assert transfer.all_conflicts == []
+    assert not transfer.conflicts.exists()
     found = contents_of(made.path)
     assert found.pop(named("theirs")) == b"of others\n"
     # What was missing was not deleted in Perforce, so it is there again.

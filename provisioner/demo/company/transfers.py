@@ -8,7 +8,9 @@ from dataclasses import asdict
 from provisioner.demo.company.events import Log
 from provisioner.demo.company.operations import Ran
 from provisioner.demo.company.studio import Studio
-from provisioner.transfer.models import Transfer
+from provisioner.gateways.perforce.types import ToResolve
+from provisioner.transfer.models import Conflict, Transfer
+from provisioner.transfer.steps.conflicts import needs_resolve
 from provisioner.transfer.steps.plan import Plan
 from provisioner.workspaces.models import Workspace
 
@@ -42,25 +44,14 @@ class Transfers:
         """Add a transfer of the older workspace's work; the older one stays."""
         chance, owner = self._studio.chance, workspace.owner
         opened, untracked = chance.randrange(1, 14), chance.randrange(3)
-        conflicts = []
-        if self._studio.happens(0.3):
-            path = f"{workspace.template.view_lines[0].split('...')[0]}README.md"
-            conflicts.append(
-                {
-                    "kind": "merge",
-                    "path": path,
-                    "sentence": f"{path} was changed here and in the depot: it waits "
-                    "to be resolved.",
-                    "commands": [f"p4 resolve {path}"],
-                }
-            )
+        has_conflict = self._studio.happens(0.3)
         outcome = f"{source.name} stays, as you chose."
-        if conflicts:
+        if has_conflict:
             outcome = (
                 f"{source.name} stays until you retire it: 1 of its files are left "
                 "for you to decide."
             )
-        self._studio.rows.add(
+        transfer = self._studio.rows.add(
             Transfer(
                 workspace=workspace,
                 source=source,
@@ -80,8 +71,7 @@ class Transfers:
                 shelves=[],
                 shelved_at=workspace.created_at,
                 changes={},
-                conflicts={"3 merge": conflicts} if conflicts else {},
-                conflicts_left=len(conflicts),
+                conflicts_left=int(has_conflict),
                 counts={
                     "opened": opened,
                     "merged": opened // 2,
@@ -91,11 +81,20 @@ class Transfers:
                     "left_changes": [],
                 },
                 outcome=outcome,
-                retires_source=bool(conflicts),
+                retires_source=has_conflict,
                 created_at=workspace.created_at,
                 transferred_at=ran.ended_at,
             )
         )
+        if has_conflict:
+            folder = workspace.template.view_lines[0].split("...")[0]
+            conflict = needs_resolve(
+                ToResolve(
+                    depot_file=f"{folder}README.md", path="README.md", from_revision="2"
+                )
+            )
+            conflict.transfer, conflict.stage = transfer, Conflict.Stage.MERGE
+            self._studio.rows.add(conflict)
         self._log.tell(
             source,
             "transfer_requested",
@@ -103,7 +102,7 @@ class Transfers:
             at=workspace.created_at,
             by=owner,
         )
-        left = "; 1 are left for you to decide." if conflicts else "."
+        left = "; 1 are left for you to decide." if has_conflict else "."
         for about in (workspace, source):
             self._log.tell(
                 about,

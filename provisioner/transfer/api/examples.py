@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
+from provisioner.transfer.api.shapes import ConflictSerializer
 from provisioner.transfer.refusals import NothingNewer, NothingToAbort
 from provisioner.transfer.steps import conflicts
 from provisioner.workspaces.api.examples import CREATING
@@ -21,7 +22,9 @@ _NEWER: dict[str, Any] = {
     "p4_user": "alice",
     "operation": {**CREATING["operation"], "id": 9040, "kind": "transfer"},
 }
-_CONFLICT = conflicts.deleted_there("//depot/main/src/shadow.c", change=5040)
+_CONFLICT = ConflictSerializer(
+    conflicts.deleted_there("//depot/main/src/shadow.c", change=5040)
+).data
 TRANSFER = [
     request_body("To the default snapshot", {}),
     request_body(

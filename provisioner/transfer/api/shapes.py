@@ -37,8 +37,10 @@ class ConflictSerializer(serializers.Serializer[Any]):
     """A file that needs a person's decision."""
 
     kind = serializers.CharField()
-    path = serializers.CharField(help_text="A depot path, or one from the root.")
-    sentence = serializers.CharField()
+    path = serializers.CharField(
+        source="shown_path", help_text="A depot path, or one from the root."
+    )
+    sentence = serializers.CharField(source="shown_sentence")
     commands = ConflictCommandSerializer(many=True)
 
 

@@ -26,7 +26,6 @@ class Migration(migrations.Migration):
                 ('shelves', models.JSONField(blank=True, default=list)),
                 ('shelved_at', models.DateTimeField(blank=True, null=True)),
                 ('changes', models.JSONField(blank=True, default=dict)),
-                ('conflicts', models.JSONField(blank=True, default=dict)),
                 ('conflicts_left', models.PositiveIntegerField(blank=True, null=True)),
                 ('counts', models.JSONField(blank=True, default=dict, help_text='What arrived, by kind.')),
                 ('outcome', models.TextField(blank=True, help_text='What happened to the source, in a sentence.')),
@@ -38,6 +37,23 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('-created_at', '-id'),
                 'constraints': [models.CheckConstraint(condition=models.Q(('workspace', models.F('source')), _negated=True), name='transfer_is_between_two'), models.CheckConstraint(condition=models.Q(models.Q(('plan__isnull', True), ('planned_at__isnull', True)), models.Q(('plan__isnull', False), ('planned_at__isnull', False)), _connector='OR'), name='transfer_planned_has_plan'), models.CheckConstraint(condition=models.Q(('shelved_at__isnull', True), ('planned_at__isnull', False), _connector='OR'), name='transfer_shelved_was_planned'), models.CheckConstraint(condition=models.Q(('transferred_at__isnull', True), models.Q(('conflicts_left__isnull', False), ('shelved_at__isnull', False)), _connector='OR'), name='transfer_done_was_shelved_and_compared')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Conflict',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('stage', models.PositiveSmallIntegerField(choices=[(1, 'Shelve'), (2, 'Open'), (3, 'Merge'), (4, 'Copy'), (5, 'Proof')])),
+                ('kind', models.CharField(choices=[('resolve', 'Both sides changed it'), ('deleted_there', 'Opened here, deleted by others'), ('changed_there', 'Deleted here, changed by others'), ('exclusive', 'Only one client may open it'), ('not_opened', 'Could not be opened'), ('history', 'Arrived without its integration history'), ('built_there', 'A build output has its name'), ('kept_aside', 'Another untracked file has its name'), ('not_copied', 'Could not be copied'), ('differs', 'Differs from the plan')], max_length=13)),
+                ('path', models.TextField()),
+                ('sentence', models.TextField()),
+                ('commands', models.JSONField(blank=True, default=list)),
+                ('is_copied', models.BooleanField(blank=True, null=True)),
+                ('transfer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conflicts', to='transfer.transfer')),
+            ],
+            options={
+                'ordering': ('stage', 'id'),
+                'constraints': [models.CheckConstraint(condition=models.Q(('is_copied__isnull', True), ('kind__in', ('exclusive', 'not_opened')), _connector='OR'), name='conflict_copied_was_not_opened')],
             },
         ),
     ]

@@ -1,40 +1,47 @@
 """Conflicts of a transfer that a person decides, with the commands for it.
 
-Each is {"kind", "path", "sentence", "commands": [{"run", "does"}]}; commands are run in
-the new workspace, from its root. `path` is a depot path, or one from the root.
+Commands are run in the new workspace, from its root.
 """
 
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from collections.abc import Iterable
 
 from provisioner.gateways.perforce.shelves.copies import AS_OPENED
 from provisioner.gateways.perforce.types import OpenedFile, ToResolve
+from provisioner.transfer.models import Conflict, Transfer
 
-Conflict = dict[str, Any]
-
-# Not a decision between two contents: the work has arrived all the same.
-EXCLUSIVE = "exclusive"
-NOT_OPENED = "not_opened"
+Kind = Conflict.Kind
 
 
 def _conflict(
-    kind: str, path: str, sentence: str, *commands: tuple[str, str]
+    kind: Kind, path: str, sentence: str, *commands: tuple[str, str]
 ) -> Conflict:
-    return {
-        "kind": kind,
-        "path": path,
-        "sentence": sentence,
-        "commands": [{"run": run, "does": does} for run, does in commands],
-    }
+    return Conflict(
+        kind=kind,
+        path=path,
+        sentence=sentence,
+        commands=[{"run": run, "does": does} for run, does in commands],
+    )
+
+
+def record_conflicts(
+    transfer: Transfer, stage: Conflict.Stage, found: Iterable[Conflict]
+) -> None:
+    """Write the conflicts of a stage, in place of those of an earlier attempt."""
+    transfer.conflicts.filter(stage=stage).delete()
+    rows = list(found)
+    for conflict in rows:
+        conflict.transfer, conflict.stage = transfer, stage
+    Conflict.objects.bulk_create(rows)
 
 
 def needs_resolve(item: ToResolve) -> Conflict:
     """Both sides changed the same lines, or the file cannot be merged."""
     path = shlex.quote(item.depot_file)
     return _conflict(
-        "resolve",
+        Kind.RESOLVE,
         item.depot_file,
         f"You and others changed it, up to #{item.from_revision.lstrip('#')}, in ways "
         "that do not go together by themselves. It is opened with your content.",
@@ -48,7 +55,7 @@ def deleted_there(path: str, *, change: int) -> Conflict:
     """Opened here, deleted by others."""
     quoted = shlex.quote(path)
     return _conflict(
-        "deleted_there",
+        Kind.DELETED_THERE,
         path,
         "Others deleted it. It is opened with your content.",
         (f"p4 revert -k {quoted}", "to keep it, first: forgets that it was opened"),
@@ -64,7 +71,7 @@ def changed_there(file: OpenedFile, *, change: int) -> Conflict:
     path, other = shlex.quote(file.depot_file), shlex.quote(file.moved_file)
     if file.moved_file:
         return _conflict(
-            "changed_there",
+            Kind.CHANGED_THERE,
             file.depot_file,
             f"You moved it to {file.moved_file}, and others changed it: what they did "
             "is not in your file.",
@@ -76,7 +83,7 @@ def changed_there(file: OpenedFile, *, change: int) -> Conflict:
             (f"p4 resolve {other}", "then: merges it into your file"),
         )
     return _conflict(
-        "changed_there",
+        Kind.CHANGED_THERE,
         file.depot_file,
         "You opened it for delete, and others changed it.",
         (
@@ -101,17 +108,18 @@ def not_taken(file: OpenedFile, *, reason: str) -> Conflict:
             f"The server said: {reason.rstrip('.')}."
         )
     return _conflict(
-        EXCLUSIVE if is_exclusive else NOT_OPENED, file.depot_file, sentence
+        Kind.EXCLUSIVE if is_exclusive else Kind.NOT_OPENED, file.depot_file, sentence
     )
 
 
 def with_copy(conflict: Conflict, file: OpenedFile, *, place: str, copy: str) -> None:
     """Add to a conflict where the copy of its file is, and what to do."""
     path, name, kept = (shlex.quote(p) for p in (file.depot_file, place, copy))
-    conflict["sentence"] += f" Your content is in {copy}."
+    conflict.is_copied = True
+    conflict.sentence += f" Your content is in {copy}."
     opening = {"edit": "edit", "integrate": "edit"}.get(file.action, "add")
-    if conflict["kind"] == EXCLUSIVE:
-        conflict["commands"] = [
+    if conflict.kind == Kind.EXCLUSIVE:
+        conflict.commands = [
             {
                 "run": f"p4 {opening} {path}",
                 "does": "once the old workspace is retired: opens it",
@@ -119,7 +127,7 @@ def with_copy(conflict: Conflict, file: OpenedFile, *, place: str, copy: str) ->
             {"run": f"mv -f {kept} {name}", "does": "then: has your content in it"},
         ]
         return
-    conflict["commands"] = [
+    conflict.commands = [
         {"run": f"p4 files {path}", "does": "shows its history"},
         {"run": f"mv -f {kept} {name}", "does": "to keep yours, first"},
         {"run": f"p4 reconcile {name}", "does": "then: opens it as it is now"},
@@ -127,11 +135,17 @@ def with_copy(conflict: Conflict, file: OpenedFile, *, place: str, copy: str) ->
     ]
 
 
+def without_copy(conflict: Conflict, *, reason: str) -> None:
+    """Add to a conflict why there is no copy of its file."""
+    conflict.is_copied = False
+    conflict.sentence += f" Its content could not be copied: {reason}"
+
+
 def history_lost(file: OpenedFile) -> Conflict:
     """Its content arrived without its integration history."""
     became = AS_OPENED[file.action]
     return _conflict(
-        "history",
+        Kind.HISTORY,
         file.depot_file,
         f"It was opened for {file.action} and is now opened for {became}: its "
         "content arrived, its integration history did not.",
@@ -146,7 +160,7 @@ def built_there(place: str, aside: str) -> Conflict:
     """A new file has the same name as a build output."""
     name, kept = shlex.quote(place), shlex.quote(aside)
     return _conflict(
-        "built_there",
+        Kind.BUILT_THERE,
         place,
         f"You added it, and the new snapshot has something else there, which is in "
         f"{aside} now.",
@@ -159,7 +173,7 @@ def kept_aside(place: str, copy: str) -> Conflict:
     """An untracked file whose name another file has in the new workspace."""
     name, kept = shlex.quote(place), shlex.quote(copy)
     return _conflict(
-        "kept_aside",
+        Kind.KEPT_ASIDE,
         place,
         f"It is untracked, and the new snapshot has another one of that name. Yours "
         f"is in {copy}.",
@@ -172,7 +186,7 @@ def kept_aside(place: str, copy: str) -> Conflict:
 def not_copied(place: str, *, reason: str) -> Conflict:
     """A file that could not be read here or written there."""
     return _conflict(
-        "not_copied",
+        Kind.NOT_COPIED,
         place,
         f"It could not be copied: {reason} It is in the old workspace.",
     )
@@ -181,7 +195,7 @@ def not_copied(place: str, *, reason: str) -> Conflict:
 def differs(path: str, *, reason: str) -> Conflict:
     """The comparison found a difference from the plan."""
     return _conflict(
-        "differs",
+        Kind.DIFFERS,
         path,
         reason,
         (f"p4 opened {shlex.quote(path)}", "shows how it is opened"),

@@ -20,14 +20,17 @@ from provisioner.gateways.perforce.standins import Purpose
 from provisioner.gateways.perforce.types import Shelf
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
-from provisioner.transfer.models import Transfer
+from provisioner.transfer.models import Conflict, Transfer
 from provisioner.transfer.steps import conflicts
+from provisioner.transfer.steps.conflicts import record_conflicts
 from provisioner.transfer.steps.plan import (
     plan_of,
     require_ready,
     transfer_of,
 )
 from provisioner.workspaces.steps.run import WorkspaceRun, room_of
+
+Stage = Conflict.Stage
 
 _GONE = ("delete", "move/delete")
 
@@ -64,9 +67,9 @@ def ensure_shelved(run: WorkspaceRun) -> None:
             ]
         transfer.shelves = shelves
         transfer.shelved_at = clocks.database_now()
-        transfer.conflicts["1 shelve"] = refused
         with run.writing():
-            transfer.save(update_fields=["shelves", "shelved_at", "conflicts"])
+            transfer.save(update_fields=["shelves", "shelved_at"])
+            record_conflicts(transfer, Stage.SHELVE, refused)
 
 
 def _perforce_of(run: WorkspaceRun, user: str) -> PerforceGateway:
@@ -136,7 +139,7 @@ def ensure_opened(run: WorkspaceRun) -> None:
         return
     plan, workspace = plan_of(transfer), transfer.workspace
     planned = {file.depot_file: file for file in plan.files}
-    found: list[conflicts.Conflict] = []
+    found: list[Conflict] = []
     root = str(workspace.path)
     for user in plan.users:
         run.progress(f"opening what {user} had opened")
@@ -159,9 +162,9 @@ def ensure_opened(run: WorkspaceRun) -> None:
             conflicts.built_there(_below(place, root), _below(aside, root))
             for place, aside in report.put_aside
         ]
-    transfer.conflicts["2 open"] = found
     with run.writing():
-        transfer.save(update_fields=["changes", "conflicts"])
+        transfer.save(update_fields=["changes"])
+        record_conflicts(transfer, Stage.OPEN, found)
 
 
 def _require_room(run: WorkspaceRun, reasons: list[str]) -> None:
@@ -208,7 +211,7 @@ def ensure_merged(run: WorkspaceRun) -> Merged:
     workspace, snapshot = transfer.workspace, transfer.workspace.snapshot
     planned = {file.depot_file: file for file in plan_of(transfer).files}
     merged: list[str] = []
-    found: list[conflicts.Conflict] = []
+    found: list[Conflict] = []
     for user in plan_of(transfer).users:
         run.progress(f"merging what {user} had opened")
         with room_of(run).told_if_lacking():
@@ -230,9 +233,8 @@ def ensure_merged(run: WorkspaceRun) -> Merged:
             for path, change in report.changed.items()
             if planned[path].action in _GONE
         ]
-    transfer.conflicts["3 merge"] = found
     with run.writing():
-        transfer.save(update_fields=["conflicts"])
+        record_conflicts(transfer, Stage.MERGE, found)
     return Merged(merged)
 
 
@@ -246,30 +248,29 @@ def ensure_files_copied(run: WorkspaceRun) -> None:
         return
     require_ready(transfer.source)
     plan, label = plan_of(transfer), f"from-{transfer.source.name}"
-    _copy_what_was_not_opened(run, transfer, label=label)
+    not_opened = _copy_what_was_not_opened(run, transfer, label=label)
     outcome = _copy(run, transfer, plan.untracked, label=label, always_aside=False)
-    transfer.conflicts["4 untracked"] = [
+    found = [
         *(conflicts.kept_aside(path, name) for path, name in outcome.kept_aside),
         *(conflicts.not_copied(path, reason=why) for path, why in outcome.failed),
     ]
     with run.writing():
-        transfer.save(update_fields=["conflicts"])
+        for conflict in not_opened:
+            conflict.save()
+        record_conflicts(transfer, Stage.COPY, found)
 
 
 def _copy_what_was_not_opened(
     run: WorkspaceRun, transfer: Transfer, *, label: str
-) -> None:
+) -> list[Conflict]:
+    """Return the conflicts about these files, with where the copies are."""
     plan = plan_of(transfer)
     planned = {file.depot_file: file for file in plan.files}
     refused = {
-        place: (conflict, planned[conflict["path"]])
-        for name in ("1 shelve", "2 open")
-        for conflict in transfer.conflicts.get(name, ())
-        if conflict["kind"] in (conflicts.EXCLUSIVE, conflicts.NOT_OPENED)
-        and "commands" in conflict
-        and not conflict["commands"]
-        and planned[conflict["path"]].action not in _GONE
-        and (place := plan.place_of(planned[conflict["path"]]))
+        place: (conflict, file)
+        for conflict in transfer.conflicts.to_copy()
+        if (file := planned[conflict.path]).action not in _GONE
+        and (place := plan.place_of(file))
     }
     outcome = _copy(run, transfer, list(refused), label=label, always_aside=True)
     for place, name in outcome.kept_aside:
@@ -277,7 +278,8 @@ def _copy_what_was_not_opened(
         conflicts.with_copy(conflict, file, place=place, copy=name)
     for place, reason in outcome.failed:
         conflict, _ = refused[place]
-        conflict["sentence"] += f" Its content could not be copied: {reason}"
+        conflicts.without_copy(conflict, reason=reason)
+    return [conflict for conflict, _ in refused.values()]
 
 
 def _copy(

@@ -9,8 +9,9 @@ from provisioner.gateways.hosts.transferred_files import differing_files
 from provisioner.gateways.perforce.paths import local_place
 from provisioner.gateways.perforce.shelves.copies import AS_OPENED
 from provisioner.gateways.perforce.types import OpenedFile
-from provisioner.transfer.models import Transfer
+from provisioner.transfer.models import Conflict, Transfer
 from provisioner.transfer.steps import conflicts
+from provisioner.transfer.steps.conflicts import record_conflicts
 from provisioner.transfer.steps.contents import Merged
 from provisioner.transfer.steps.plan import (
     plan_of,
@@ -42,11 +43,9 @@ def ensure_proven(run: WorkspaceRun) -> None:
                 "was transferred. Their last changes may be only there.",
             )
         )
-    transfer.conflicts["5 proof"] = found
-    transfer.conflicts_left = len(transfer.all_conflicts)
     plan = plan_of(transfer)
     shelved = [path for shelf in transfer.shelves for path in shelf["files"]]
-    refused = {c["path"] for c in transfer.all_conflicts}
+    refused = _explained(transfer)
     transfer.counts = {
         "opened": len(shelved),
         "merged": len(run.result_of(Merged).merged),
@@ -56,15 +55,20 @@ def ensure_proven(run: WorkspaceRun) -> None:
         "left_changes": plan.left_changes,
     }
     with run.writing():
-        transfer.save(update_fields=["conflicts", "conflicts_left", "counts"])
+        record_conflicts(transfer, Conflict.Stage.PROOF, found)
+        transfer.conflicts_left = transfer.conflicts.count()
+        transfer.save(update_fields=["conflicts_left", "counts"])
 
 
-def _opened_otherwise(
-    run: WorkspaceRun, transfer: Transfer
-) -> Iterator[conflicts.Conflict]:
+def _explained(transfer: Transfer) -> set[str]:
+    """Return the paths of conflicts that earlier steps found."""
+    return transfer.conflicts.exclude(stage=Conflict.Stage.PROOF).paths()
+
+
+def _opened_otherwise(run: WorkspaceRun, transfer: Transfer) -> Iterator[Conflict]:
     """Yield files opened differently that no conflict explains yet."""
     opened = _opened_now(run, transfer)
-    explained = {conflict["path"] for conflict in transfer.all_conflicts}
+    explained = _explained(transfer)
     for file in plan_of(transfer).files:
         if file.depot_file in explained:
             continue
@@ -91,13 +95,11 @@ def _opened_now(run: WorkspaceRun, transfer: Transfer) -> dict[str, OpenedFile]:
     return {file.depot_file: file for file in files}
 
 
-def _different_content(
-    run: WorkspaceRun, transfer: Transfer
-) -> Iterator[conflicts.Conflict]:
+def _different_content(run: WorkspaceRun, transfer: Transfer) -> Iterator[Conflict]:
     """Yield files that were not merged and differ from the source's."""
     plan, workspace = plan_of(transfer), transfer.workspace
     merged = set(run.result_of(Merged).merged)
-    explained = {conflict["path"] for conflict in transfer.all_conflicts} | merged
+    explained = _explained(transfer) | merged
     opened = _opened_now(run, transfer)
     at: dict[str, str] = {}
     for file in plan.files:
