@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 
-from provisioner.catalog.queries import default_snapshot
 from provisioner.lib import clocks
 from provisioner.workspace_requests.requests import WorkspaceRequest
 from provisioner.workspaces.actions.making import one_request_at_a_time
@@ -64,19 +63,14 @@ def _second_click(request: WorkspaceRequest) -> Workspace | None:
     For requests without key and name. Machines send many identical requests, so for
     other purposes each is a new one.
     """
-    template = request.template
     return (
         Workspace.objects.select_related("site", "template")
         .filter(
             owner=request.by,
             token=request.by.token,
-            template=template,
-            snapshot=request.snapshot
-            or default_snapshot(template, quality=request.quality),
-            purpose=Workspace.Purpose.DEVELOPMENT,
-            wants_reconcile=request.wants_reconcile,
-            state=Workspace.State.PROVISIONING,
+            request_fingerprint=request.fingerprint,
             request_key="",
+            state=Workspace.State.PROVISIONING,
         )
         .first()
     )

@@ -130,7 +130,7 @@ def columns_of(request: WorkspaceRequest, terms: Terms, *, pk: int) -> dict[str,
         "token": request.by.token,
         "name": name,
         "request_key": request.request_key,
-        "request_fingerprint": request.fingerprint if request.request_key else "",
+        "request_fingerprint": request.fingerprint,
         "expires_at": terms.expires_at,
         "heartbeat_seconds": request.heartbeat_seconds,
     }

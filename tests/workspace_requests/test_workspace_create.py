@@ -15,7 +15,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from provisioner.accounts.models import User
 from provisioner.accounts.refusals import AccountIncomplete
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.refusals import NoSnapshot, SnapshotGone
+from provisioner.catalog.refusals import NoGoodSnapshot, NoSnapshot, SnapshotGone
 from provisioner.engine.models import Step
 from provisioner.lib.names import name_validator
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, NameTaken
@@ -170,21 +170,37 @@ def test_a_request_for_another_snapshot_is_not_the_same(
 
     first = workspace_create(by=alice, template=snapshot.template)
     other = workspace_create(by=alice, template=snapshot.template, snapshot=snapshot)
-    again = workspace_create(by=alice, template=snapshot.template, snapshot=newer)
 
     assert first.snapshot == newer
     assert other.snapshot == snapshot
-    assert again == first
 
 
-def test_a_request_that_wants_a_reconcile_is_not_the_same(
+def test_a_second_click_is_the_same_request_though_a_build_was_published_between(
     alice: User, snapshot: Snapshot
 ) -> None:
     first = workspace_create(by=alice, template=snapshot.template)
-    other = workspace_create(by=alice, template=snapshot.template, wants_reconcile=True)
+    SnapshotFactory.create(template=snapshot.template, change=200)
+
+    assert workspace_create(by=alice, template=snapshot.template) == first
+
+
+@pytest.mark.parametrize("differs", [{"wants_reconcile": True}, {"lease_seconds": 60}])
+def test_a_request_that_differs_is_answered_for_itself(
+    alice: User, snapshot: Snapshot, differs: dict[str, Any]
+) -> None:
+    first = workspace_create(by=alice, template=snapshot.template)
+    other = workspace_create(by=alice, template=snapshot.template, **differs)
 
     assert other != first
-    assert other.wants_reconcile
+
+
+def test_a_quality_that_no_snapshot_has_is_refused_while_another_is_being_made(
+    alice: User, snapshot: Snapshot
+) -> None:
+    workspace_create(by=alice, template=snapshot.template)
+
+    with pytest.raises(NoGoodSnapshot):
+        workspace_create(by=alice, template=snapshot.template, quality="tested")
 
 
 def test_the_same_key_is_the_same_request(alice: User, snapshot: Snapshot) -> None:

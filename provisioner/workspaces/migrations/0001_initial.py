@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
                 ('wants_reconcile', models.BooleanField(default=False)),
                 ('client_type', models.CharField(blank=True, help_text='The type of its Perforce client; empty: writeable, or none.', max_length=16)),
                 ('request_key', models.CharField(blank=True, help_text='Makes a repeated request the same one.', max_length=200)),
-                ('request_fingerprint', models.CharField(blank=True, help_text='A digest of the request with this key.', max_length=64)),
+                ('request_fingerprint', models.CharField(blank=True, help_text='A digest of the request that made it.', max_length=64)),
                 ('is_pooled', models.BooleanField(default=False, help_text="A pool's member that nobody has claimed.")),
                 ('made_ahead_at', models.DateTimeField(blank=True, help_text='When it was made for a pool, where it was claimed from one.', null=True)),
                 ('seconds_saved', models.FloatField(blank=True, help_text='How long provisioning took, if it was claimed.', null=True)),

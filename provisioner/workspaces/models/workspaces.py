@@ -107,7 +107,7 @@ class Workspace(HasOperations):
         max_length=200, blank=True, help_text="Makes a repeated request the same one."
     )
     request_fingerprint = models.CharField(
-        max_length=64, blank=True, help_text="A digest of the request with this key."
+        max_length=64, blank=True, help_text="A digest of the request that made it."
     )
     token = models.ForeignKey(
         ApiToken,
