@@ -14,8 +14,8 @@ those waits, at the same time on the same machine: what else is at work there le
 both. `have_list_by_locks` is the same of those alone that change their have list: these
 are over in less than a millisecond, and wait for the very table that we write.
 `on_the_clock` compares medians with those at rest; in it is what the lab, which
-is one process, and all others take from the processors. NEIGHBOUR_CLIENTS,
-NEIGHBOUR_FILES, NEIGHBOUR_BUDGET and NEIGHBOUR_COMMANDS change the numbers.
+is one process, and all others take from the processors. NEIGHBOR_CLIENTS,
+NEIGHBOR_FILES, NEIGHBOR_BUDGET and NEIGHBOR_COMMANDS change the numbers.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.locking import lock_use
 from provisioner.gateways.perforce.types import ClientSpec, LockUse, PerforceAccount
 
-CLIENTS = int(os.environ.get("NEIGHBOUR_CLIENTS", "200"))
-FILES = int(os.environ.get("NEIGHBOUR_FILES", "2000"))
-BUDGET = int(os.environ.get("NEIGHBOUR_BUDGET", "4"))
-COMMANDS = int(os.environ.get("NEIGHBOUR_COMMANDS", "200"))
+CLIENTS = int(os.environ.get("NEIGHBOR_CLIENTS", "200"))
+FILES = int(os.environ.get("NEIGHBOR_FILES", "2000"))
+BUDGET = int(os.environ.get("NEIGHBOR_BUDGET", "4"))
+COMMANDS = int(os.environ.get("NEIGHBOR_COMMANDS", "200"))
 WORK = {
     "get": ("sync", "-k", "{path}#head"),
     "check": ("fstat", "{path}"),
@@ -90,7 +90,7 @@ class Seen:
         }
 
 
-class Neighbour:
+class Neighbor:
     """Another user, with a client of their own."""
 
     def __init__(self, lab: Lab, place: Path) -> None:
@@ -129,7 +129,7 @@ def main() -> None:
     end_in_order()
     for variable, name in (("P4TICKETS", "tickets"), ("P4ENVIRO", "enviro")):
         os.environ[variable] = str(Path(tempfile.gettempdir()) / f"bench-{name}")
-    with tempfile.TemporaryDirectory(prefix="neighbour-") as place:
+    with tempfile.TemporaryDirectory(prefix="neighbor-") as place:
         lab = Lab(Path(place) / "server")
         try:
             fill(lab.root, count=FILES, contents=lambda number: b"same\n")
@@ -137,7 +137,7 @@ def main() -> None:
         finally:
             lab.stop()
     say(
-        "neighbour",
+        "neighbor",
         figures=figures,
         limits={
             "by_locks": Limit(at_most=1.1),
@@ -158,20 +158,20 @@ def _measure(lab: Lab, place: Path) -> dict[str, Any]:
             fingerprint="",
         )
     )
-    neighbour = Neighbour(lab, place)
+    neighbor = Neighbor(lab, place)
     rest, seen = Seen(), {}
     for name, threads, in_batches in (
         ("governed", BUDGET, True),
         ("fifty_at_once", AT_ONCE, False),
     ):
         for _ in range(COMMANDS):
-            neighbour.work(rest)
+            neighbor.work(rest)
         ours: list[LockUse] = []
         provision = partial(
             _provision, gateway, place, ours, name=name, in_batches=in_batches
         )
         began = time.monotonic()
-        busy = _while_busy(neighbour, provision, threads=threads)
+        busy = _while_busy(neighbor, provision, threads=threads)
         seen[name] = (
             busy,
             {
@@ -221,14 +221,14 @@ def _spec(client: str, place: Path) -> ClientSpec:
 
 
 def _while_busy(
-    neighbour: Neighbour, provision: Callable[[int], None], *, threads: int
+    neighbor: Neighbor, provision: Callable[[int], None], *, threads: int
 ) -> Seen:
     """Return what the other user saw until all clients were flushed."""
     seen, done = Seen(), threading.Event()
 
     def go_on() -> None:
         while not done.is_set():
-            neighbour.work(seen)
+            neighbor.work(seen)
 
     watching = threading.Thread(target=go_on)
     watching.start()

@@ -152,7 +152,7 @@ TEMPLATES = [
 # --- database
 
 DATABASE_URL = _secret("DATABASE_URL")
-# A new connection has to read the catalogue anew, so they are kept; one that is dead
+# A new connection has to read the catalog anew, so they are kept; one that is dead
 # is noticed before it is used.
 _connection: dict[str, Any] = {"CONN_MAX_AGE": 3600, "CONN_HEALTH_CHECKS": True}
 # A host that vanished sends no reset: a query would wait for it for hours.

@@ -42,7 +42,7 @@ BY_NAME_WHERE_MANY_FAILED = 3
 # Each costs a hash that is slow on purpose, so not even that is without an end.
 BY_ADDRESS_AT_MOST = 2000
 # Whoever has one IPv6 address has as many as they like of its network, and who has
-# a connection of their own may have 65,536 such networks. Neighbours share those of
+# a connection of their own may have 65,536 such networks. Neighbors share those of
 # some providers, so the wider network has more tries.
 IPV6_NETWORK_BITS = 64
 IPV6_WIDER_BITS = 48

@@ -21,7 +21,7 @@ from provisioner.web.templatetags.cloneyard import ago, count
 SNAPSHOTS_SHOWN = 10
 _FAILED = {
     "test_failed": "The test failed. The snapshot is marked.",
-    "cancelled": "The build was stopped. Nothing was published.",
+    "canceled": "The build was stopped. Nothing was published.",
     "volume_lost": "Its volume is gone.",
 }
 

@@ -86,8 +86,8 @@ FINDINGS = {
     "untracked": "Untracked",
     "unchecked": "Could not be compared",
 }
-# What sets colours is kept; whatever else a terminal would obey goes.
-COLOUR_OR_CONTROL = re.compile(
+# What sets colors is kept; whatever else a terminal would obey goes.
+COLOR_OR_CONTROL = re.compile(
     r"(\x1b\[[0-9;]*m)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
@@ -1457,9 +1457,9 @@ def print_piece(
 
 
 def write_log(text: str) -> None:
-    """Write a command's output; of control codes, a terminal gets only colours."""
+    """Write a command's output; of control codes, a terminal gets only colors."""
     if sys.stdout.isatty():
-        text = COLOUR_OR_CONTROL.sub(lambda found: found[1] or "", text)
+        text = COLOR_OR_CONTROL.sub(lambda found: found[1] or "", text)
     sys.stdout.write(text)
     sys.stdout.flush()
 

@@ -42,7 +42,7 @@ STEP_TRANSITIONS: dict[Step.State, tuple[Step.State, ...]] = {
 
 IN_FLIGHT = (S.QUEUED, S.RUNNING, S.RETRYING)
 ENDED_EARLY = (
-    Operation.State.CANCELLED,
+    Operation.State.CANCELED,
     Operation.State.FAILED,
     Operation.State.REFUSED,
 )
@@ -203,9 +203,7 @@ def fail_step(step: Step, *, code: str, message: str) -> None:
 
 def cancel_operation(operation: Operation, *, message: str) -> None:
     """End a running operation: no further step starts, and a running one stops."""
-    end_operation(
-        operation, Operation.State.CANCELLED, code="cancelled", message=message
-    )
+    end_operation(operation, Operation.State.CANCELED, code="canceled", message=message)
     skip_waiting_steps(operation)
 
 

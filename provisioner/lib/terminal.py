@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-# CSI (colours, cursor), OSC (titles, links), other strings, and escapes of two or three
+# CSI (colors, cursor), OSC (titles, links), other strings, and escapes of two or three
 # characters. Source: ECMA-48, sections 5.3 to 5.6.
 _ESCAPE = (
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"
@@ -46,7 +46,7 @@ def harmless_page(page: bytes) -> bytes:
 
 
 def shown_text(printed: str) -> str:
-    """Return what a terminal would show, without colours and cursor movements.
+    """Return what a terminal would show, without colors and cursor movements.
 
     An overwritten line keeps its last text. Remaining control characters become visible
     symbols, and those that reverse the direction of text become a mark.
@@ -62,22 +62,22 @@ def _last_written(line: str) -> str:
 
 
 class Span(NamedTuple):
-    """Text of a line, with its colour and styles as CSS class names, "" for none."""
+    """Text of a line, with its color and styles as CSS class names, "" for none."""
 
     text: str
     looks: str
 
 
-_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _SGR = re.compile(r"\x1b\[([0-9;:]{0,64})m")
 _STEEPEST = 255
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Looks:
-    """The current colours. Backgrounds are ignored, as few pairs are readable."""
+    """The current colors. Backgrounds are ignored, as few pairs are readable."""
 
-    colour: str = ""
+    color: str = ""
     is_bold: bool = False
     is_dim: bool = False
     is_italic: bool = False
@@ -85,23 +85,23 @@ class _Looks:
 
     def __str__(self) -> str:
         names = (
-            f"ansi-{self.colour}" if self.colour else "",
+            f"ansi-{self.color}" if self.color else "",
             "ansi-bold" if self.is_bold else "",
-            "ansi-dim" if self.is_dim and not self.colour else "",
+            "ansi-dim" if self.is_dim and not self.color else "",
             "ansi-italic" if self.is_italic else "",
             "ansi-underline" if self.is_underlined else "",
         )
         return " ".join(name for name in names if name)
 
     def after(self, printed: str) -> _Looks:
-        """Return the colours and styles after all escapes of a text."""
+        """Return the colors and styles after all escapes of a text."""
         looks = self
         for found in _SGR.finditer(printed):
             looks = looks.changed(found[1])
         return looks
 
     def changed(self, parameters: str) -> _Looks:
-        """Return the colours and styles after one Select Graphic Rendition.
+        """Return the colors and styles after one Select Graphic Rendition.
 
         Source: ECMA-48, section 8.3.117; ITU-T T.416, section 13.1.8, for 38.
         """
@@ -110,8 +110,8 @@ class _Looks:
         while codes:
             code = codes.pop(0)
             if code in (38, 48):
-                colour = _extended(codes)
-                looks = replace(looks, colour=colour) if code == 38 else looks
+                color = _extended(codes)
+                looks = replace(looks, color=color) if code == 38 else looks
             else:
                 looks = looks._with(code)
         return looks
@@ -120,7 +120,7 @@ class _Looks:
         if code == 0:
             return _Looks()
         if 30 <= code <= 37 or 90 <= code <= 97:
-            return replace(self, colour=_COLOURS[code % 10])
+            return replace(self, color=_COLORS[code % 10])
         changes: dict[int, dict[str, bool | str]] = {
             1: {"is_bold": True},
             2: {"is_dim": True},
@@ -129,20 +129,20 @@ class _Looks:
             22: {"is_bold": False, "is_dim": False},
             23: {"is_italic": False},
             24: {"is_underlined": False},
-            39: {"colour": ""},
+            39: {"color": ""},
         }
         return replace(self, **changes.get(code, {}))  # type: ignore[arg-type]
 
 
 def _extended(codes: list[int]) -> str:
-    """Take an extended colour from the codes; return the nearest of the eight."""
+    """Take an extended color from the codes; return the nearest of the eight."""
     kind = codes.pop(0) if codes else 0
     if kind == 5 and codes:
         number = codes.pop(0)
         if number < 16:
-            return _COLOURS[number % 8]
+            return _COLORS[number % 8]
         if number >= 232:
-            return ""  # greys
+            return ""  # grays
         steps = number - 16
         return _nearest(steps // 36, steps // 6 % 6, steps % 6, most=5)
     if kind == 2 and len(codes) >= 3:
@@ -155,13 +155,13 @@ def _extended(codes: list[int]) -> str:
 def _nearest(red: int, green: int, blue: int, *, most: int) -> str:
     strongest = max(red, green, blue)
     if strongest * 4 < most or min(red, green, blue) * 4 > strongest * 3:
-        return ""  # next to black, or grey
+        return ""  # next to black, or gray
     bits = ((red, 1), (green, 2), (blue, 4))
-    return _COLOURS[sum(bit for value, bit in bits if value * 2 > strongest)]
+    return _COLORS[sum(bit for value, bit in bits if value * 2 > strongest)]
 
 
 def painted_lines(printed: str) -> Iterator[list[Span]]:
-    """Yield the lines that a terminal would show, each with its colours.
+    """Yield the lines that a terminal would show, each with its colors.
 
     As in `shown_text`, overwritten text and control characters are gone.
     """

@@ -52,7 +52,7 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
     """Refuse a workspace beyond a limit.
 
     Call it in the transaction that writes the workspace's row, before it does. Requests
-    for the same site, or of the same team or person, are serialised until that
+    for the same site, or of the same team or person, are serialized until that
     transaction ends, so that two cannot both take the last place.
 
     Raises: LimitReached.
@@ -106,14 +106,14 @@ def check_build(*, template: Template) -> None:
 
 
 def _one_at_a_time(*, site: Site, team_id: int | None) -> None:
-    """Serialise requests until the transaction ends; lock teams before sites."""
+    """Serialize requests until the transaction ends; lock teams before sites."""
     if team_id is not None:
         pass_one_by_one("admission_team", team_id)
     pass_one_by_one("admission_site", site.pk)
 
 
 def _one_at_a_time_where_bounded(user: User) -> None:
-    """Serialise requests of a person and their team, if they have a quota."""
+    """Serialize requests of a person and their team, if they have a quota."""
     has_bounded_token = user.scope is not None and user.scope.max_workspaces is not None
     if has_bounded_token or _is_bounded(_bounds_of(user)):
         pass_one_by_one("admission_owner", user.pk)

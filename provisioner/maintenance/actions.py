@@ -45,7 +45,7 @@ def maintenance_announce(
 
 @transaction.atomic
 def maintenance_withdraw(*, by: User, maintenance: Maintenance) -> None:
-    """Withdraw an announcement, as it is over or cancelled.
+    """Withdraw an announcement, as it is over or canceled.
 
     Raises: NotAllowed.
     """

@@ -63,7 +63,7 @@ class MaintenanceViewSet(ApiViewSet):
 
     @described(
         "Withdraw maintenance",
-        "For administrators. It has ended, or is cancelled.",
+        "For administrators. It has ended, or is canceled.",
         ok=None,
         status=204,
         refused=[403, 404],

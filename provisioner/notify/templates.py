@@ -55,7 +55,7 @@ def builds_of(template: Template) -> QuerySet[Operation]:
 def outcome_of(build: Operation) -> Outcome | None:
     """Return how a build ended; None if that says nothing about the template.
 
-    That is so for builds that are running or cancelled, or good but of a part of the
+    That is so for builds that are running or canceled, or good but of a part of the
     view.
     """
     if build.state == Operation.State.FAILED:

@@ -42,7 +42,7 @@ class Action:
 
 
 class Level(StrEnum):
-    """The severity of a notice, with its colour and icon."""
+    """The severity of a notice, with its color and icon."""
 
     INFO = "info"
     SUCCESS = "success"

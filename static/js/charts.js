@@ -34,9 +34,9 @@
   }
 
   // A canvas knows no variables: what an element has in the theme of now is asked for.
-  function colour(figure, name) {
+  function color(figure, name) {
     const probe = document.createElement("i");
-    probe.className = `chart-colour-${name}`;
+    probe.className = `chart-color-${name}`;
     figure.append(probe);
     const found = getComputedStyle(probe).color;
     probe.remove();
@@ -62,11 +62,11 @@
     const gaps = times.slice(1).map((at, index) => at - times[index]);
     const slot = Math.min(DAY, ...gaps);
     const unit = figure.dataset.chart;
-    const ink = colour(figure, "ink");
-    const grid = { stroke: colour(figure, "grid"), width: 1 };
+    const ink = color(figure, "ink");
+    const grid = { stroke: color(figure, "grid"), width: 1 };
     const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
-    const value = colour(figure, "value");
-    const ceiling = colour(figure, "ceiling");
+    const value = color(figure, "value");
+    const ceiling = color(figure, "ceiling");
     return {
       width,
       height: HEIGHT,

@@ -70,7 +70,7 @@ def test_a_command_finds_the_first_bad_change(
     changes = changes_of(built, others)
     before = have_rows(lab)
     Template.objects.filter(pk=built.pk).update(
-        build_environment={"LICENCE": "hunter2"}, bisection_environment={"CC": "clang"}
+        build_environment={"LICENSE": "hunter2"}, bisection_environment={"CC": "clang"}
     )
 
     # The file went with the sixth change, which `sync -p` alone would not do.

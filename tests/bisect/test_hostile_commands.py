@@ -95,10 +95,10 @@ def log_of(bisection: Bisection) -> str:
     return run.log_path.read_text()
 
 
-def test_a_command_gets_no_secrets_no_neighbours_and_nothing_that_stays(
+def test_a_command_gets_no_secrets_no_neighbors_and_nothing_that_stays(
     ask: Ask, built: Template, tmp_path: Path, settings: Settings
 ) -> None:
-    Template.objects.update(build_environment={"LICENCE": "hunter2"})
+    Template.objects.update(build_environment={"LICENSE": "hunter2"})
     settings.SANDBOX_TMP_MB = 1
     (tmp_path / "password").write_text("hunter3")
     (tmp_path / "password").chmod(0o644)

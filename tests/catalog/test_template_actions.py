@@ -271,7 +271,7 @@ def test_a_stopped_build_leaves_what_was_published_on_offer(
 
     build.refresh_from_db()
     template.refresh_from_db()
-    assert (build.state, template.state) == ("cancelled", Template.State.READY)
+    assert (build.state, template.state) == ("canceled", Template.State.READY)
     event = template.events.latest("pk")
     assert (event.actor, event.message) == (admin, build.status_message)
     assert default_snapshot(template) == snapshot

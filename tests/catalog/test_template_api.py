@@ -57,7 +57,7 @@ def test_templates_are_filtered_by_name_and_site(api_as_alice: APIClient) -> Non
 
 
 def test_a_template_is_shown(api_as_alice: APIClient, template: Template) -> None:
-    template.build_environment = {"LICENCE": "secret"}
+    template.build_environment = {"LICENSE": "secret"}
     template.bisection_environment = {"CC": "clang"}
     template.save()
 
@@ -182,7 +182,7 @@ def test_a_template_is_built_once_at_a_time(
     assert response.status_code == 409
     assert response.json()["code"] == "template_busy"
     stopped = api_as_admin.post(f"{TEMPLATES}/{template.pk}/build/stop")
-    assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
+    assert (stopped.status_code, stopped.json()["state"]) == (200, "canceled")
     again = api_as_admin.post(f"{TEMPLATES}/{template.pk}/build/stop")
     assert (again.status_code, again.json()["code"]) == (409, "nothing_to_stop")
 

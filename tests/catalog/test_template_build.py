@@ -415,10 +415,10 @@ def test_a_build_that_an_administrator_stops_ends_and_publishes_nothing(
         operation = build(template)
         stopped.result()
 
-    assert operation.state == Operation.State.CANCELLED, operation.status_message
+    assert operation.state == Operation.State.CANCELED, operation.status_message
     assert step_of(operation, "build").state == Step.State.SKIPPED
     template.refresh_from_db()
-    assert (template.state, template.status_code) == ("failed", "cancelled")
+    assert (template.state, template.status_code) == ("failed", "canceled")
     assert ontap_snapshots(template) == []
     template_update(by=template.owner, template=template, build_command="true")
     build_well(template)
@@ -434,7 +434,7 @@ def test_a_build_runs_unprivileged_and_with_a_clean_environment(
     template = make_template(
         project,
         build_command="id -u > uid.out; id -G > groups.out; env > env.out",
-        build_environment={"FLAVOUR": "debug"},
+        build_environment={"FLAVOR": "debug"},
     )
 
     build_well(template)
@@ -445,7 +445,7 @@ def test_a_build_runs_unprivileged_and_with_a_clean_environment(
         assert (template.path / "groups.out").read_text().strip() == "20000"
     lines = (template.path / "env.out").read_text().splitlines()
     environment = dict(line.split("=", 1) for line in lines)
-    assert environment["FLAVOUR"] == "debug"
+    assert environment["FLAVOR"] == "debug"
     assert environment["CLONEYARD_CHANGE"] == str(change)
     assert "secret-of-the-worker" not in environment.values()
     assert not [name for name in environment if name.startswith(("P4", "DJANGO"))]

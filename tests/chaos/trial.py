@@ -234,7 +234,7 @@ class Trial:
         down_seconds = rng.choice((0.0, 0.3, 1.5))
         place, is_done = rng.choice(steps_of(name)), rng.random() < 0.5
         begins_with_fault = rng.random() < 0.5
-        # A request that is cancelled while it is made leaves nothing to work in.
+        # A request that is canceled while it is made leaves nothing to work in.
         share = 0.12 if name in MAKES else 0.25
         interruption = self._interruption(name) if rng.random() < share else None
         has_fault, has_kill = trouble in ("fault", "both"), trouble in ("kill", "both")

@@ -87,7 +87,7 @@ def test_who_follows_reads_every_step_to_the_end_and_learns_how_it_ended(
     assert "Ended after" in err
 
 
-def test_a_terminal_gets_colours_and_no_other_control(
+def test_a_terminal_gets_colors_and_no_other_control(
     operation: Operation, command_line: CommandLine
 ) -> None:
     begin(

@@ -1081,7 +1081,7 @@ def test_a_label_holds_revisions(ws: Workspace, make: Make) -> None:
     ws.p4.save_label(ws.p4.fetch_label(name))
     assert len(ws.p4.run("tag", "-l", name, f"{ws.depot}/...")) == 2
     ws.edit("a", "2")
-    other = make("labelled")
+    other = make("labeled")
     other.p4.run("sync", f"@{name}")
     assert other.tree() == {"a": b"1", "b": b"1"}
     ws.p4.run("labelsync", "-l", name)

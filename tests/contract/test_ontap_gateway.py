@@ -75,9 +75,9 @@ def test_our_svm_is_among_those_we_see(ontap: OntapScene) -> None:
     assert ontap.target.aggregate in ours.aggregates
 
 
-def test_licences_are_found_by_name(cluster_ontap: OntapScene) -> None:
+def test_licenses_are_found_by_name(cluster_ontap: OntapScene) -> None:
     assert cluster_ontap.gateway.has_license("flexclone")
-    assert not cluster_ontap.gateway.has_license("no_such_licence")
+    assert not cluster_ontap.gateway.has_license("no_such_license")
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,12 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Child]]:
 def test_the_line_that_says_ready_is_read(start: Callable[..., Child]) -> None:
     child = start(
         "import json, os, time; "
-        "print(json.dumps({'colour': os.environ['COLOUR']}), flush=True); "
+        "print(json.dumps({'color': os.environ['COLOR']}), flush=True); "
         "time.sleep(60)",
-        COLOUR="red",
+        COLOR="red",
     )
 
-    assert child.read_json_line(timeout_seconds=10) == {"colour": "red"}
+    assert child.read_json_line(timeout_seconds=10) == {"color": "red"}
     assert child.is_running
 
 

@@ -142,7 +142,7 @@ def test_a_published_snapshot_that_is_gone_is_taken_off_the_offer(
     assert check_drift(lab_site) == []
 
 
-def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
+def test_an_ontap_job_that_nobody_waits_for_is_canceled_where_ontap_still_can(
     lab_workspace: Workspace, lab_site: Site, lab: Lab, ontap: OntapGateway, admin: User
 ) -> None:
     too_far_on = {"status": 400, "code": "458776", "message": "Too late.", "times": 1}
@@ -166,7 +166,7 @@ def test_an_ontap_job_that_nobody_waits_for_is_cancelled_where_ontap_still_can(
     assert "It continues until it ends" in found.status_message
 
     resolve(found, admin)
-    assert found.resolution == f"The job {uuid} was cancelled."
+    assert found.resolution == f"The job {uuid} was canceled."
     assert ontap.list_unfinished_jobs() == []
     mounted = ontap.get_volume(lab_workspace.volume_uuid)
     assert mounted.junction_path == lab_workspace.junction_path

@@ -32,7 +32,7 @@ OF_LOOKS = {
         "values": ["color-contrast", "link-in-text-block", "target-size"],
     }
 }
-# All rules, asked in forced colours: without contrast, since axe takes the colour of
+# All rules, asked in forced colors: without contrast, since axe takes the color of
 # words from -webkit-text-fill-color, which is not forced. TOO_FAINT stands in for that.
 ALL_BUT_CONTRAST = {
     "runOnly": {
@@ -61,17 +61,17 @@ TOO_WIDE = """
   .filter(it => it.getBoundingClientRect().right > innerWidth + 1)
   .map(it => `${it.tagName} .${it.getAttribute("class")}`).slice(0, 3)
 """
-# In forced colours: words that are hard to tell from what is behind them.
+# In forced colors: words that are hard to tell from what is behind them.
 TOO_FAINT = """
 () => {
-  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
-  const luminance = colour => parts(colour).slice(0, 3).map(part => part / 255)
+  const parts = color => color.match(/[\\d.]+/g).map(Number);
+  const luminance = color => parts(color).slice(0, 3).map(part => part / 255)
     .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
     .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = it => {
-    const colour = getComputedStyle(it).backgroundColor;
-    return (parts(colour)[3] ?? 1) === 1 || !it.parentElement
-      ? colour : behind(it.parentElement);
+    const color = getComputedStyle(it).backgroundColor;
+    return (parts(color)[3] ?? 1) === 1 || !it.parentElement
+      ? color : behind(it.parentElement);
   };
   return [...document.body.querySelectorAll("*")].filter(it => {
     const words = [...it.childNodes].filter(one => one.nodeName === "#text" &&
@@ -110,7 +110,7 @@ class Look:
         self.page.wait_for_load_state()
         self.resize(WIDE, "light")
         self.ask_axe(OF_LOOKS)
-        self.force_colours()
+        self.force_colors()
         for width in (ZOOMED, NARROWEST, NARROW):
             self.resize(width, "dark")
             self.measure(width)
@@ -131,7 +131,7 @@ class Look:
         if self.page.evaluate("document.documentElement.scrollWidth") > width:
             self.note(f"scrolls sideways: {self.page.evaluate(TOO_WIDE)}")
 
-    def force_colours(self) -> None:
+    def force_colors(self) -> None:
         self.page.emulate_media(forced_colors="active")
         self.theme = "forced"
         self.ask_axe(ALL_BUT_CONTRAST)

@@ -265,7 +265,7 @@ def test_a_job_of_an_ended_operation_does_nothing(
     queued: Workspace, run_jobs: Callable[[], None]
 ) -> None:
     provision = queued.operations.get()
-    engine_states.end_operation(provision, Operation.State.CANCELLED)
+    engine_states.end_operation(provision, Operation.State.CANCELED)
 
     run_jobs()
 
@@ -409,7 +409,7 @@ def test_a_step_whose_job_vanished_is_queued_again(
 
 
 def test_steps_of_ended_operations_are_not_queued_again(queued: Workspace) -> None:
-    engine_states.end_operation(queued.operations.get(), Operation.State.CANCELLED)
+    engine_states.end_operation(queued.operations.get(), Operation.State.CANCELED)
     execute("DELETE FROM procrastinate_jobs")
 
     sweeps.sweep_steps(timestamp=0)

@@ -14,7 +14,7 @@ from provisioner.engine.logs.excerpt import LONGEST_LINE, Excerpt, excerpt_of_lo
 ERRORS = {
     "gcc": "src/a.c:12:5: error: 'x' undeclared (first use in this function)",
     "gcc, fatal": "src/a.c:1:10: fatal error: foo.h: No such file or directory",
-    "coloured": "\x1b[1msrc/a.c:12:5: \x1b[31merror:\x1b[0m expected ';'",
+    "colored": "\x1b[1msrc/a.c:12:5: \x1b[31merror:\x1b[0m expected ';'",
     "msvc": r"C:\src\a.cpp(12): error C2065: 'x': undeclared identifier",
     "msvc linker": "main.obj : fatal error LNK1120: 1 unresolved externals",
     "csharp": "Program.cs(3,5): error CS0103: The name 'x' does not exist",

@@ -29,7 +29,7 @@ def test_lines_are_found_by_their_numbers(path: Path) -> None:
     assert found.is_all
 
 
-def test_a_search_ignores_colours_and_shows_text_alone(path: Path) -> None:
+def test_a_search_ignores_colors_and_shows_text_alone(path: Path) -> None:
     path.write_bytes(b"\x1b[1mfa\x1b[31mtal\x1b[0m \x07 <b>\rx \xff\n")
     hit = there(search_log(path, text="Fatal")).hits[0]
     assert (hit.found, hit.after) == ("fatal", " ␇ <b> x \ufffd")

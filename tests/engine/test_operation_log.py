@@ -221,7 +221,7 @@ def test_a_line_that_is_not_there_is_said_to_be_missing(
     assert "one\ntwo" in printed(page)
 
 
-def test_colours_of_a_terminal_are_shown(
+def test_colors_of_a_terminal_are_shown(
     as_alice: Client, build: Operation, log: Path
 ) -> None:
     page = as_alice.get(address_of(build)).text

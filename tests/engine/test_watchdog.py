@@ -99,7 +99,7 @@ def test_a_moving_workspace_that_nothing_moves_fails_and_can_go_on(
     state: str, workspace: Workspace
 ) -> None:
     operation = workspace.operations.get()
-    engine_states.end_operation(operation, Operation.State.CANCELLED)
+    engine_states.end_operation(operation, Operation.State.CANCELED)
     engine_states.skip_waiting_steps(operation)
     Workspace.objects.filter(pk=workspace.pk).update(state=state)
 
@@ -116,7 +116,7 @@ def test_a_template_that_nobody_builds_can_be_built_again(
     template: Template, admin: User, jobs_emptied: None
 ) -> None:
     build = template_build(by=admin, template=template)
-    engine_states.end_operation(build, Operation.State.CANCELLED)
+    engine_states.end_operation(build, Operation.State.CANCELED)
     engine_states.skip_waiting_steps(build)
 
     watch()
@@ -128,7 +128,7 @@ def test_a_template_that_nobody_builds_can_be_built_again(
 
 def test_steps_of_an_ended_operation_do_not_wait(workspace: Workspace) -> None:
     operation = workspace.operations.get()
-    engine_states.end_operation(operation, Operation.State.CANCELLED)
+    engine_states.end_operation(operation, Operation.State.CANCELED)
 
     watch()
 
@@ -148,7 +148,7 @@ def test_it_runs_by_itself(workspace: Workspace) -> None:
 def test_retiring_what_is_being_made_rolls_it_back(
     alice: User, published_template: Template
 ) -> None:
-    """Cancelled half way: what was made is gone again."""
+    """Canceled half way: what was made is gone again."""
     workspace = workspace_create(by=alice, template=published_template)
     run_jobs_once(queues=["storage", "perforce"])  # it is made, and not theirs yet
     workspace.refresh_from_db()
@@ -164,4 +164,4 @@ def test_retiring_what_is_being_made_rolls_it_back(
     perforce = registry.perforce(workspace.site.perforce_server)
     assert perforce.clients.find(workspace.client_name) is None
     provision = workspace.operations.get(kind=WorkspaceOperation.PROVISION)
-    assert provision.state == Operation.State.CANCELLED
+    assert provision.state == Operation.State.CANCELED

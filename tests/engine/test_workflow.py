@@ -205,7 +205,7 @@ def test_contents_are_removed_where_the_site_says_so(
     snapshot.refresh_from_db()
     workspace = workspace_create(by=alice, template=snapshot.template)
 
-    engine_states.end_operation(workspace.operations.get(), Operation.State.CANCELLED)
+    engine_states.end_operation(workspace.operations.get(), Operation.State.CANCELED)
 
     operation = start_operation(WorkspaceOperation.PURGE, by=alice, about=workspace)
 

@@ -84,7 +84,7 @@ def test_the_database_lets_one_operation_run_on_it(errand: Errand) -> None:
 
 
 def test_one_that_was_lost_is_found(errand: Errand) -> None:
-    Operation.objects.update(state=Operation.State.CANCELLED, ended_at=timezone.now())
+    Operation.objects.update(state=Operation.State.CANCELED, ended_at=timezone.now())
 
     watchdog(timestamp=0)
 

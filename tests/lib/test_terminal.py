@@ -81,7 +81,7 @@ def test_what_steers_a_terminal_is_a_picture_on_a_page() -> None:
         ),
         (f"{ESC}[91mbright", [[("bright", "ansi-red")]]),
         (f"{ESC}[38;5;196mof many", [[("of many", "ansi-red")]]),
-        (f"{ESC}[38;5;244mgrey", [[("grey", "")]]),
+        (f"{ESC}[38;5;244mgray", [[("gray", "")]]),
         (f"{ESC}[38;2;0;200;40;4mtrue", [[("true", "ansi-green ansi-underline")]]),
         (f"{ESC}[38:2:10:10:250mtrue", [[("true", "ansi-blue")]]),
         (f"{ESC}[41;97mon red", [[("on red", "ansi-white")]]),
@@ -95,7 +95,7 @@ def test_what_steers_a_terminal_is_a_picture_on_a_page() -> None:
         (f"{ESC}]0;a title\x07x<b>\x07", [[("x<b>␇", "")]]),
     ],
 )
-def test_a_terminal_s_colours_become_names(
+def test_a_terminal_s_colors_become_names(
     printed: str, lines: list[list[tuple[str, str]]]
 ) -> None:
     assert list(painted_lines(printed)) == [
@@ -104,7 +104,7 @@ def test_a_terminal_s_colours_become_names(
 
 
 @given(PRINTED)
-def test_colours_let_nothing_out_either(printed: str) -> None:
+def test_colors_let_nothing_out_either(printed: str) -> None:
     lines = list(painted_lines(printed))
     shown = "".join(span.text for line in lines for span in line)
     kinds = {unicodedata.category(letter) for letter in shown if letter != "\t"}

@@ -13,14 +13,14 @@ import pytest
 from provisioner.lib.typed_json import from_json, to_json
 
 
-class Colour(StrEnum):
+class Color(StrEnum):
     RED = "red"
 
 
 @dataclass(frozen=True)
 class Part:
     path: Path
-    colour: Colour | None = None
+    color: Color | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Whole:
 
 def test_a_value_comes_back_as_it_was() -> None:
     whole = Whole(
-        parts=[Part(Path("/a"), Colour.RED), Part(Path("b"))],
+        parts=[Part(Path("/a"), Color.RED), Part(Path("b"))],
         pairs=(("one", 1), ("two", 2)),
         counts={"x": 0.5},
         data=b"\0\xff",
@@ -48,4 +48,4 @@ def test_what_is_of_another_type_is_refused() -> None:
     with pytest.raises((TypeError, ValueError)):
         from_json(int, "many")
     with pytest.raises((TypeError, ValueError)):
-        from_json(Colour, "blue")
+        from_json(Color, "blue")

@@ -131,13 +131,13 @@ def test_a_failure_that_a_newer_build_fixed_sends_no_mail(
     assert notice.void_reason == "A newer build succeeded."
 
 
-def test_a_cancelled_build_sends_no_mail(
+def test_a_canceled_build_sends_no_mail(
     good: Template, alice: User, admin: User, clock: Clock
 ) -> None:
     submitted(good, 101, "alice")
     operation = build(good, by=admin, change=101)
-    engine_states.end_operation(operation, Operation.State.CANCELLED)
-    set_template_state(good, Template.State.FAILED, code="cancelled")
+    engine_states.end_operation(operation, Operation.State.CANCELED)
+    set_template_state(good, Template.State.FAILED, code="canceled")
 
     assert told(clock) == []
     assert not Notification.objects.exists()

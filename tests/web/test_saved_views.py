@@ -118,14 +118,14 @@ def test_a_name_that_is_taken_is_said_at_the_field_and_nothing_is_lost(
 def test_what_is_gone_of_a_view_is_a_sentence(
     as_admin: Client, ready: Workspace
 ) -> None:
-    view = save(as_admin, "Old", f"{ALL}?sort=-colour&q={ready.name}")
-    SavedView.objects.update(hidden=["flavour"])
+    view = save(as_admin, "Old", f"{ALL}?sort=-color&q={ready.name}")
+    SavedView.objects.update(hidden=["flavor"])
 
     page = as_admin.get(f"{ALL}?view={view.pk}")
 
     assert page.status_code == 200
-    assert "The column “flavour” of this view is gone." in page.text
-    assert "There is no order by “colour” any more: sorted by Created." in page.text
+    assert "The column “flavor” of this view is gone." in page.text
+    assert "There is no order by “color” any more: sorted by Created." in page.text
     assert ready.name in page.text
     deleted = as_admin.post(f"/me/views/{view.pk}/delete/")
     assert deleted["Location"] == ALL

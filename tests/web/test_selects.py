@@ -48,9 +48,9 @@ def test_any_text_is_a_choice(texts: list[str], data: st.DataObject) -> None:
 
 def test_what_is_required_stays_so() -> None:
     class Asking(forms.Form):
-        colour = forms.ChoiceField(choices=[("", "Choose"), ("red", "Red")])
+        color = forms.ChoiceField(choices=[("", "Choose"), ("red", "Red")])
 
     django, lean = Asking(), Asking()
     lean_selects(lean)
-    assert isinstance(lean.fields["colour"].widget, LeanSelect)
-    assert parse_html(str(lean["colour"])) == parse_html(str(django["colour"]))
+    assert isinstance(lean.fields["color"].widget, LeanSelect)
+    assert parse_html(str(lean["color"])) == parse_html(str(django["color"]))

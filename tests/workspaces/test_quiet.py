@@ -23,7 +23,7 @@ def test_each_kind_of_operation_waits_in_its_own_name(
     workspace = workspace_create(by=alice, template=snapshot.template)
     earlier = workspace.operations.get()
     Operation.objects.filter(pk=earlier.pk).update(
-        state=Operation.State.CANCELLED, ended_at=timezone.now()
+        state=Operation.State.CANCELED, ended_at=timezone.now()
     )
     at_work = earlier.steps.get(name="owner")
     Step.objects.filter(pk=at_work.pk).update(

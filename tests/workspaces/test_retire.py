@@ -208,7 +208,7 @@ def test_a_workspace_can_be_retired_before_it_is_ready(
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert workspace.state == Workspace.State.RETIRED
     provision = workspace.operations.get(kind=WorkspaceOperation.PROVISION)
-    assert provision.state == Operation.State.CANCELLED
+    assert provision.state == Operation.State.CANCELED
     assert left_behind(workspace) == []
 
 
@@ -345,10 +345,10 @@ def test_clones_of_others_survive(lab_workspace: Workspace) -> None:
 def test_what_was_never_flushed_has_nothing_to_rescue(
     lab_workspace: Workspace, at_work: AtWork
 ) -> None:
-    """Its client was defined, and then somebody cancelled the request."""
+    """Its client was defined, and then somebody canceled the request."""
     at_work.p4.run("flush", "//...#none")
     Workspace.objects.filter(pk=lab_workspace.pk).update(
-        state=Workspace.State.FAILED, status_code="cancelled", ready_at=None
+        state=Workspace.State.FAILED, status_code="canceled", ready_at=None
     )
     lab_workspace.refresh_from_db()
 

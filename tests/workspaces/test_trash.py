@@ -310,7 +310,7 @@ def test_a_retirement_under_way_can_be_stopped(lab_workspace: Workspace) -> None
     operation = restore(lab_workspace)
 
     retirement.refresh_from_db()
-    assert retirement.state == Operation.State.CANCELLED
+    assert retirement.state == Operation.State.CANCELED
     assert operation.state == Operation.State.SUCCEEDED, operation.status_message
     assert lab_workspace.state == Workspace.State.READY
     assert (lab_workspace.path / "src" / "file3.txt").exists()

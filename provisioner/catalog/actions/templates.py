@@ -274,7 +274,7 @@ def template_build_stop(*, by: User, template: Template) -> Operation:
         set_template_state(
             template,
             Template.State.READY if has_snapshots else Template.State.FAILED,
-            code="" if has_snapshots else "cancelled",
+            code="" if has_snapshots else "canceled",
             message=message,
             actor=by,
         )

@@ -146,7 +146,7 @@ WITHDRAW = [
 ]
 DESCRIBE = [
     request_body("A label", {"label": "Alpha 3"}),
-    answer("Labelled", {**_SNAPSHOT, "label": "Alpha 3"}),
+    answer("Labeled", {**_SNAPSHOT, "label": "Alpha 3"}),
 ]
 ROLL_BACK = [
     request_body("The newest build", {}),

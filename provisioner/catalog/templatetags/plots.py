@@ -1,4 +1,4 @@
-"""Plots as inline SVG: without scripts, in the colours of the page."""
+"""Plots as inline SVG: without scripts, in the colors of the page."""
 
 from __future__ import annotations
 

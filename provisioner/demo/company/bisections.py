@@ -30,7 +30,7 @@ from provisioner.workspaces.models import (
     WorkspaceOperation,
 )
 
-COMMANDS = ("make -j64 game && ./run-test harbour", "sh Build/build.sh && ./smoke.sh")
+COMMANDS = ("make -j64 game && ./run-test harbor", "sh Build/build.sh && ./smoke.sh")
 ENDINGS = ("found", "found", "found", "running", "undecided", "found", "stopped")
 W = Workspace.State
 S = Bisection.State

@@ -61,7 +61,7 @@ _CONTENT = (
     *("Final voice lines for", "Retarget", "Block out", "Light", "Polish"),
 )
 _PLACES = (
-    *("the harbour", "the old town", "the glass desert", "the ice caves", "the arena"),
+    *("the harbor", "the old town", "the glass desert", "the ice caves", "the arena"),
     *("the observatory", "the tutorial", "the night market", "the shipyard"),
     *("the merchant", "the pilot", "the wolf pack", "the mechanic's garage"),
 )

@@ -27,7 +27,7 @@ IS_CHECKED, IS_SHARED, IS_REFUSED, IS_LEFT = 0.22, 0.11, 0.04, 0.3
 FILES = (
     *("Source/Runtime/Private/Vehicle.cpp", "Source/Runtime/Public/Vehicle.h"),
     *("src/core/Session.cc", "src/core/Session_test.cc", "Config/DefaultGame.ini"),
-    *("Content/Maps/Harbour.umap", "assets/checks/Mesh.py", "README.md"),
+    *("Content/Maps/Harbor.umap", "assets/checks/Mesh.py", "README.md"),
 )
 UNTRACKED = ("notes.txt", "Saved/Profiling/run-3.utrace", "todo.md", "crash.dmp")
 

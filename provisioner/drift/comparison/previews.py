@@ -171,7 +171,7 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
         f"Withdraw {subject}. ONTAP is not changed."
     ],
     (Kind.JOB_UNATTENDED, Action.REMOVE): lambda subject, details: [
-        f"Cancel the job {subject} in ONTAP. If it can no longer be cancelled it "
+        f"Cancel the job {subject} in ONTAP. If it can no longer be canceled it "
         "continues, and the finding is resolved once it has ended."
     ],
 }

@@ -275,4 +275,4 @@ def cancel_job(finding: Finding) -> str:
     if job not in {each.uuid for each in ontap.list_unfinished_jobs()}:
         return "The job had ended."
     ontap.cancel_job(job)
-    return f"The job {job} was cancelled."
+    return f"The job {job} was canceled."

@@ -113,7 +113,7 @@ def _find(log: BinaryIO, *, own: list[str]) -> ErrorLine | None:
 
 
 def _lines(log: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Yield lines without colour codes and line ends. Very long lines are split."""
+    """Yield lines without color codes and line ends. Very long lines are split."""
     number, offset = 1, 0
     while raw := log.readline(LONGEST_READ_BYTES):
         line = ESCAPE_BYTES.sub(b"", raw) if b"\x1b" in raw else raw

@@ -52,7 +52,7 @@ def search_log(
 ) -> Found | None:
     """Return lines with the text from an offset on; None if there is no log.
 
-    ASCII case and colour codes are ignored. It stops early after many hits or some
+    ASCII case and color codes are ignored. It stops early after many hits or some
     seconds, and can be continued.
     """
     needle = text.encode(errors="replace").lower()

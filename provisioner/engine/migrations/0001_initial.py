@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(max_length=20)),
                 ('is_background', models.BooleanField(default=False, help_text='Nobody requested it: it comes after all requests.')),
-                ('state', models.CharField(choices=[('running', 'Running'), ('succeeded', 'Succeeded'), ('refused', 'Refused'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='running', max_length=12)),
+                ('state', models.CharField(choices=[('running', 'Running'), ('succeeded', 'Succeeded'), ('refused', 'Refused'), ('failed', 'Failed'), ('canceled', 'Canceled')], default='running', max_length=12)),
                 ('parameters', models.JSONField(default=dict, help_text='What was requested.')),
                 ('status_code', models.CharField(blank=True, max_length=60)),
                 ('status_message', models.TextField(blank=True)),

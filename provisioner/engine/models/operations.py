@@ -25,7 +25,7 @@ class Operation(models.Model):
         SUCCEEDED = "succeeded", "Succeeded"
         REFUSED = "refused", "Refused"
         FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        CANCELED = "canceled", "Canceled"
 
     kind = models.CharField(max_length=20)
     subject = models.ForeignKey(

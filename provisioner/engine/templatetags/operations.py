@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.simple_tag
 def log_lines(text: str, number: int) -> SafeString:
-    """Return the lines of a piece of a log, each with its number and its colours."""
+    """Return the lines of a piece of a log, each with its number and its colors."""
     lines = list(painted_lines(text))
     if lines and not lines[-1]:
         lines.pop()  # what follows the last line end

@@ -109,14 +109,14 @@ class Patience:
     total_seconds: float
     silent_seconds: float
     is_over: bool = False
-    is_cancelled: bool = False
+    is_canceled: bool = False
     _began: float = field(default_factory=time.monotonic)
     _asked: float = field(default_factory=time.monotonic)
     _silent: float = 0.0
 
     def __call__(self) -> bool:
         """Return whether to keep waiting."""
-        if self.is_cancelled:
+        if self.is_canceled:
             return False
         now = time.monotonic()
         pause, self._asked = now - self._asked, now
@@ -142,7 +142,7 @@ class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no ty
                 self._take(record_of(record))
             except BaseException as error:
                 self.raised = error  # otherwise the library swallows it
-                self._patience.is_cancelled = True
+                self._patience.is_canceled = True
         return int(OutputHandler.HANDLED)
 
 

@@ -147,7 +147,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     7102: (InUse, ""),  # client type cannot change when files are open
     # -- come back later
     4129: (Busy, ""),  # request too large for server memory (try later?)
-    4158: (Busy, ""),  # command cancelled
+    4158: (Busy, ""),  # command canceled
     6597: (  # mostly the wait for somebody else's lock
         Busy,
         "{text} If this persists, ask for a higher MaxLockTime of {user}'s group.",

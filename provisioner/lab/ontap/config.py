@@ -11,7 +11,7 @@ GB = 1 << 30
 
 @dataclass(frozen=True)
 class Settings:
-    """Behaviour that ``/lab/settings`` changes while the lab runs.
+    """Behavior that ``/lab/settings`` changes while the lab runs.
 
     clone_reown: a FlexClone with uid and gid re-owns the whole tree.
     strict: unknown fields are refused (262179, 262197).

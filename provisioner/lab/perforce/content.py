@@ -1,6 +1,6 @@
 """File content by digest, below the root. Nothing here knows depot paths.
 
-Content is stored in the form in which it is sent (line ends normalised), named by its
+Content is stored in the form in which it is sent (line ends normalized), named by its
 MD5, so equal files are stored once and the name proves the digest.
 """
 

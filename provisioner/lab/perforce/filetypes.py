@@ -35,7 +35,7 @@ _CODES = {
 _LINE_ENDS = {"local": "0", "unix": "1", "mac": "2", "win": "3", "share": "4"}
 
 
-def normalise(word: str) -> str | None:
+def normalize(word: str) -> str | None:
     """Return a type in its long form, `base` or `base+modifiers`; None if unknown."""
     base, plus, modifiers = word.partition("+")
     base, _, implied = _ALIASES.get(base, base).partition("+")
@@ -47,9 +47,9 @@ def normalise(word: str) -> str | None:
     return f"{base}+{''.join(letters)}" if letters else base
 
 
-def normalise_partial(word: str) -> str | None:
-    """Return a type as `normalise` does, also accepting only `+modifiers`."""
-    return normalise(f"text{word}" if word.startswith("+") else word)
+def normalize_partial(word: str) -> str | None:
+    """Return a type as `normalize` does, also accepting only `+modifiers`."""
+    return normalize(f"text{word}" if word.startswith("+") else word)
 
 
 def _modifier_order(letter: str) -> tuple[bool, str]:
@@ -62,9 +62,9 @@ def changed(old: str, wanted: str) -> str | None:
     `+x` alone adds to the old type; a base replaces it.
     """
     if not wanted.startswith("+"):
-        return normalise(wanted)
+        return normalize(wanted)
     base, _, modifiers = old.partition("+")
-    return normalise(f"{base}+{modifiers}{wanted[1:]}")
+    return normalize(f"{base}+{modifiers}{wanted[1:]}")
 
 
 def base_of(file_type: str) -> str:
@@ -78,7 +78,7 @@ def modifiers_of(file_type: str) -> str:
 
 
 def is_text(file_type: str) -> bool:
-    """Return whether content is sent as text with normalised line ends."""
+    """Return whether content is sent as text with normalized line ends."""
     return base_of(file_type) in ("text", "unicode", "utf8", "utf16", "symlink")
 
 
@@ -119,4 +119,4 @@ def from_bits(bits: int) -> str | None:
         letters += "C"
     if bits & 0x80:
         letters += "S"
-    return normalise(f"{base}+{letters}" if letters else base)
+    return normalize(f"{base}+{letters}" if letters else base)

@@ -3,7 +3,7 @@
 `code` packs severity, argument count, generic class and the number itself; the client
 replaces `%name%` in a format.
 
-Source: the catalogue of messages in Perforce's published client library.
+Source: the catalog of messages in Perforce's published client library.
 """
 
 # ruff: noqa: E501 - one message, one line

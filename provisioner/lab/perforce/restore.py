@@ -24,7 +24,7 @@ from provisioner.lab.perforce.restored_specs import RestoredSpecs
 from provisioner.lab.perforce.state import (
     PerforceConfig,
     ServerState,
-    initialise,
+    initialize,
     make_administrator,
     open_state,
 )
@@ -75,7 +75,7 @@ def restore(config: PerforceConfig, *, checkpoint: Path) -> Restored:
 
     Raises: JournalError, OSError.
     """
-    initialise(config)
+    initialize(config)
     state = open_state(config)
     try:
         with state.database.writing():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from provisioner.lab.perforce import faults
 from provisioner.lab.perforce.replication import Replication
 from provisioner.lab.perforce.session import Session
-from provisioner.lab.perforce.state import PerforceConfig, initialise, open_state
+from provisioner.lab.perforce.state import PerforceConfig, initialize, open_state
 from provisioner.lab.perforce.wire import Connection
 
 __all__ = ["PerforceConfig", "PerforceLab", "serve_descriptor"]
@@ -57,7 +57,7 @@ class PerforceLab:
 
         Raises: OSError if the port is taken.
         """
-        initialise(self.config)
+        initialize(self.config)
         if self._replication is not None:
             self._replication.start()
         if self.config.is_encrypted:
@@ -175,7 +175,7 @@ def _credentials(config: PerforceConfig) -> tuple[Credentials, Credentials]:
 
 def serve_descriptor(config: PerforceConfig, *, descriptor: int) -> None:
     """Serve the one connection that is open as a file descriptor, then return."""
-    initialise(config)
+    initialize(config)
     sock = socket.socket(fileno=os.dup(descriptor))
     _serve_socket(
         sock,

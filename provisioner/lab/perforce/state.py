@@ -173,7 +173,7 @@ def open_state(config: PerforceConfig) -> ServerState:
     return ServerState(config=config, database=database, content=content)
 
 
-def initialise(config: PerforceConfig) -> None:
+def initialize(config: PerforceConfig) -> None:
     """Create tables, the first depot and the administrator. Safe to repeat."""
     state = open_state(config)
     try:

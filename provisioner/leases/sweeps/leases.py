@@ -245,7 +245,7 @@ def tell_owners(*, now: dt.datetime) -> None:
             subject__workspace__is_pooled=False,
         )
         .exclude(requested_by=F("subject__workspace__owner"))
-        .exclude(state=Operation.State.CANCELLED)
+        .exclude(state=Operation.State.CANCELED)
         .order_by("subject_id", "-id")
         .distinct("subject_id")
     )

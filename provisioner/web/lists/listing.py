@@ -273,7 +273,7 @@ class Look(Generic[Row]):
         hidden = self.views.hidden
         return [
             (column, column.name not in hidden)
-            for column in self._labelled[1:]
+            for column in self._labeled[1:]
             if not column.is_label_spoken
         ]
 
@@ -286,7 +286,7 @@ class Look(Generic[Row]):
         first = 2 if self.acts else 1
         return "".join(
             f" hides-{number}"
-            for number, column in enumerate(self._labelled, start=first)
+            for number, column in enumerate(self._labeled, start=first)
             if column.name in hidden
         )
 
@@ -331,7 +331,7 @@ class Look(Generic[Row]):
         }
 
     @cached_property
-    def _labelled(self) -> list[Column]:
+    def _labeled(self) -> list[Column]:
         return [column for column in self.listing.columns if column.label]
 
     @property
@@ -374,7 +374,7 @@ class Look(Generic[Row]):
 
     @property
     def headings(self) -> Iterator[Heading]:
-        return map(self._heading, self._labelled)
+        return map(self._heading, self._labeled)
 
     def _heading(self, column: Column) -> Heading:
         is_sorted = self.sort.removeprefix("-") == column.name

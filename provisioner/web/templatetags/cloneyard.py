@@ -46,7 +46,7 @@ STATE_ICONS = {
     "retrying": "retry",
     "retired": "retired",
     "trashed": "trash",
-    "cancelled": "skipped",
+    "canceled": "skipped",
     "skipped": "skipped",
     "waiting": "waiting",
     "queued": "waiting",
@@ -130,7 +130,7 @@ def checkbox(option: BoundWidget) -> SafeString:
 
 @register.simple_tag
 def state(value: str, label: str) -> SafeString:
-    """Show a state as a word and an icon; colour is never the only sign."""
+    """Show a state as a word and an icon; color is never the only sign."""
     return format_html(
         '<span class="state state-{}">{}<span>{}</span></span>',
         value,

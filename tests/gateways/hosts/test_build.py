@@ -150,14 +150,14 @@ def test_its_environment_is_what_was_given_and_little_more(
 ) -> None:
     monkeypatch.setenv("P4PASSWD", "secret")
 
-    build("env", environment={"FLAVOUR": "a b=c", "PATH": "/bin:/usr/bin"})
+    build("env", environment={"FLAVOR": "a b=c", "PATH": "/bin:/usr/bin"})
 
     environment = dict(line.split("=", 1) for line in log.read_text().splitlines())
-    assert environment["FLAVOUR"] == "a b=c"
+    assert environment["FLAVOR"] == "a b=c"
     assert environment["PATH"] == "/bin:/usr/bin"
     assert environment["HOME"] == str(tree)
     assert set(environment) <= {
-        *("FLAVOUR", "PATH", "HOME", "LANG", "SHELL"),
+        *("FLAVOR", "PATH", "HOME", "LANG", "SHELL"),
         *("PWD", "OLDPWD", "SHLVL", "_"),  # the shell's own
     }
 

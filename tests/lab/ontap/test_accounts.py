@@ -53,7 +53,7 @@ def test_an_account_of_an_svm_sees_that_svm_alone(two_svms: Rest, user: str) -> 
 
 
 @pytest.mark.parametrize("user", [*OF_AN_SVM, "fsxadmin"])
-def test_hardware_and_licences_are_not_theirs(two_svms: Rest, user: str) -> None:
+def test_hardware_and_licenses_are_not_theirs(two_svms: Rest, user: str) -> None:
     with as_user(two_svms, user):
         for path in (
             "/api/cluster/nodes",

@@ -170,7 +170,7 @@ def test_an_instance_without_fields_has_the_standard_ones() -> None:
 
 
 def test_an_unknown_field_is_refused() -> None:
-    assert refusal(Wanted.parse, "size,colour", fields=FIELDS) == "262197"
+    assert refusal(Wanted.parse, "size,color", fields=FIELDS) == "262197"
 
 
 def test_what_nobody_asked_for_is_not_computed() -> None:

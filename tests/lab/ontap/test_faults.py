@@ -96,7 +96,7 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        {"colour": 1},
+        {"color": 1},
         {"when": "never"},
         {"rate": "often"},
         {"drop": 1},
@@ -112,7 +112,7 @@ def test_a_bad_rule_is_refused(rest: Rest, rule: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"colour": 1}, {"strict": "yes"}, {"max_volumes_per_svm": "many"}]
+    "change", [{"color": 1}, {"strict": "yes"}, {"max_volumes_per_svm": "many"}]
 )
 def test_a_bad_setting_is_refused(rest: Rest, change: Any) -> None:
     assert rest("PATCH", "/lab/settings", change).status_code == 400

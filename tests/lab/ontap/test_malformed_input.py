@@ -121,7 +121,7 @@ def test_nonsense_is_refused(
     data = None if body is None else json.dumps(body).encode()
     if route.path == "/lab/settings":
         body = None
-        data = b'{"colour": 1}'
+        data = b'{"color": 1}'
     response = rest.session.request(
         route.method, rest.url(path), data=data, params=query, timeout=10
     )

@@ -142,9 +142,9 @@ def test_filters_select_and_come_back(rest: Rest) -> None:
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ("colour=red", "262179"),
-        ("fields=colour", "262197"),
-        ("order_by=colour", "262197"),
+        ("color=red", "262179"),
+        ("fields=color", "262197"),
+        ("order_by=color", "262197"),
         ("order_by=name sideways", "262197"),
         ("max_records=0", "262197"),
         ("max_records=x", "262197"),
@@ -156,7 +156,7 @@ def test_filters_select_and_come_back(rest: Rest) -> None:
         ("start.key=W10", "262197"),
         ("query=a", "262194"),
         ("query_fields=name", "262194"),
-        ("query=a&query_fields=colour", "262197"),
+        ("query=a&query_fields=color", "262197"),
     ],
 )
 def test_a_bad_query_is_refused(rest: Rest, query: str, code: str) -> None:
@@ -228,7 +228,7 @@ def test_a_snapshot_lives(rest: Rest) -> None:
         ({"name": "a/b"}, "1638518"),
         ({"name": "snapmirror.x"}, "1638477"),
         ({"name": "x", "snapmirror_label": "y" * 32}, "262197"),
-        ({"name": "x", "colour": 1}, "262179"),
+        ({"name": "x", "color": 1}, "262179"),
     ],
 )
 def test_a_bad_snapshot_is_refused(rest: Rest, body: Any, code: str) -> None:

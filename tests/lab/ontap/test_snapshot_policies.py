@@ -171,7 +171,7 @@ def test_two_svms_may_use_one_name(rest: Rest) -> None:
         ({"name": "p", "copies": [{**DAILY, "retention_period": "20M"}]}, "918253"),
         ({"name": "default", "copies": [DAILY]}, "1638527"),
         ({"name": "p", "svm": {"name": "none"}, "copies": [DAILY]}, "2621462"),
-        ({"name": "p", "copies": [{**DAILY, "colour": 1}]}, "262197"),
+        ({"name": "p", "copies": [{**DAILY, "color": 1}]}, "262197"),
         ({"name": "p", "copies": [{**DAILY, "count": 0}]}, "262197"),
         ({"name": "p", "copies": ["daily"]}, "262197"),
     ],

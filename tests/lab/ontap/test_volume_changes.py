@@ -73,7 +73,7 @@ def test_offline_hides_what_only_an_online_volume_has(
         ({"name": "svm_dev_root"}, "917526"),
         ({"uuid": "x"}, "262196"),
         ({"svm": {"name": "x"}}, "262196"),
-        ({"colour": 1}, "262179"),
+        ({"color": 1}, "262179"),
         ({"clone": {"split_initiated": True}}, "918235"),
         ({"restore_to": {"snapshot": {"name": "x"}}}, "1638600"),
         ({"restore_to.snapshot.name": "x", "comment": "y"}, "918251"),

@@ -127,7 +127,7 @@ def test_dotted_keys_and_strings_are_taken(rest: Rest) -> None:
         ({"nas": {"path": "/not/there"}}, 400, "918252"),
         ({"nas": {"unix_permissions": 999}}, 400, "262197"),
         ({"comment": "x" * 1024}, 400, "262197"),
-        ({"colour": "red"}, 400, "262179"),
+        ({"color": "red"}, 400, "262179"),
         ({"uuid": "x"}, 400, "262196"),
     ],
 )

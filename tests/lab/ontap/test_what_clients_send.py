@@ -1,4 +1,4 @@
-"""Documented behaviour that clients by NetApp rely on, beyond the plain request."""
+"""Documented behavior that clients by NetApp rely on, beyond the plain request."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_names_are_compared_as_they_are_written(rest: Rest) -> None:
     assert rest.get(VOLUMES, name="V")["num_records"] == 0
 
 
-def test_flavours_of_export_rules_are_words_in_any_case(rest: Rest) -> None:
+def test_flavors_of_export_rules_are_words_in_any_case(rest: Rest) -> None:
     rule = {**RULE, "ro_rule": ["SYS"], "rw_rule": ["Krb5"], "superuser": ["NONE"]}
     policy = {"name": "shouted", "svm.name": "svm_dev", "rules": [rule]}
     path = rest("POST", POLICIES, policy).headers["Location"]
@@ -284,7 +284,7 @@ def test_a_node_says_how_long_it_is_up_and_how_it_is(rest: Rest) -> None:
     assert row["health"] is True
 
 
-def test_a_licence_has_a_serial_number(rest: Rest) -> None:
+def test_a_license_has_a_serial_number(rest: Rest) -> None:
     licenses = rest.get("/api/cluster/licensing/licenses", fields="licenses")
     for row in licenses["records"]:
         assert row["licenses"][0]["serial_number"]

@@ -22,7 +22,7 @@ from provisioner.lab.perforce.specstore import StoredSpec
 from provisioner.lab.perforce.state import (
     PerforceConfig,
     ServerState,
-    initialise,
+    initialize,
     open_state,
 )
 from tests.lab.perforce.properties import patient
@@ -47,7 +47,7 @@ POINTS = [
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerState]:
     root = tmp_path_factory.mktemp("bulkplan")
     config = PerforceConfig(root=root)
-    initialise(config)
+    initialize(config)
     state = open_state(config)
     yield state
     state.database.close()

@@ -17,9 +17,9 @@ _modifiers = st.text("xwklCDFSm", max_size=4)
 @given(base=_bases, modifiers=_modifiers)
 def test_a_type_has_one_long_form(base: str, modifiers: str) -> None:
     word = f"{base}+{modifiers}" if modifiers else base
-    normal = filetypes.normalise(word)
+    normal = filetypes.normalize(word)
     assert normal is not None
-    assert filetypes.normalise(normal) == normal
+    assert filetypes.normalize(normal) == normal
     assert filetypes.base_of(normal) == base
     assert set(filetypes.modifiers_of(normal)) == set(modifiers)
 
@@ -37,7 +37,7 @@ def test_a_type_has_one_long_form(base: str, modifiers: str) -> None:
     ],
 )
 def test_old_words_are_read_and_others_refused(word: str, normal: str | None) -> None:
-    assert filetypes.normalise(word) == normal
+    assert filetypes.normalize(word) == normal
 
 
 @pytest.mark.parametrize(

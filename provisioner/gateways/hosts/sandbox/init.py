@@ -246,12 +246,12 @@ def _signal_namespace(number: int) -> None:
 
 def signal_descendants(number: int) -> None:
     """Signal all our descendants, until every one has been signaled."""
-    signalled: set[int] = set()
-    while new := _descendants() - signalled:
+    signaled: set[int] = set()
+    while new := _descendants() - signaled:
         for pid in new:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
-        signalled |= new
+        signaled |= new
 
 
 def _descendants() -> set[int]:

@@ -21,7 +21,7 @@ _DEFAULTS: RuleFields = {
     "chown_mode": "restricted",
     "ntfs_unix_security": "fail",
 }
-FLAVOURS = ("any", "none", "never", "krb5", "krb5i", "krb5p", "ntlm", "sys")
+FLAVORS = ("any", "none", "never", "krb5", "krb5i", "krb5p", "ntlm", "sys")
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,253}[A-Za-z0-9_])?")
 
 

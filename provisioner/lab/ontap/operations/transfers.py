@@ -257,8 +257,8 @@ def _wanted(
     others = [s for s in found if not s.name.startswith("snapmirror.")]
     if not policy.copy_all_source_snapshots:
         labels = {rule.get("label") for rule in policy.retention}
-        labelled = [s for s in others if s.snapmirror_label in labels]
-        others = others[-1:] if policy.copy_latest_source_snapshot else labelled
+        labeled = [s for s in others if s.snapmirror_label in labels]
+        others = others[-1:] if policy.copy_latest_source_snapshot else labeled
     return [*others, *own]
 
 
@@ -326,14 +326,14 @@ def _prune(
             snapshots.drop(array, snapshot)
     for rule in policy.retention:
         count = int(str(rule.get("count", 1)))
-        labelled = [
+        labeled = [
             s
             for s in array.store.select(
                 Snapshot, volume_uuid=row.destination_uuid, phase=LIVE
             )
             if s.snapmirror_label == rule.get("label")
         ]
-        for snapshot in labelled[: max(0, len(labelled) - count)]:
+        for snapshot in labeled[: max(0, len(labeled) - count)]:
             if policy.copy_all_source_snapshots:
                 break
             if not snapshots.owners_of(array, snapshot):

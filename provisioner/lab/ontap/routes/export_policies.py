@@ -20,7 +20,7 @@ from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_created
 from provisioner.lab.ontap.operations import names
 from provisioner.lab.ontap.operations.export_rules import (
-    FLAVOURS,
+    FLAVORS,
     RuleFields,
     check_clients,
     rule_from,
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 _BASE = "/api/protocols/nfs/export-policies"
 
-_FLAVOURS = list_of(choice(*FLAVOURS))
+_FLAVORS = list_of(choice(*FLAVORS))
 _RULE: dict[str, Kind] = {
     "clients": list_of(record({"match": text})),
     "protocols": list_of(choice("any", "nfs", "nfs3", "nfs4", "cifs", "flexcache")),
-    "ro_rule": _FLAVOURS,
-    "rw_rule": _FLAVOURS,
-    "superuser": _FLAVOURS,
+    "ro_rule": _FLAVORS,
+    "rw_rule": _FLAVORS,
+    "superuser": _FLAVORS,
     "anonymous_user": text,
     "allow_suid": boolean,
     "allow_device_creation": boolean,

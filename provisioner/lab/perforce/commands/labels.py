@@ -214,7 +214,7 @@ def _tag(request: Request, *, only_had: bool) -> None:
                 (h.path, h.revision) for h in have_in(database, wanted, client=client)
             ]
         elif request.has("d"):
-            found = _labelled(request, name, wanted)
+            found = _labeled(request, name, wanted)
         else:
             found = [
                 (r.path, r.revision)
@@ -227,7 +227,7 @@ def _tag(request: Request, *, only_had: bool) -> None:
         _put(request, name, found)
 
 
-def _labelled(request: Request, name: str, wanted: FileSet) -> list[tuple[str, int]]:
+def _labeled(request: Request, name: str, wanted: FileSet) -> list[tuple[str, int]]:
     """Return a label's revisions of the files in a set. Source: p4 help tag."""
     rows = request.state.database.rows(
         "SELECT path, revision FROM label_files WHERE label=? ORDER BY path", name

@@ -149,7 +149,7 @@ def add(request: Request) -> None:
         request,
         client,
         [place for _, place in candidates],
-        honours_ignore=not request.has("I"),
+        honors_ignore=not request.has("I"),
     )
     opened = [
         Opened(
@@ -224,7 +224,7 @@ def _say_already(request: Request, path: str, item: Opened, action: str) -> None
 
 
 def detected_types(
-    request: Request, client: Client, places: list[str], *, honours_ignore: bool
+    request: Request, client: Client, places: list[str], *, honors_ignore: bool
 ) -> dict[str, str]:
     """Return the type the client detects for each file, without ignored ones."""
     for index, place in enumerate(places):
@@ -233,13 +233,13 @@ def detected_types(
             "confirm": replies.TYPE_FOUND,
             "item": index,
         }
-        if honours_ignore:
+        if honors_ignore:
             variables["ignore"] = ""
         request.send("client-CheckFile", variables)
     types = {}
     for answer in request.answers():
         if answer.func == replies.TYPE_FOUND:
-            kind = filetypes.normalise(answer.text("type")) or "binary"
+            kind = filetypes.normalize(answer.text("type")) or "binary"
             types[places[answer.integer("item")]] = kind
     return types
 
@@ -301,7 +301,7 @@ def _open_existing(request: Request, *, action: str) -> None:
 def _typed_anew(request: Request, client: Client, opened: list[Opened]) -> list[Opened]:
     """Return files with the type they would be added with. Source: p4 help edit."""
     places = [item.client_path for item in opened]
-    types = detected_types(request, client, places, honours_ignore=False)
+    types = detected_types(request, client, places, honors_ignore=False)
     return [
         item._replace(type=new_type(request, item.path, types[item.client_path]))
         if item.client_path in types

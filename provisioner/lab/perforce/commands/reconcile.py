@@ -269,7 +269,7 @@ def _adds(
             continue
         candidates[place] = path
     types = detected_types(
-        request, client, sorted(candidates), honours_ignore=not request.has("I")
+        request, client, sorted(candidates), honors_ignore=not request.has("I")
     )
     return [
         Opened(

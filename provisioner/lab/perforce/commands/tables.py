@@ -40,7 +40,7 @@ def typemap(request: Request) -> None:
         lines = _form_lines(request, TYPEMAP)
         for line in lines:
             words = split_words(line)
-            if words and filetypes.normalise_partial(words[0]) is None:
+            if words and filetypes.normalize_partial(words[0]) is None:
                 raise CommandError(6165, type=words[0])
             if words and not words[1].lstrip("-").startswith("//"):
                 raise refused("typemap", f"'{words[1]}' is not in depot syntax.")

@@ -1,6 +1,6 @@
 /* What is still to be done: a stack for each thread.
 
-   So each goes its own way through the tree. Threads that act on neighbours wait for
+   So each goes its own way through the tree. Threads that act on neighbors wait for
    each other: in btrfs those lie in one leaf, and a leaf is locked while the changes
    of the last moment are written to it. A thread with an empty stack takes the oldest
    of another's, which has the most below it. */
