@@ -31,8 +31,8 @@ from provisioner.bisect.steps import Ran
 from provisioner.catalog.models import Template
 from provisioner.catalog.queries import snapshots_for_bisection
 from provisioner.catalog.refusals import NoSnapshot, require_not_archived
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
-from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.engine.results import find_result
 from provisioner.engine.starting import start_operation

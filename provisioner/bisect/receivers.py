@@ -12,7 +12,7 @@ from provisioner.audit_log.models import Event
 from provisioner.bisect.models import Bisection, BisectionOperation, BisectionStep
 from provisioner.bisect.sweeps import GO_ON_BISECTING
 from provisioner.catalog.dependents import Dependent, register_dependent
-from provisioner.engine.queueing import defer
+from provisioner.engine.deferring import defer
 from provisioner.workspaces.events import asks_how_to_make
 from provisioner.workspaces.models import Workspace
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from procrastinate.contrib.django import app
 
 from provisioner.catalog.models import Template, TemplateCheck
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.ontap.types import most_inodes

@@ -14,7 +14,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.refusals import FindingNotOurs, FindingResolved
-from provisioner.engine.queueing import defer, defer_once
+from provisioner.engine.deferring import defer, defer_once
 from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.lib import clocks
 from provisioner.sites.models import Site

@@ -10,8 +10,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
 from provisioner.engine import slots, states, workflow
+from provisioner.engine.deferring import defer
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.queueing import defer
 from provisioner.engine.retries import attempts_of
 from provisioner.engine.worker_pools import Pool
 

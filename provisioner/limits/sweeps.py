@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce, Now
 from procrastinate.contrib.django import app
 
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (

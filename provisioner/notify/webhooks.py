@@ -17,8 +17,8 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog import freshness
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
-from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import DELIVERIES
 from provisioner.notify import chat, templates
 from provisioner.notify.channels import Channel, channels_for

@@ -16,8 +16,8 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from procrastinate.contrib.django import app
 
+from provisioner.engine.deferring import defer
 from provisioner.engine.dispatch import PEOPLE_FIRST
-from provisioner.engine.queueing import defer
 from provisioner.engine.workers import alive_workers
 from provisioner.rescues.models import RescueRead
 from provisioner.rescues.refusals import NoHostAnswers, RescueRemoved, RescueUnreadable

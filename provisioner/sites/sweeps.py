@@ -7,7 +7,7 @@ import socket
 import structlog
 from procrastinate.contrib.django import app
 
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.engine.workers import alive_workers
 from provisioner.gateways import registry

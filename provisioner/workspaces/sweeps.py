@@ -7,7 +7,7 @@ from contextlib import suppress
 import structlog
 from procrastinate.contrib.django import app
 
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError

@@ -12,8 +12,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.catalog.models import Template
 from provisioner.engine import states as engine_states
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Step
-from provisioner.engine.queueing import defer_once
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.requests import workspace_create

@@ -25,9 +25,9 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
+from provisioner.engine.deferring import defer
 from provisioner.engine.job_manager import WHAT_TIME, LastingJobManager
 from provisioner.engine.models import WorkerQueues
-from provisioner.engine.queueing import defer
 from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.sweeps import jobs as sweeps
 from provisioner.engine.worker_pools import Pool, pools_of

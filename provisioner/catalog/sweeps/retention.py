@@ -12,7 +12,7 @@ from procrastinate.contrib.django import app
 from provisioner.catalog import retention
 from provisioner.catalog.models import MOVING_TEMPLATES, Template
 from provisioner.catalog.steps.pruning import delete_superfluous
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError

@@ -26,7 +26,7 @@ from provisioner.catalog.models import (
     TemplateWatch,
 )
 from provisioner.catalog.queries import reference_snapshot
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError

@@ -17,7 +17,7 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from provisioner.audit_log.models import Event
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.recency import newest_modification

@@ -23,8 +23,8 @@ from procrastinate.contrib.django import app
 from provisioner.accounts.mails import NO_MAILS, mails_are_sent
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template, TemplateOperation
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
-from provisioner.engine.queueing import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError

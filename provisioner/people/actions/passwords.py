@@ -11,7 +11,7 @@ from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import User
 from provisioner.accounts.tokens import token_revoke, tokens_of
 from provisioner.audit_log.actions import record_event
-from provisioner.engine.queueing import defer
+from provisioner.engine.deferring import defer
 from provisioner.people.actions.accounts import check_password, locked_account
 from provisioner.people.refusals import NoMailGoesThere
 

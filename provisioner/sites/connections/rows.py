@@ -11,7 +11,7 @@ from django.db import transaction
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.models import User
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.lib import clocks
 from provisioner.lib.storable import shown

@@ -9,7 +9,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
-from provisioner.engine.queueing import defer_once
+from provisioner.engine.deferring import defer_once
 from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.sites.models import OpenTo
 from provisioner.workspaces.models import Share, Workspace

@@ -1,4 +1,4 @@
-"""Queueing of jobs in the current transaction, each only once."""
+"""Defer jobs in the current transaction, each only once."""
 
 from __future__ import annotations
 
