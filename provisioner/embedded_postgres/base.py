@@ -34,7 +34,7 @@ class LivingProcesses(DiskList):
 
 
 def _is_alive(pid: int | str) -> bool:
-    """Return whether a process has not ended; one that nobody has reaped yet has."""
+    """Return whether a process is running; a zombie is not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -31,7 +31,7 @@ class SpansField(forms.CharField):
             return [parse_span(part) for part in parts]
         except ValueError as error:
             raise forms.ValidationError(
-                "Write times such as 7 d, 1 d, with commas between them."
+                "Enter times such as 7 d, 1 d, separated by commas."
             ) from error
 
 

@@ -131,8 +131,8 @@ class WorkspaceRescueViewSet(ShortListViewSet):
     @described(
         "Download the archive of a rescue",
         "A tar file, streamed from a host of the site; `archive_sha256` is its "
-        "SHA-256. The audit log records it. An answer that ends before its "
-        "Content-Length was broken off.",
+        "SHA-256. The audit log records it. An answer shorter than its "
+        "Content-Length was aborted.",
         ok=OpenApiTypes.BINARY,
         media_type="application/x-tar",
         parameters=[WHICH],

@@ -115,6 +115,6 @@ class WorkspaceCreateForm(AskingForm):
             self.errors.clear()
             self.add_error(
                 None,
-                "This form has got you a workspace before. Send it again to get "
+                "You already got a workspace with this form. Submit it again to get "
                 "another one.",
             )

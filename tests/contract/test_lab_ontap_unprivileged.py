@@ -67,7 +67,7 @@ def ready() -> Iterator[dict[str, Any]]:
         _, said = process.communicate(timeout=20)
         shutil.rmtree(root)
     assert process.returncode == 0
-    assert "going on without" in said
+    assert "continuing without" in said
     assert "Traceback" not in said
 
 

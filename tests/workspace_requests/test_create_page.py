@@ -98,7 +98,7 @@ def test_going_back_to_a_form_that_worked_gets_a_new_key(
     as_alice.post(address, {"request_key": "k1", "name": "one"})
     answer = as_alice.post(address, {"request_key": "k1", "name": "two"})
     assert answer.status_code == 409
-    assert "has got you a workspace before" in answer.text
+    assert "already got a workspace with this form" in answer.text
     assert 'value="k1"' not in answer.text
     assert 'value="two"' in answer.text
 

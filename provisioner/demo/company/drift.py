@@ -41,7 +41,7 @@ class Orphan:
 
 @dataclass(kw_only=True)
 class Differences:
-    """Where ONTAP and Perforce differ from the rows, for whoever fills the lab."""
+    """Differences of ONTAP and Perforce from the rows, for the filling of the lab."""
 
     orphans: list[Orphan] = field(default_factory=list)
     gone: Workspace | None = None

@@ -13,7 +13,7 @@ from provisioner.notify.models import Notification
 from provisioner.workspaces.models import LEASED, Workspace
 
 LABELS = ("Milestone 7", "Certified", "Playtest of Friday", "Trade fair")
-WHY_HELD = "Season four is frozen: fixes of it are made on this one."
+WHY_HELD = "Season four is frozen; its fixes are built on this one."
 WHY_WITHDRAWN = "Its navigation data is of another branch: levels do not load."
 HELD, WITHDRAWN = "driftline-release", "hexforge"
 

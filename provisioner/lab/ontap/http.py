@@ -166,7 +166,7 @@ Handler = Callable[..., Reply]
 
 @dataclass(frozen=True)
 class Route:
-    """A method, a path with ``<name>`` parts, and who answers.
+    """A method, a path with ``<name>`` parts, and its handler.
 
     own_name: see `Call`. For the description of the lab: the fields that records have,
     what a body may hold, and query parameters beside those that every route of its

@@ -153,7 +153,7 @@ class OntapLab:
         root.mkdir(parents=True, exist_ok=True)
         size = self.config.btrfs_bytes
         if size is not None and not attach_image(root, size_bytes=size):
-            _LOG.warning("A btrfs image takes root and mkfs.btrfs; going on without.")
+            _LOG.warning("A btrfs image needs root and mkfs.btrfs; continuing without.")
         self.password = self.config.password or _kept_password(root / "password")
         self._certificates = ensure_certificates(root, host=self.config.host)
         self.ca_file = self._certificates.authority

@@ -22,8 +22,8 @@ class AbandonedViewSet(ShortListViewSet):
 
     @described(
         "List what looks abandoned",
-        "With the signs that say so, each with its time, and what retiring it would "
-        "free. The longest idle come first.",
+        "Each with its signs of abandonment, their times, and the space that retiring "
+        "it would free. Longest idle first.",
         ok=shapes.AbandonedListSerializer,
         refused=[403],
         operation_id="abandoned_list",

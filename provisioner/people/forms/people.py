@@ -233,7 +233,7 @@ class NewAccountForm(AccountForm):
     sends_mail = forms.BooleanField(
         required=False,
         label="Send a mail to choose a password",
-        help_text="It goes to the address above and works for some days.",
+        help_text="It is sent to the address above. Its link is valid for a few days.",
     )
 
 

@@ -70,7 +70,7 @@ def check(
 
     It returns what it found, or raises Wrong or Remark. `advice` says what to do if a
     remote system refuses; it may name attributes of the object, such as {site.svm}. A
-    check that `is_last` runs even when the time is over.
+    check that `is_last` runs even after the time limit.
     """
 
     def declare(look: AnyLook) -> AnyLook:

@@ -98,8 +98,8 @@ def row_sentence(server: PerforceServer, info: ServerInfo) -> str:
         raise Wrong(
             f"It is entered as {server.kind_in_text}, and the server says that it is "
             f"{said.in_text}.",
-            advice=f"Edit the server: set its kind to {said.label}, or give the P4PORT "
-            "of the server that was meant.",
+            advice=f"Edit the server: set its kind to {said.label}, or enter the "
+            "P4PORT of the intended server.",
         )
     behind = server.served_by
     if behind.server_id and info.server_id != behind.server_id:

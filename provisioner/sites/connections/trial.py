@@ -132,8 +132,8 @@ class _Trial(Checks):
             raise Remark(
                 f"This host sees it at {path}, but its owner is uid {uid}, not "
                 f"{site.template_uid}.",
-                advice="Where ONTAP does not give clones to their owner, the parallel "
-                "chown of a host does, which takes longer.",
+                advice="If ONTAP does not change the owner of a clone, a host does, "
+                "by a parallel chown. That takes longer.",
             )
         return f"This host sees it at {path}, and uid {uid} owns it."
 

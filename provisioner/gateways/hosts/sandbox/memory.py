@@ -18,9 +18,9 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def takes_more(limit_bytes: int, pids: Iterable[int]) -> bool:
-    """Return whether processes together have more memory than that.
+    """Return whether processes together use more memory than the limit.
 
-    What they share since a fork counts once.
+    Memory that they share since a fork counts once.
     """
     seen = {pid: _own_bytes(pid) for pid in pids}
     if sum(seen.values()) <= limit_bytes:

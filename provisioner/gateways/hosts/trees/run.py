@@ -95,7 +95,7 @@ class WalkReport:
 
     @property
     def already_right(self) -> int:
-        """How many belonged to the owner before."""
+        """How many entries already belonged to the owner."""
         return self.counts["already"]
 
     @property

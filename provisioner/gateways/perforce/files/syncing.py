@@ -1,4 +1,4 @@
-"""Files of a client brought to a submitted change."""
+"""Sync a client's files to a submitted change."""
 
 from __future__ import annotations
 
