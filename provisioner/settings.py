@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import secrets
+import shlex
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -406,6 +407,8 @@ SANDBOX_TMP_MB = env.int("SANDBOX_TMP_MB", default=2048)
 SANDBOX_CGROUP = env.str("SANDBOX_CGROUP", default="")
 # What they see of a namespace, or of temporary directories, that is hidden otherwise.
 SANDBOX_VISIBLE = env.list("SANDBOX_VISIBLE", default=[])
+# What mounts one volume on a host, called with -o OPTIONS HOST:/PATH DIRECTORY.
+MOUNT_COMMAND = shlex.split(env.str("MOUNT_COMMAND", default="mount -t nfs"))
 # How many bisections of one person may be running; more are refused.
 BISECTIONS_PER_PERSON = env.int("BISECTIONS_PER_PERSON", default=3)
 # How many steps with a command may be under way for one person; others wait.

@@ -151,7 +151,7 @@ VALUES = {
         nasty=HOSTS,
     ),
     "Site.nfs_server": Value(
-        goes="HOST of HOST:/PATH, which autofs mounts",
+        goes="HOST of HOST:/PATH, which autofs and workers mount",
         by="models.values",
         nasty=HOSTS,
     ),
@@ -359,7 +359,7 @@ OURS = {
     "ServerAbilities": "client_types",
     "ServerWatch": "last_error",
     "SignInAttempts": "key",
-    "Site": "reown clones_open_to",
+    "Site": "reown clones_open_to mounting",
     "SiteCapacity": "ontap_version status_message",
     "Snapshot": "name ontap_uuid client_spec have_digest quality parts remarks",
     "Subject": "kind",
@@ -476,7 +476,9 @@ TYPED = {
     ),
     "OpenForm": {"to": CHOSEN},
     "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),
-    "SiteForm": {"perforce_server": CHOSEN, "reown": CHOSEN, "clones_open_to": CHOSEN},
+    "SiteForm": dict.fromkeys(
+        ("perforce_server", "reown", "clones_open_to", "mounting"), CHOSEN
+    ),
     **dict.fromkeys(
         (
             *("SearchForm", "AbandonedFilterForm", "WorkspaceFilterForm"),

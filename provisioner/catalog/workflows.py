@@ -141,6 +141,10 @@ TEMPLATE_BUILD = (
 )
 
 
+def _mounts_each(operation: Operation) -> bool:
+    return bool(operation.site.mounts_each)
+
+
 TEMPLATE_DELETE = (
     StepSpec("clones", "Check for clones", deleting.ensure_no_clones, STORAGE),
     StepSpec(
@@ -151,7 +155,21 @@ TEMPLATE_DELETE = (
         ("clones",),
         perforce=LIGHT,
     ),
-    StepSpec("unmount", "Unmount it", deleting.ensure_unmounted, STORAGE, ("client",)),
+    StepSpec(
+        "leave",
+        "Unmount it on a host",
+        deleting.ensure_left,
+        HOST,
+        ("client",),
+        applies=_mounts_each,
+    ),
+    StepSpec(
+        "unmount",
+        "Unmount it",
+        deleting.ensure_unmounted,
+        STORAGE,
+        ("client", "leave"),
+    ),
     StepSpec(
         "delete",
         "Delete the volume",

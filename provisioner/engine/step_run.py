@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from provisioner.engine import states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import AnyResult, find_result
 from provisioner.gateways import registry
-from provisioner.gateways.errors import AuthFailed, PermanentGatewayError
+from provisioner.gateways.errors import AuthFailed
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.namespace import require_namespace
@@ -28,8 +29,6 @@ Used = TypeVar("Used")
 PROGRESS_EVERY_SECONDS = 0.25
 VISIBLE_WITHIN_SECONDS = 30.0
 FAILURES_NAMED = 10
-ADDRESSES_KEPT_SECONDS = 600.0
-_ADDRESSES: dict[tuple[str, str], tuple[list[str], float]] = {}
 
 
 class StepRun:
@@ -98,8 +97,14 @@ class StepRun:
     def visible_root(self, junction_path: str) -> Path:
         """Return where this host sees a junction, once it appears and is safe.
 
+        Where a site mounts each volume, it is mounted here first.
+
         Raises: Unreachable if it does not appear, Refused if it leads elsewhere.
         """
+        if self.site.mounts_each:
+            mount = self.site.volume_mount(junction_path)
+            mount.ensure(addresses=partial(registry.nfs_addresses, self.site))
+            return Path(mount.directory)
         mounts.wait_until_visible(
             self.site.path_of(junction_path), timeout_seconds=VISIBLE_WITHIN_SECONDS
         )
@@ -108,23 +113,18 @@ class StepRun:
         require_namespace(
             mount_root,
             root,
-            addresses=self._nfs_addresses,
+            addresses=partial(registry.nfs_addresses, self.site),
             is_lab=self.site.is_of_the_lab,
         )
         return root
 
-    def _nfs_addresses(self) -> list[str]:
-        """Return the SVM's NFS addresses; [] if our role may not read them."""
-        of = (self.site.ontap_host, self.site.svm)
-        known, until = _ADDRESSES.get(of, ([], 0.0))
-        if time.monotonic() < until:
-            return known
-        try:
-            known = [lif.address for lif in self.ontap.list_data_lifs()]
-        except PermanentGatewayError:
-            known = []
-        _ADDRESSES[of] = (known, time.monotonic() + ADDRESSES_KEPT_SECONDS)
-        return known
+    def leave_root(self, junction_path: str) -> None:
+        """Unmount a junction on this host, where a site mounts each volume.
+
+        Raises: Busy while somebody uses it.
+        """
+        if self.site.mounts_each:
+            self.site.volume_mount(junction_path).remove()
 
     def progress(
         self,

@@ -5,6 +5,7 @@ Each process creates one gateway per account, so that connections stay open.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,13 +14,16 @@ from typing import Protocol
 
 from django.conf import settings
 
-from provisioner.gateways.errors import Refused
+from provisioner.gateways.errors import PermanentGatewayError, Refused
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import OntapAccount
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.gateways.reach import perforce_address
 from provisioner.lib.databases import require_no_transaction
+
+ADDRESSES_KEPT_SECONDS = 600.0
+_NFS_ADDRESSES: dict[tuple[str, str], tuple[list[str], float]] = {}
 
 
 class PerforceAddress(Protocol):
@@ -165,3 +169,20 @@ def _ontap_gateway(account: OntapAccount) -> OntapGateway:
 @lru_cache(maxsize=64)
 def _perforce_gateway(account: PerforceAccount) -> PerforceGateway:
     return PerforceGateway(account)
+
+
+def nfs_addresses(site: SiteAddress) -> list[str]:
+    """Return the SVM's NFS addresses; [] if our role may not read them.
+
+    They are kept for some minutes.
+    """
+    of = (site.ontap_host, site.svm)
+    known, until = _NFS_ADDRESSES.get(of, ([], 0.0))
+    if time.monotonic() < until:
+        return known
+    try:
+        known = [lif.address for lif in ontap(site).list_data_lifs()]
+    except PermanentGatewayError:
+        known = []
+    _NFS_ADDRESSES[of] = (known, time.monotonic() + ADDRESSES_KEPT_SECONDS)
+    return known

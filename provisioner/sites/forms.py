@@ -54,6 +54,7 @@ SITE_LABELS = {
     "ontap_port": "Port",
     "ontap_user": "User",
     "ontap_ca_file": "CA file",
+    "mounting": "Volumes on hosts",
     "nfs_server": "NFS server",
     "ssh_host": "SSH host of people",
     "export_policy": "Export policy",

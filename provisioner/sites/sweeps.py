@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import structlog
 from procrastinate.contrib.django import app
@@ -12,6 +13,7 @@ from provisioner.engine.queues import PERFORCE
 from provisioner.engine.workers import alive_workers
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.hosts.mounts import mounted_in
 from provisioner.lib import clocks
 from provisioner.sites import replicas
 from provisioner.sites.connections import hosts, ontap, perforce, rows, trial
@@ -100,7 +102,7 @@ def check_connection(kind: str, about_id: int, place: str) -> None:
 @app.periodic(cron="23 4 * * *")
 @app.task(name="sweep_mounts", queue="sweeps", queueing_lock="sweep_mounts")
 def sweep_mounts(timestamp: int) -> None:
-    """Ask every host of a site to check how it mounts the namespace.
+    """Ask every host of a site to check what it has mounted.
 
     Somebody may have remounted it since its connection was tested.
     """
@@ -130,8 +132,31 @@ def check_mount(site_id: int, host: str, passed_on: int) -> None:
         if passed_on < PASSED_ON_AT_MOST:
             _defer_check_of_mount(site, host, passed_on=passed_on + 1)
         return
+    if site.mounts_each:
+        _unmount_leftovers(site)
     found = hosts.check_mount(site)
     for check in found:
         if check.outcome == ConnectionCheck.Outcome.FAILED:
             log.error("mount_is_wrong", site=site.name, reason=check.sentence)
     rows.keep_of_host(site, host, found)
+
+
+def _unmount_leftovers(site: Site) -> None:
+    """Unmount volumes on this host that are no longer in the namespace.
+
+    A retirement unmounts them on the host that it runs on, and others have them, too.
+    """
+    try:
+        volumes = registry.ontap(site).list_volumes()
+    except GatewayError as error:
+        log.warning("mounts_not_compared", site=site.name, **error.log_context())
+        return
+    there = {volume.junction_path for volume in volumes}
+    for mounted in mounted_in(Path(site.mount_root).resolve()):
+        junction_path = f"/{mounted.mount_point.name}"
+        if junction_path in there:
+            continue
+        try:
+            site.volume_mount(junction_path).remove()
+        except GatewayError as error:
+            log.warning("leftover_not_unmounted", **error.log_context())

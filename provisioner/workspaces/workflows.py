@@ -104,6 +104,10 @@ PROVISION = (
 )
 
 
+def _mounts_each(operation: Operation) -> bool:
+    return bool(operation.site.mounts_each)
+
+
 def _holds_work(operation: Operation) -> bool:
     return operation.subject.workspace.holds_work
 
@@ -150,7 +154,17 @@ RETIRE = (
         applies=_had_client,
         perforce=LIGHT,
     ),
-    StepSpec("unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("client",)),
+    StepSpec(
+        "leave",
+        "Unmount it on a host",
+        retire.ensure_left,
+        HOST,
+        ("client",),
+        applies=_mounts_each,
+    ),
+    StepSpec(
+        "unmount", "Unmount it", retire.ensure_unmounted, STORAGE, ("client", "leave")
+    ),
     StepSpec(
         "gone", "Check that it is gone", retire.ensure_path_gone, HOST, ("unmount",)
     ),

@@ -118,6 +118,22 @@ def test_what_is_wrong_is_said_at_its_field(
     assert not Site.objects.exists()
 
 
+def test_workers_that_mount_each_volume_need_to_know_from_where(
+    as_admin: Client, server: PerforceServer
+) -> None:
+    fields = {**SITE, "perforce_server": server.pk, "mounting": "each"}
+    answer = as_admin.post("/sites/new/", fields)
+    assert answer.status_code == 422
+    assert 'id="id_nfs_server_error"' in answer.text
+    assert not Site.objects.exists()
+
+    as_admin.post("/sites/new/", {**fields, "nfs_server": "nfs.example"})
+
+    page = as_admin.get(f"/sites/{Site.objects.get().pk}/").text
+    assert "workers mount each volume" in page
+    assert "nfs.example" in page
+
+
 def test_a_p4port_that_is_no_address_is_said_at_its_field(as_admin: Client) -> None:
     answer = as_admin.post("/perforce/new/", {**SERVER, "p4port": "perforce"})
     assert answer.status_code == 422

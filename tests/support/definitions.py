@@ -49,6 +49,7 @@ SITE = {
     "svm": "svm_dev",
     "aggregate": "aggr1",
     "mount_root": "/clones",
+    "mounting": "namespace",
     "export_policy": "cloneyard",
     "export_clients": "10.0.0.0/24\r\n10.0.1.7",
     "template_uid": "20000",

@@ -47,6 +47,11 @@ def ensure_client_deleted(run: TemplateRun) -> None:
         )
 
 
+def ensure_left(run: TemplateRun) -> None:
+    """Unmount the volume on this host, before ONTAP takes it out of the namespace."""
+    run.leave_root(run.template.junction_path)
+
+
 def ensure_unmounted(run: TemplateRun) -> None:
     """Ensure that the volume has no junction path."""
     volume = _own_volume(run)

@@ -86,14 +86,39 @@ def _unescaped(text: str) -> str:
     )
 
 
+def mounts_at(directory: Path) -> list[Mount]:
+    """Return what is mounted at a directory, the visible one last. It is not touched.
+
+    Its path is absolute, without symbolic links.
+    """
+    wanted = _escaped(directory)
+    return [_mount(line) for line in _mountinfo() if _mount_point(line) == wanted]
+
+
+def mounted_in(directory: Path) -> list[Mount]:
+    """Return what is mounted at entries of a directory. Nothing of it is touched.
+
+    Its path is absolute, without symbolic links.
+    """
+    begins = _escaped(directory).rstrip(b"/") + b"/"
+    found = (line for line in _mountinfo() if _mount_point(line).startswith(begins))
+    return [each for each in map(_mount, found) if each.mount_point.parent == directory]
+
+
 def has_mounts_below(path: str) -> bool:
     """Return whether something is mounted strictly below a directory."""
-    root = Path(path).resolve()
-    # As the kernel escapes what has blanks, newlines or backslashes in it.
-    escaped = re.sub(rb"[ \t\n\\]", lambda m: b"\\%03o" % ord(m[0]), os.fsencode(root))
-    below = escaped.rstrip(b"/") + b"/"
-    points = (line.split(b" ", 5)[4] for line in _mountinfo())
+    below = _escaped(Path(path).resolve()).rstrip(b"/") + b"/"
+    points = map(_mount_point, _mountinfo())
     return any(point.startswith(below) and point != below for point in points)
+
+
+def _mount_point(line: bytes) -> bytes:
+    return line.split(b" ", 5)[4]
+
+
+def _escaped(path: Path) -> bytes:
+    """Return a path as the kernel escapes blanks, newlines and backslashes in it."""
+    return re.sub(rb"[ \t\n\\]", lambda m: b"\\%03o" % ord(m[0]), os.fsencode(path))
 
 
 def is_whole_filesystem(path: str) -> bool:
@@ -183,7 +208,7 @@ def wait_until_visible(path: Path, *, timeout_seconds: float) -> None:
             return False
         return path.is_dir()
 
-    if not _wait(is_visible, timeout_seconds=timeout_seconds):
+    if not wait_until(is_visible, timeout_seconds=timeout_seconds):
         raise Unreachable(
             f"{path} did not appear on this host within {timeout_seconds:g} s. Is the "
             "namespace mounted, and does the export policy admit this host?",
@@ -205,7 +230,7 @@ def wait_until_gone(path: Path, *, timeout_seconds: float) -> None:
             return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
         return False
 
-    if not _wait(is_gone, timeout_seconds=timeout_seconds):
+    if not wait_until(is_gone, timeout_seconds=timeout_seconds):
         raise Busy(
             f"{path} is still there after {timeout_seconds:g} s. It may be in use: "
             "check with fuser -m.",
@@ -214,7 +239,8 @@ def wait_until_gone(path: Path, *, timeout_seconds: float) -> None:
         )
 
 
-def _wait(is_so: Callable[[], bool], *, timeout_seconds: float) -> bool:
+def wait_until(is_so: Callable[[], bool], *, timeout_seconds: float) -> bool:
+    """Return whether something became so in time."""
     deadline = time.monotonic() + timeout_seconds
     pause = FIRST_PAUSE_SECONDS
     while not is_so():

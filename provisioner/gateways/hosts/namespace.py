@@ -37,7 +37,7 @@ def require_namespace(
     if mount is None:
         raise _refused(f"{mount_root} is not on this host.")
     if is_lab and not mount.fs_type.startswith("nfs"):
-        return _require_closed(mount_root)
+        return require_closed(mount_root)
     is_nfs = mount.fs_type.startswith("nfs")
     if why := why_no_namespace(mount, addresses=addresses() if is_nfs else ()):
         raise _refused(f"{mount_root} {why}")
@@ -71,6 +71,18 @@ def _device_of(volume: Path) -> int:
         return volume.stat().st_dev
 
 
+def require_server(server: str, *, addresses: Collection[str]) -> None:
+    """Refuse an NFS server that is not the SVM, as far as its addresses are known.
+
+    Raises: Refused.
+    """
+    if addresses and not _is_at(server, addresses):
+        raise _refused(
+            f"{server} is not an address at which the SVM serves NFS: those are "
+            f"{', '.join(addresses)}."
+        )
+
+
 def _is_at(server: str, addresses: Collection[str]) -> bool:
     wanted = {str(ip_address(address)) for address in addresses}
     try:
@@ -80,7 +92,13 @@ def _is_at(server: str, addresses: Collection[str]) -> bool:
     return any(str(address[0]) in wanted for *_, address in found)
 
 
-def _require_closed(directory: Path) -> None:
+def require_closed(directory: Path) -> None:
+    """Refuse a directory in which others could make an entry with a volume's name.
+
+    Raises: Refused.
+    """
+    if not directory.is_dir():
+        raise _refused(f"{directory} is not a directory of this host.")
     status = directory.stat()
     is_open = stat.S_IMODE(status.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
     if is_open or status.st_uid not in {0, os.geteuid()}:

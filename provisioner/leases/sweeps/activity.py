@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -142,6 +143,9 @@ def check_trees(site_id: int) -> None:
         state=Workspace.State.READY, is_pooled=False, site=site
     ).select_related("site"):
         try:
+            if site.mounts_each:
+                mount = site.volume_mount(workspace.junction_path)
+                mount.ensure(addresses=partial(registry.nfs_addresses, site))
             found = newest_modification(workspace.path)
         except GatewayError as error:
             log.warning(

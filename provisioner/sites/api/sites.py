@@ -42,6 +42,15 @@ class SiteSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(source="site.name")
     title = serializers.CharField(source="site.title")
     perforce_server = serializers.CharField(source="site.perforce_server.name")
+    mount_root = serializers.CharField(source="site.mount_root")
+    mounting = serializers.ChoiceField(
+        source="site.mounting",
+        choices=Site.Mounting.choices,
+        help_text="How volumes get below the mount root on hosts of workers.",
+    )
+    nfs_server = serializers.CharField(
+        source="site.nfs_server", help_text="“”: none is set."
+    )
     health = serializers.ChoiceField(
         source="connection.health",
         choices=[Health.UNKNOWN, Health.LOOKING, Health.WELL, Health.FAILED],

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
+
+from django.conf import settings
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.mount_options import REFUSED
 from provisioner.gateways.hosts.mounts import Mount, find_mount
-from provisioner.gateways.hosts.namespace import why_no_namespace
+from provisioner.gateways.hosts.namespace import (
+    require_closed,
+    require_server,
+    why_no_namespace,
+)
+from provisioner.gateways.hosts.volume_mounts import COMMAND_PATH
+from provisioner.gateways.reach import check_port
 from provisioner.sites.connections.checklist import (
     ANSWER_WITHIN_SECONDS,
     Check,
@@ -26,6 +35,7 @@ from provisioner.sites.models import Site
 
 # What files of workspaces can do without on every host.
 HARDENING = ("nosuid", "nodev")
+NFS_PORT = 2049
 
 
 def check_from_host(site: Site) -> list[Check]:
@@ -90,19 +100,28 @@ class _Checks(Checks):
         try:
             os.listdir(root)
         except OSError as error:
+            advice = "Create it, for root alone to write to."
+            if not self.site.mounts_each:
+                advice = (
+                    "Mount the root of the SVM's namespace there: mount -t nfs "
+                    f"{self._an_address()}:/ {root}"
+                )
             raise Wrong(
-                f"{root} cannot be read on this host: {error.strerror}.",
-                advice="Mount the root of the SVM's namespace there: mount -t nfs "
-                f"{self._an_address()}:/ {root}",
+                f"{root} cannot be read on this host: {error.strerror}.", advice=advice
             ) from error
         return f"{root} is there."
 
     @check(after=("mount_root",))
     def namespace(self) -> str:
-        """The mount must be the root of the namespace of the right SVM."""
+        """The mount must be the root of the namespace of the right SVM.
+
+        Where each volume is mounted, the server must be the SVM's, and answer.
+        """
         root, site = self.site.mount_root, self.site
         mount = self._mount
         assert mount is not None  # mount_root has passed
+        if site.mounts_each:
+            return self._can_mount(mount)
         if not mount.fs_type.startswith("nfs") and site.is_of_the_lab:
             return f"{root} is the lab's namespace."
         if why := why_no_namespace(mount, addresses=self._nfs_addresses):
@@ -113,8 +132,38 @@ class _Checks(Checks):
             )
         return f"{root} is {mount.source}, by {mount.fs_type}."
 
+    def _can_mount(self, holder: Mount) -> str:
+        """Return how volumes are mounted here; `holder` holds the mount root."""
+        site, command = self.site, settings.MOUNT_COMMAND[0]
+        if holder.fs_type.startswith("nfs"):
+            raise Wrong(
+                f"{site.mount_root} is {holder.source}, by {holder.fs_type}, but this "
+                "site mounts each volume.",
+                advice="Unmount it on this host, or let the site use the namespace.",
+            )
+        require_closed(Path(site.mount_root))
+        if shutil.which(command, path=COMMAND_PATH) is None:
+            raise Wrong(
+                f"{command} is not on this host.",
+                advice="Install what mounts NFS, such as nfs-common, or set "
+                "MOUNT_COMMAND.",
+            )
+        if site.is_of_the_lab:
+            return f"The lab's volumes are mounted by {command}."
+        require_server(site.nfs_server, addresses=self._nfs_addresses)
+        check_port(
+            site.nfs_server,
+            NFS_PORT,
+            system="host",
+            timeout_seconds=ANSWER_WITHIN_SECONDS,
+        )
+        return f"{site.nfs_server} answers, and {command} mounts each volume."
+
     @check(after=("mount_root",))
     def mount_options(self) -> str:
+        if self.site.mounts_each:
+            options = self.site.volume_mount("/w").all_options
+            return f"Each volume is mounted with {options}."
         mount = self._mount
         assert mount is not None  # mount_root has passed
         for option, reason in REFUSED.items():

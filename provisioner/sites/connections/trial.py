@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass
+from functools import partial
 
 from django.utils.crypto import salted_hmac
 
@@ -119,13 +120,16 @@ class _Trial(Checks):
 
     @check(
         after=("trial_junction",),
-        advice="{site.mount_root} has to be the root of the namespace of {site.svm}; "
-        "the export policy of its root volume and {site.export_policy} have to let "
-        "this host in.",
+        advice="{site.mount_root} has to be the root of the namespace of {site.svm}, "
+        "or the site has to mount each volume; the export policies of the SVM's root "
+        "volume and {site.export_policy} have to let this host in.",
     )
     def trial_seen(self) -> str:
         site = self.site
         path = site.path_of(self._junction_path)
+        if site.mounts_each:
+            mount = site.volume_mount(self._junction_path)
+            mount.ensure(addresses=partial(registry.nfs_addresses, site))
         mounts.wait_until_visible(path, timeout_seconds=SEEN_WITHIN_SECONDS)
         uid = os.stat(path).st_uid
         if uid != site.template_uid:
@@ -168,6 +172,8 @@ class _Trial(Checks):
         ]
         for volume in sorted(ours, key=_is_parent):
             if volume.junction_path:
+                if self.site.mounts_each:
+                    self.site.volume_mount(volume.junction_path).remove()
                 self.ontap.unmount_volume(volume.uuid)
             self.ontap.delete_volume(volume.uuid, force=True)
         return len(ours)

@@ -18,6 +18,8 @@ from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
 )
+from provisioner.gateways.hosts.mounts import path_below
+from provisioner.gateways.hosts.volume_mounts import VolumeMount
 from provisioner.gateways.owners import Ids
 from provisioner.lib.names import LONGEST_NAME, name_validator
 from provisioner.sites.models.perforce_servers import NO_CLIENTS, PerforceServer
@@ -54,6 +56,10 @@ class Site(models.Model):
         ONTAP = "ontap", "ONTAP at clone time, verified by sampling"
         HOST = "host", "parallel chown on a host"
 
+    class Mounting(models.TextChoices):
+        NAMESPACE = "namespace", "its hosts mount the root of the namespace"
+        EACH = "each", "workers mount each volume"
+
     name = models.CharField(
         max_length=LONGEST_NAME, unique=True, validators=[name_validator]
     )
@@ -72,7 +78,14 @@ class Site(models.Model):
     mount_root = models.CharField(
         max_length=255,
         validators=[check_directory],
-        help_text="Where its hosts see the SVM's namespace.",
+        help_text="Where its hosts see the SVM's namespace, or each of its volumes.",
+    )
+    mounting = models.CharField(
+        max_length=16,
+        choices=Mounting,
+        default=Mounting.NAMESPACE,
+        db_default=Mounting.NAMESPACE,
+        help_text="How volumes get below the mount root on hosts of workers.",
     )
     mount_options = models.CharField(max_length=500, blank=True)
     nfs_server = models.CharField(
@@ -82,8 +95,8 @@ class Site(models.Model):
         db_default="",
         validators=[host_validator],
         verbose_name="NFS server",
-        help_text="The address at which the SVM serves NFS, for automounters. Empty: "
-        "they are not answered.",
+        help_text="The address at which the SVM serves NFS, for workers that mount "
+        "each volume, and for automounters. Empty: automounters are not answered.",
     )
     ssh_host = models.CharField(
         max_length=255,
@@ -194,6 +207,10 @@ class Site(models.Model):
             raise ValidationError(
                 {"mount_options": ValidationError(refusal.sentence, code=refusal.code)}
             ) from None
+        if self.mounts_each and not self.nfs_server:
+            raise ValidationError(
+                {"nfs_server": "Workers that mount each volume need it."}
+            )
         root, rescue = Path(self.mount_root), Path(self.rescue_root)
         is_apart = not rescue.is_relative_to(root) and not root.is_relative_to(rescue)
         if self.rescue_root and not is_apart:
@@ -263,6 +280,25 @@ class Site(models.Model):
         is_ipv6 = ":" in self.nfs_server and not self.nfs_server.startswith("[")
         server = f"[{self.nfs_server}]" if is_ipv6 else self.nfs_server
         return f"{server}:{junction_path}"
+
+    @property
+    def mounts_each(self) -> bool:
+        """Whether workers mount each volume, rather than the namespace."""
+        return self.mounting == self.Mounting.EACH
+
+    def volume_mount(self, junction_path: str) -> VolumeMount:
+        """Return the mount of one volume on a host of workers.
+
+        Raises: Refused if the path on this host is not safe.
+        """
+        root = Path(self.mount_root).resolve()
+        return VolumeMount(
+            source=self.nfs_source(junction_path),
+            directory=path_below(root, junction_path=junction_path),
+            options=self.volume_mount_options,
+            command=tuple(settings.MOUNT_COMMAND),
+            is_lab=self.is_of_the_lab,
+        )
 
     def path_of(self, junction_path: str) -> Path:
         """Return where its hosts see a junction path."""

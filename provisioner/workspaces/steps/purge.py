@@ -64,6 +64,7 @@ def ensure_contents_removed(run: WorkspaceRun) -> None:
         run.progress("removing", done=seen.entries, unit="entries")
 
     report = removal.remove_contents(root, progress=show)
+    run.leave_root(workspace.purge_path)
     if report.failed_count:
         named = run.keep_failures(report)
         raise StepRefused(

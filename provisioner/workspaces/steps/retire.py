@@ -223,6 +223,11 @@ def ensure_unmounted(run: WorkspaceRun) -> None:
         run.ontap.unmount_volume(volume.uuid)
 
 
+def ensure_left(run: WorkspaceRun) -> None:
+    """Unmount the clone on this host, before ONTAP takes it out of the namespace."""
+    run.leave_root(run.workspace.junction_path)
+
+
 def ensure_path_gone(run: WorkspaceRun) -> None:
     """Ensure that nothing is at the workspace's path on this host."""
     mounts.wait_until_gone(run.workspace.path, timeout_seconds=GONE_WITHIN_SECONDS)
