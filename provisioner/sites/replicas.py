@@ -15,18 +15,24 @@ from provisioner.sites.models import PerforceServer, ReplicaPosition, WhenBehind
 log = structlog.get_logger(__name__)
 
 
-def measure(server: PerforceServer) -> ReplicaPosition:
+ANSWER_WITHIN_SECONDS = 20.0
+
+
+def measure(
+    server: PerforceServer, *, within_seconds: float = ANSWER_WITHIN_SECONDS
+) -> ReplicaPosition:
     """Compare a replica's newest change with its upstream's, and record both.
 
-    No transaction may be open. An upstream that does not answer is recorded as such.
+    Each may take `within_seconds` to answer. An upstream that does not answer is
+    recorded as such. No transaction may be open.
 
     Raises: GatewayError (the replica itself).
     """
     assert server.upstream is not None
-    change = registry.perforce(server).changes.latest(())
+    change = _newest(server, within_seconds=within_seconds)
     upstream_change: int | None = None
     try:
-        upstream_change = registry.perforce(server.upstream).changes.latest(())
+        upstream_change = _newest(server.upstream, within_seconds=within_seconds)
     except GatewayError as error:
         log.warning(
             "upstream_not_asked", server=server.upstream.name, **error.log_context()
@@ -75,6 +81,11 @@ def server_with(
         f"{replica.catch_up_seconds} s. Retry once it has.",
         code="replica_is_behind",
     )
+
+
+def _newest(server: PerforceServer, *, within_seconds: float) -> int:
+    perforce = registry.hasty_perforce(server, seconds=within_seconds)
+    return perforce.changes.latest(())
 
 
 def _has(server: PerforceServer, change: int) -> bool:

@@ -26,11 +26,12 @@ from provisioner.sites.models import (
     WhenBehind,
 )
 from provisioner.sites.queries import same_installation
+from provisioner.sites.sweeps import sweep_positions
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.clients import require_bound_here
 from provisioner.workspaces.steps.run import WorkspaceRun
 from tests.support.factories import UserFactory
-from tests.support.jobs import run_jobs_once, settle
+from tests.support.jobs import queue_sweep, run_jobs_once, settle
 from tests.support.lab import DEPOT, Lab
 from tests.support.lab_perforce import LabServer, following
 from tests.support.requests import workspace_create
@@ -139,6 +140,9 @@ def test_a_flush_that_waited_long_enough_fails_and_can_be_retried(
     with moved_to(
         ServerKind.EDGE, template, lab=lab, directory=tmp_path, behind=True
     ) as (_, edge):
+        queue_sweep(sweep_positions)
+        run_jobs_once()
+        assert ReplicaPosition.objects.get(server=edge).behind
         checks = {check.name: check for check in check_perforce(edge)}
         assert checks["perforce_kind"].outcome == "passed"
         assert " behind " in checks["perforce_position"].sentence

@@ -171,7 +171,7 @@ class _Checks(Checks):
     def perforce_position(self) -> str:
         if not self.server.what.replicates:
             return "It follows no other server with a copy of its data."
-        position = measure(self.server)
+        position = measure(self.server, within_seconds=ANSWER_WITHIN_SECONDS)
         if position.behind is None:
             raise Remark(
                 position.sentence,

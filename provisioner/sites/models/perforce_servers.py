@@ -128,8 +128,9 @@ class PerforceServer(models.Model):
         default="",
         db_default="",
         validators=[p4port_validator],
-        help_text="The address in people's .p4config and on the command line, such "
-        "as that of a nearby proxy or broker. Empty: the one above.",
+        help_text="The address in people's .p4config and on the command line, such as "
+        "that of a nearby proxy or broker. It must lead to the same edge or build "
+        "server if this is one. Empty: the one above.",
     )
     p4user = models.CharField(
         "P4USER",
