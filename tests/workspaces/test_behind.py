@@ -129,6 +129,29 @@ def test_a_flush_waits_at_an_edge_until_it_has_the_change(
         assert registry.perforce(commit).clients.find(workspace.client_name) is None
 
 
+@pytest.mark.parametrize("kind", [ServerKind.BUILD, ServerKind.FORWARDING])
+def test_a_workspace_lives_at_each_kind_that_holds_clients(
+    kind: ServerKind,
+    owner: User,
+    published_template: Template,
+    lab: Lab,
+    tmp_path: Path,
+) -> None:
+    template = published_template
+    with moved_to(kind, template, lab=lab, directory=tmp_path, behind=False) as (
+        _,
+        server,
+    ):
+        workspace = settle(workspace_create(by=owner, template=template))
+        assert workspace.state == Workspace.State.READY, workspace.status_message
+        assert is_at_its_pin(workspace, server)
+        client = registry.perforce(server).clients.find(workspace.client_name)
+        assert client is not None
+        assert client.server_id == (server.server_id if kind.binds_clients else "")
+        retire(workspace)
+        assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+
+
 def test_a_flush_that_waited_long_enough_fails_and_can_be_retried(
     owner: User,
     published_template: Template,

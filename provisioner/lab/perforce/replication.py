@@ -125,6 +125,24 @@ def _pull(database: Database, config: PerforceConfig) -> None:
             )
 
 
+def pull_forwarded(config: PerforceConfig) -> None:
+    """Bring what a forwarded command has changed, unless a setting delays it.
+
+    Source: "Deployment architecture" of the administrator's guide ("“write” commands
+    are slower because local metadata must be pulled from the master"); inferred: that
+    it is pulled before the command ends.
+    """
+    if faults.replication_lag(config.root) != 0:
+        return
+    assert config.replicates is not None
+    database = Database(database_path(config.root))
+    try:
+        database.attach(database_path(config.replicates), name="upstream")
+        _pull(database, config)
+    finally:
+        database.close()
+
+
 def upstream_of(state: ServerState) -> ServerState:
     """Return the upstream's state, for a command that is forwarded to it."""
     config = state.config

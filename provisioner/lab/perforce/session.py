@@ -20,7 +20,7 @@ from provisioner.lab.perforce.locks import TableLocks
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.processes import ProcessTable, Running
 from provisioner.lab.perforce.programs import is_rejected
-from provisioner.lab.perforce.replication import upstream_of
+from provisioner.lab.perforce.replication import pull_forwarded, upstream_of
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.serverlog import CommandLog
 from provisioner.lab.perforce.specstore import find_spec
@@ -214,6 +214,7 @@ class Session:
         finally:
             if forwarded is not None:
                 forwarded.database.close()
+                pull_forwarded(self._state.config)
 
     def _run_checked(self, command: Command, request: Request) -> None:
         limit = self._state.limit(request.user, "MaxLockTime")
