@@ -146,13 +146,15 @@ def _unmount_leftovers(site: Site) -> None:
 
     A retirement unmounts them on the host that it runs on, and others have them, too.
     """
+    # First: what is mounted on this host after the answer is not compared with it.
+    here = mounted_in(Path(site.mount_root).resolve())
     try:
         volumes = registry.ontap(site).list_volumes()
     except GatewayError as error:
         log.warning("mounts_not_compared", site=site.name, **error.log_context())
         return
     there = {volume.junction_path for volume in volumes}
-    for mounted in mounted_in(Path(site.mount_root).resolve()):
+    for mounted in here:
         junction_path = f"/{mounted.mount_point.name}"
         if junction_path in there:
             continue

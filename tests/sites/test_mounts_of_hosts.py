@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
+from pytest_django import Settings
 
 from provisioner.accounts.models import User
 from provisioner.engine.models import WorkerQueues
@@ -121,3 +123,41 @@ def test_options_that_hurt_are_found_in_what_is_mounted(option: str) -> None:
     looks = _Checks(SiteFactory.build(), nfs_addresses=[], mount=mount)
     with pytest.raises(Wrong, match=f"is mounted with {option}"):
         looks.mount_options()
+
+
+EACH = {
+    "mounting": Site.Mounting.EACH,
+    "nfs_server": "127.0.0.1",
+    "ontap_host": "ontap.example",
+}
+OF_THE_HOST = Mount(
+    mount_point=Path("/"), root="/", fs_type="ext4", source="/dev/vda1", options=("rw",)
+)
+NAMESPACE = replace(OF_THE_HOST, fs_type="nfs4", source="127.0.0.1:/")
+
+
+@pytest.mark.parametrize(
+    ("holder", "addresses", "command", "sentence"),
+    [
+        (NAMESPACE, [], "mount", "but this site mounts each volume"),
+        (OF_THE_HOST, [], "mount.of.nobody", "mount.of.nobody is not on this host"),
+        (OF_THE_HOST, ["10.0.0.7"], "mount", "is not an address at which the SVM"),
+        (OF_THE_HOST, ["127.0.0.1"], "mount", "nothing listens on port 2049"),
+    ],
+)
+def test_what_keeps_a_host_from_mounting_each_volume_is_named(
+    holder: Mount,
+    addresses: list[str],
+    command: str,
+    sentence: str,
+    tmp_path: Path,
+    settings: Settings,
+) -> None:
+    settings.MOUNT_COMMAND = [command]
+    site = SiteFactory.build(**EACH, mount_root=str(tmp_path))
+
+    checks = _Checks(site, nfs_addresses=addresses, mount=holder)
+    _, found, *_ = checks.run("mount_root", "namespace")
+
+    assert found.outcome == "failed"
+    assert sentence in found.sentence

@@ -5,6 +5,7 @@ Source: mount(8), umount(8), nfs(5).
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -47,6 +48,9 @@ class VolumeMount:
     def ensure(self, *, addresses: Callable[[], Collection[str]]) -> None:
         """Mount the volume, unless it is mounted. Safe to repeat, also at once.
 
+        What is left of a volume that is gone is unmounted first: another host may have
+        retired a workspace whose name this one has.
+
         `addresses` are those at which the SVM serves NFS, empty if ONTAP does not say.
 
         Raises: Refused (something else is mounted there, or the server is not the
@@ -54,12 +58,17 @@ class VolumeMount:
         """
         require_closed(self.directory.parent)
         if self.is_mounted():
-            return
+            if not self._is_stale():
+                return
+            with _alone(self.directory.parent):
+                if self.is_mounted() and self._is_stale():
+                    self.remove()
         if not self.is_lab:
             require_server(self.source.rpartition(":")[0], addresses=addresses())
         require_leave()
         self.directory.mkdir(mode=0o700, exist_ok=True)
-        with self._alone():
+        # What is locked is the directory below the mount.
+        with _alone(self.directory):
             if self.is_mounted():
                 return
             where = (self.source, str(self.directory))
@@ -110,6 +119,19 @@ class VolumeMount:
             )
         return True
 
+    def _is_stale(self) -> bool:
+        """Return whether the mounted volume is gone from its server."""
+        try:
+            return os.stat(self.directory).st_nlink == 0
+        except OSError as error:
+            if error.errno == errno.ESTALE:
+                return True
+            raise Unreachable(
+                f"{self.directory} cannot be read on this host: {error.strerror}.",
+                system="host",
+                operation="mount",
+            ) from error
+
     def _why_other(self, mount: Mount) -> str:
         is_of_a_server = ":/" in mount.source
         if is_of_a_server and mount.source != self.source:
@@ -118,25 +140,26 @@ class VolumeMount:
             return f"{mount.source} ({mount.fs_type}) is mounted"
         return ""
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other workers of this host from mounting at the same directory.
 
-        What is locked is the directory below the mount.
-        """
-        opened = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if not wait_until(
-                lambda: _is_locked(opened), timeout_seconds=ANSWERS_WITHIN_SECONDS
-            ):
-                raise Busy(
-                    f"Another worker of this host is mounting {self.directory}.",
-                    system="host",
-                    operation="mount",
-                )
-            yield
-        finally:
-            os.close(opened)
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep other workers of this host waiting that lock the same directory.
+
+    Raises: Busy (time limit).
+    """
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not wait_until(
+            lambda: _is_locked(opened), timeout_seconds=ANSWERS_WITHIN_SECONDS
+        ):
+            raise Busy(
+                f"Another worker of this host is mounting at {directory}.",
+                system="host",
+                operation="mount",
+            )
+        yield
+    finally:
+        os.close(opened)
 
 
 def _is_locked(opened: int) -> bool:

@@ -144,6 +144,24 @@ def test_a_worker_killed_after_the_mount_leaves_what_the_next_one_takes(
     assert len(mounts_at(volume.directory)) == 1
 
 
+def test_what_is_left_of_a_volume_that_is_gone_is_mounted_anew(
+    volume: VolumeMount, tmp_path: Path
+) -> None:
+    server = tmp_path / "served"
+    bind = ("/bin/sh", "-c", f'mount --bind {server} "$4"', "mount")
+    bound = dataclasses.replace(volume, command=bind)
+    server.mkdir()
+    ensure(bound)
+    server.rmdir()
+    server.mkdir()
+    (server / "new").touch()
+
+    ensure(bound)
+
+    assert os.listdir(volume.directory) == ["new"]
+    assert len(mounts_at(volume.directory)) == 1
+
+
 def test_a_volume_is_unmounted_and_its_directory_removed(volume: VolumeMount) -> None:
     volume.remove()
     ensure(volume)
