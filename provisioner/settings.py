@@ -408,7 +408,7 @@ SANDBOX_CGROUP = env.str("SANDBOX_CGROUP", default="")
 # What they see of a namespace, or of temporary directories, that is hidden otherwise.
 SANDBOX_VISIBLE = env.list("SANDBOX_VISIBLE", default=[])
 # What mounts one volume on a host, called with -o OPTIONS HOST:/PATH DIRECTORY.
-MOUNT_COMMAND = shlex.split(env.str("MOUNT_COMMAND", default="mount -t nfs"))
+MOUNT_COMMAND = shlex.split(env.str("MOUNT_COMMAND", default="") or "mount -t nfs")
 # How many bisections of one person may be running; more are refused.
 BISECTIONS_PER_PERSON = env.int("BISECTIONS_PER_PERSON", default=3)
 # How many steps with a command may be under way for one person; others wait.

@@ -141,6 +141,7 @@ NAMESPACE = replace(OF_THE_HOST, fs_type="nfs4", source="127.0.0.1:/")
     [
         (NAMESPACE, [], "mount", "but this site mounts each volume"),
         (OF_THE_HOST, [], "mount.of.nobody", "mount.of.nobody is not on this host"),
+        (OF_THE_HOST, [], "mount -t nobody", "mount.nobody is not on this host"),
         (OF_THE_HOST, ["10.0.0.7"], "mount", "is not an address at which the SVM"),
         (OF_THE_HOST, ["127.0.0.1"], "mount", "nothing listens on port 2049"),
     ],
@@ -153,7 +154,7 @@ def test_what_keeps_a_host_from_mounting_each_volume_is_named(
     tmp_path: Path,
     settings: Settings,
 ) -> None:
-    settings.MOUNT_COMMAND = [command]
+    settings.MOUNT_COMMAND = command.split()
     site = SiteFactory.build(**EACH, mount_root=str(tmp_path))
 
     checks = _Checks(site, nfs_addresses=addresses, mount=holder)

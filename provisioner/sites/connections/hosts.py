@@ -63,6 +63,16 @@ def _nfs_addresses(site: Site) -> list[str]:
         return []
 
 
+def _mount_programs(command: list[str]) -> list[str]:
+    """Return the programs that a command needs: mount(8) calls mount.TYPE."""
+    match command:
+        case ["mount", "-t", fs_type, *_]:
+            return ["mount", f"mount.{fs_type}"]
+        case [program, *_]:
+            return [program]
+    return []
+
+
 class _Checks(Checks):
     """The checks of one host; `nfs_addresses` are the SVM's, as far as known.
 
@@ -142,12 +152,13 @@ class _Checks(Checks):
                 advice="Unmount it on this host, or let the site use the namespace.",
             )
         require_closed(Path(site.mount_root))
-        if shutil.which(command, path=COMMAND_PATH) is None:
-            raise Wrong(
-                f"{command} is not on this host.",
-                advice="Install what mounts NFS, such as nfs-common, or set "
-                "MOUNT_COMMAND.",
-            )
+        for program in _mount_programs(settings.MOUNT_COMMAND):
+            if shutil.which(program, path=COMMAND_PATH) is None:
+                raise Wrong(
+                    f"{program} is not on this host.",
+                    advice="Install what mounts NFS, such as nfs-common, or set "
+                    "MOUNT_COMMAND.",
+                )
         if site.is_of_the_lab:
             return f"The lab's volumes are mounted by {command}."
         require_server(site.nfs_server, addresses=self._nfs_addresses)
