@@ -15,10 +15,12 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
+from provisioner.leases.actions.abandoned import abandoned_retire
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.transfer.models import Transfer
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import set_workspace_state
+from tests.support.abandoned import abandon
 from tests.support.factories import SnapshotFactory
 from tests.support.requests import workspace_create
 from tests.support.transfers import has_arrived
@@ -125,6 +127,17 @@ def test_nobody_comes_unasked_to_what_is_not_handed_out_so(
     assert "Choose a snapshot, or" in refused.content.decode()
     signed_in(alice).post(address, {"snapshot": chosen.pk})
     assert Transfer.objects.get(source=outdated).workspace.snapshot == chosen
+
+
+def test_a_source_that_looks_abandoned_is_refused_in_the_preview_already(
+    outdated: Workspace, alice: User, admin: User
+) -> None:
+    workspace_transfer(by=alice, workspace=outdated)
+    abandon(outdated)
+
+    [said] = abandoned_retire(by=admin, pks=[outdated.pk], preview=True)
+
+    assert said.code == "being_transferred"
 
 
 def test_conflicts_are_shown_with_their_commands(

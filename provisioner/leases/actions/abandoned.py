@@ -22,7 +22,10 @@ from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.notify import workspaces
 from provisioner.notify.models import Notification
-from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.actions.retiring import (
+    refused_retirements,
+    workspace_retire,
+)
 from provisioner.workspaces.models import Unsubmitted, Workspace
 from provisioner.workspaces.refusals import WorkspaceNotReady
 
@@ -83,7 +86,7 @@ def workspace_retire_abandoned(
 
     With `preview`, only say what would happen.
 
-    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned.
+    Raises: NotAllowed, WorkspaceNotReady, NotAbandoned, BeingTransferred.
     """
     permissions.require(by.is_administrator)
     with transaction.atomic():
@@ -92,7 +95,11 @@ def workspace_retire_abandoned(
         if workspace.keep_reason:
             sentence += f" It was kept: {workspace.keep_reason}"
         operation = None
-        if not preview:
+        if preview:
+            refused = refused_retirements(by=by, workspaces=[workspace])
+            if workspace.pk in refused:
+                raise refused[workspace.pk]
+        else:
             operation = workspace_retire(
                 by=by,
                 workspace=workspace,
