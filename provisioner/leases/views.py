@@ -35,7 +35,7 @@ from provisioner.web.http import WebRequest, administrators_only, digest, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.views.guards import for_changing
+from provisioner.workspaces.views import for_changing
 
 
 @require_safe_or_POST

@@ -17,7 +17,7 @@ from provisioner.rescues.queries import rescues_of
 from provisioner.web.http import WebRequest
 from provisioner.web.notices import Action
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.views.guards import for_changing
+from provisioner.workspaces.views import for_changing
 
 
 def download_answer(download: Download) -> StreamingHttpResponse:

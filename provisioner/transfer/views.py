@@ -14,7 +14,7 @@ from provisioner.transfer.forms import TransferForm
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.posting import acted, form_page, require_safe_or_POST
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.views.guards import for_changing
+from provisioner.workspaces.views import for_changing
 
 
 @require_safe_or_POST

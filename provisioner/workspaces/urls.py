@@ -7,13 +7,13 @@ from django.urls import URLPattern, URLResolver, include, path
 from provisioner.api.routes import Route
 from provisioner.web.lists.answers import list_page
 from provisioner.web.navigation import Place, Section, register
+from provisioner.workspaces import views
 from provisioner.workspaces.api.mounts import MountViewSet
 from provisioner.workspaces.api.sharing import (
     WorkspaceOpenViewSet,
     WorkspaceShareViewSet,
 )
 from provisioner.workspaces.lists import RETIRED_WORKSPACES, TRASH
-from provisioner.workspaces.views import checking, retiring, sharing
 
 register(
     Place(
@@ -32,17 +32,17 @@ register(
 )
 
 _of_a_workspace = [
-    path("retire/", retiring.workspace_retire, name="workspace-retire"),
-    path("purge/", retiring.workspace_purge, name="workspace-purge"),
-    path("check/", checking.workspace_check, name="workspace-check"),
-    path("restore/", retiring.workspace_restore, name="workspace-restore"),
-    path("retry/", retiring.workspace_retry, name="workspace-retry"),
-    path("open/", sharing.workspace_open, name="workspace-open"),
-    path("share/", sharing.workspace_share, name="workspace-share"),
-    path("share/names/", sharing.workspace_share_names, name="workspace-share-names"),
+    path("retire/", views.workspace_retire, name="workspace-retire"),
+    path("purge/", views.workspace_purge, name="workspace-purge"),
+    path("check/", views.workspace_check, name="workspace-check"),
+    path("restore/", views.workspace_restore, name="workspace-restore"),
+    path("retry/", views.workspace_retry, name="workspace-retry"),
+    path("open/", views.workspace_open, name="workspace-open"),
+    path("share/", views.workspace_share, name="workspace-share"),
+    path("share/names/", views.workspace_share_names, name="workspace-share-names"),
     path(
         "share/<int:share_pk>/revoke/",
-        sharing.workspace_unshare,
+        views.workspace_unshare,
         name="workspace-unshare",
     ),
 ]
