@@ -73,7 +73,7 @@ class TemplateArchived(ActionRefused):
 
 
 class TemplateNeeded(ActionRefused):
-    """The template “{name}” is still needed by {what}. See to these first."""
+    """The template “{name}” is still needed by {what}. Deal with these first."""
 
     code = "template_needed"
 

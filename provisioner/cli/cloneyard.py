@@ -1083,8 +1083,8 @@ def require_found(bisection: Json) -> None:
     sentence, code = bisection["status_message"], FAILED
     if bisection["state"] == "running":
         sentence = (
-            f"{sentence} Look into {bisection['current']['path']}, then say “cloneyard "
-            f"bisect good {bisection['id']}”, bad, skip or again."
+            f"{sentence} Look into {bisection['current']['path']}, then run “cloneyard "
+            f"bisect good {bisection['id']}”, or with bad, skip or again."
         )
         code = UNDER_WAY
     body = {"detail": sentence, "code": WORDS[code], "bisection": bisection}

@@ -48,7 +48,7 @@ async def _commit_at_once(connection: AsyncConnection[Any]) -> None:
 def tell_queues(worker_id: int, *, pool: Pool) -> None:
     """Save the queues of a worker's pool, and delete rows of former workers.
 
-    Called outside of jobs, like `tell_clock`: nothing else repairs a broken connection.
+    Called outside jobs, like `tell_clock`: nothing else repairs a broken connection.
     """
     close_unusable_connection()
     WorkerQueues.objects.update_or_create(

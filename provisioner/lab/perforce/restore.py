@@ -70,8 +70,8 @@ class _NotUnderstood(Exception):
 def restore(config: PerforceConfig, *, checkpoint: Path) -> Restored:
     """Restore a checkpoint, all or nothing, replacing rows with the same keys.
 
-    The lab's administrator stays super and keeps the password: otherwise nobody might
-    know a way in.
+    The lab's administrator stays super and keeps the password, or nobody might be able
+    to sign in.
 
     Raises: JournalError, OSError.
     """

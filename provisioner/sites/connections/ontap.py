@@ -206,8 +206,8 @@ class _Checks(Checks):
         except PermanentGatewayError as error:
             raise Remark(
                 f"Whether there is a FlexClone license is unknown: {error.sentence}",
-                advice="The first workspace will tell. To know before, let the account "
-                "read /api/cluster/licensing/licenses.",
+                advice="The first workspace will show it. To check earlier, let the "
+                "account read /api/cluster/licensing/licenses.",
             ) from error
         if not is_there:
             raise Wrong(
