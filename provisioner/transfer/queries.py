@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from provisioner.engine.models import Operation
 from provisioner.transfer.models import Conflict, Transfer, TransferOperation
@@ -34,8 +35,9 @@ class TransferOverview:
         is_retiring = self.transfer.workspace.state == Workspace.State.RETIRING
         return self.transfer.can_be_aborted and not is_retiring
 
-    @property
+    @cached_property
     def conflicts(self) -> list[Conflict]:
+        """The conflicts left for a person, in the order of the steps."""
         return list(self.transfer.conflicts.all()) if self.is_done else []
 
     @property
