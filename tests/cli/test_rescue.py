@@ -15,9 +15,9 @@ from provisioner.cli import cloneyard
 from provisioner.demo.processes import Child
 from provisioner.workspaces.models import Rescue
 from tests.support.command_line import CommandLine, command_line
-from tests.support.rescues import area, host, rescue, start_host, warm_host
+from tests.support.rescues import area, host, kept_host, rescue, warm_host
 
-__all__ = ["area", "command_line", "host", "rescue", "start_host", "warm_host"]
+__all__ = ["area", "command_line", "host", "kept_host", "rescue", "warm_host"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 

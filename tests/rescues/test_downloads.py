@@ -47,13 +47,23 @@ from tests.support.rescues import (
     StartHost,
     area,
     host,
+    kept_host,
+    no_host,
     rescue,
     rescue_of,
     start_host,
     warm_host,
 )
 
-__all__ = ["area", "host", "rescue", "start_host", "warm_host"]
+__all__ = [
+    "area",
+    "host",
+    "kept_host",
+    "no_host",
+    "rescue",
+    "start_host",
+    "warm_host",
+]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
@@ -80,7 +90,7 @@ def nothing_is_left() -> bool:
 def big(workspace: Workspace, area: Path) -> Rescue:
     """More than is ever under way at a time, and no two pieces of it are the same."""
     with (area / "clone/big").open("wb") as file:
-        for number in range(96):
+        for number in range(48):
             file.write(bytes([number]) * (1024 * 1024))
     entries = [ArchiveEntry(path="big", kind="untracked")]
     return rescue_of(workspace, entries, area=area)
@@ -354,7 +364,9 @@ def test_a_host_without_the_rescue_area_says_so(
     assert "The rescue area /nonexistent cannot be read on" in page
 
 
-def test_without_a_host_nobody_waits(rescue: Rescue, as_alice: Client) -> None:
+def test_without_a_host_nobody_waits(
+    rescue: Rescue, as_alice: Client, no_host: None
+) -> None:
     began = time.monotonic()
     page = as_alice.get(page_of(rescue)).text
     assert "No host worker of the site" in page
@@ -405,10 +417,6 @@ def test_little_of_a_large_archive_is_anywhere_at_a_time(
     assert most_pieces * len(piece) <= 2 * WINDOW_BYTES
     assert peak < 8 * 1024 * 1024
     assert nothing_is_left()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_total_relation_size('rescues_rescuepiece')")
-        [table_bytes] = cursor.fetchone()
-    assert table_bytes < 8 * WINDOW_BYTES
 
 
 def test_who_reads_nothing_has_nothing_read(
@@ -549,8 +557,12 @@ def test_an_archive_that_is_removed_half_way_breaks_the_download_off(
 
 
 def test_a_host_that_does_not_answer_is_not_waited_for_long(
-    rescue: Rescue, alice: User, host: Child, monkeypatch: pytest.MonkeyPatch
+    rescue: Rescue,
+    alice: User,
+    start_host: StartHost,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    host = start_host()
     monkeypatch.setattr(reading, "ANSWER_WITHIN_SECONDS", 1.0)
     os.kill(host.process.pid, signal.SIGSTOP)
     try:

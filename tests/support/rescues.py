@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.demo.processes import Child, manage
 from provisioner.engine.models import Operation
@@ -91,26 +92,50 @@ def warm_host(django_db_setup: None) -> Iterator[Warm]:
         yield warm_worker
 
 
+def serving() -> int:
+    """Return how many hosts there are."""
+    return sum(worker.serves("host.any") for worker in alive_workers())
+
+
+def wait_until_more_serve(child: Child, *, than: int) -> None:
+    ends_at = time.monotonic() + HEARD_WITHIN_SECONDS
+    while serving() <= than:
+        assert child.is_running, child.last_lines()
+        assert time.monotonic() < ends_at, child.last_lines()
+        time.sleep(0.02)
+
+
+def host_named(name: str, *, log_dir: Path, start: Warm) -> Child:
+    return Child(name, manage("worker"), log_dir=log_dir, start=start)
+
+
+@pytest.fixture(scope="module")
+def kept_host() -> Iterator[list[Child]]:
+    """The host of all tests of a module that do it no harm, once one has started it."""
+    kept: list[Child] = []
+    yield kept
+    for child in kept:
+        child.stop()
+
+
 @pytest.fixture
 def start_host(
-    warm_host: Warm, jobs_emptied: None, transactional_db: None, tmp_path: Path
+    kept_host: list[Child],
+    warm_host: Warm,
+    jobs_emptied: None,
+    transactional_db: None,
+    tmp_path: Path,
 ) -> Iterator[StartHost]:
     """Start a worker as on a host of the site; all of them end with the test."""
+    while kept_host:
+        kept_host.pop().stop()
     started: list[Child] = []
-
-    def serving() -> int:
-        return sum(worker.serves("host.any") for worker in alive_workers())
 
     def start() -> Child:
         before = serving()
-        name = f"host{len(started)}"
-        child = Child(name, manage("worker"), log_dir=tmp_path, start=warm_host)
+        child = host_named(f"host{len(started)}", log_dir=tmp_path, start=warm_host)
         started.append(child)
-        ends_at = time.monotonic() + HEARD_WITHIN_SECONDS
-        while serving() <= before:
-            assert child.is_running, child.last_lines()
-            assert time.monotonic() < ends_at, child.last_lines()
-            time.sleep(0.05)
+        wait_until_more_serve(child, than=before)
         return child
 
     yield start
@@ -119,5 +144,30 @@ def start_host(
 
 
 @pytest.fixture
-def host(start_host: StartHost) -> Child:
-    return start_host()
+def no_host(kept_host: list[Child], jobs_emptied: None) -> None:
+    """Nobody reads rescues."""
+    while kept_host:
+        kept_host.pop().stop()
+
+
+@pytest.fixture
+def host(
+    kept_host: list[Child],
+    warm_host: Warm,
+    jobs_emptied: None,
+    transactional_db: None,
+    tmp_path: Path,
+) -> Iterator[Child]:
+    """A host, which other tests use, too: its rows were deleted after the last one.
+
+    With its next heartbeat it writes them anew.
+    """
+    if not kept_host:
+        kept_host.append(host_named("host", log_dir=tmp_path, start=warm_host))
+    [child] = kept_host
+    wait_until_more_serve(child, than=0)
+    yield child
+    ends_at = time.monotonic() + HEARD_WITHIN_SECONDS
+    while ProcrastinateJob.objects.filter(status="doing").exists():
+        assert time.monotonic() < ends_at, child.last_lines()
+        time.sleep(0.02)
