@@ -25,24 +25,21 @@ expect.set_options(timeout=SETTLED_WITHIN_MS)
 
 # A wide window, what it has left at 200 %, a telephone, and a wide one at 400 %.
 WIDE, ZOOMED, NARROW, NARROWEST = 1280, 640, 360, 320
-# What depends on the theme, and on the width.
-OF_LOOKS = {
-    "runOnly": {
-        "type": "rule",
-        "values": ["color-contrast", "link-in-text-block", "target-size"],
-    }
-}
-# All rules, asked in forced colors: without contrast, since axe takes the color of
-# words from -webkit-text-fill-color, which is not forced. TOO_FAINT stands in for that.
-ALL_BUT_CONTRAST = {
+ALL_RULES = {
     "runOnly": {
         "type": "tag",
         "values": [
             *("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"),
             "best-practice",
         ],
-    },
-    "rules": {"color-contrast": {"enabled": False}},
+    }
+}
+# What depends on the theme, and on the width.
+OF_LOOKS = {
+    "runOnly": {
+        "type": "rule",
+        "values": ["color-contrast", "link-in-text-block", "target-size"],
+    }
 }
 # Whose pages are checked as a developer; the others are an administrator's.
 OF_DEVELOPERS = (
@@ -61,7 +58,8 @@ TOO_WIDE = """
   .filter(it => it.getBoundingClientRect().right > innerWidth + 1)
   .map(it => `${it.tagName} .${it.getAttribute("class")}`).slice(0, 3)
 """
-# In forced colors: words that are hard to tell from what is behind them.
+# In forced colors: words that are hard to tell from what is behind them. The rule of
+# axe takes the color of words from -webkit-text-fill-color, which is not forced.
 TOO_FAINT = """
 () => {
   const parts = color => color.match(/[\\d.]+/g).map(Number);
@@ -109,7 +107,7 @@ class Look:
         # A page that a click opened has its words before it has its styles.
         self.page.wait_for_load_state()
         self.resize(WIDE, "light")
-        self.ask_axe(OF_LOOKS)
+        self.ask_axe(ALL_RULES)
         self.force_colors()
         for width in (ZOOMED, NARROWEST, NARROW):
             self.resize(width, "dark")
@@ -134,7 +132,6 @@ class Look:
     def force_colors(self) -> None:
         self.page.emulate_media(forced_colors="active")
         self.theme = "forced"
-        self.ask_axe(ALL_BUT_CONTRAST)
         for faint in self.page.evaluate(TOO_FAINT):
             self.note(f"too faint: {faint}")
         self.page.emulate_media(forced_colors="none")
