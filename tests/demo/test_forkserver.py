@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.demo.processes import Child
-from tests.support.forkserver import warm
+from tests.support.forkserver import Warm, warm
 
 SAYS_AND_STAYS = """
 import json, os, sys, time
@@ -22,21 +22,26 @@ time.sleep(300)
 """
 
 
+@pytest.fixture(scope="module")
+def programs() -> Iterator[Warm]:
+    with warm({}) as programs:
+        yield programs
+
+
 @pytest.fixture
-def child(tmp_path: Path) -> Iterator[Child]:
+def child(programs: Warm, tmp_path: Path) -> Iterator[Child]:
     script = tmp_path / "errand.py"
     script.write_text(SAYS_AND_STAYS)
-    with warm({}) as programs:
-        child = Child(
-            "errand",
-            [sys.executable, str(script), "--loud"],
-            log_dir=tmp_path / "logs",
-            environment={"X": "here"},
-            reads_output=True,
-            start=programs,
-        )
-        yield child
-        child.stop()
+    child = Child(
+        "errand",
+        [sys.executable, str(script), "--loud"],
+        log_dir=tmp_path / "logs",
+        environment={"X": "here"},
+        reads_output=True,
+        start=programs,
+    )
+    yield child
+    child.stop()
 
 
 def test_it_has_a_group_of_its_own_from_the_start(child: Child) -> None:
