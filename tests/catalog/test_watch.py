@@ -44,7 +44,7 @@ from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.sites.models import Site
 from tests.support.behind import freshness_of, known_to_be_behind
-from tests.support.builds import build, fails
+from tests.support.builds import build, fails, succeeds
 from tests.support.clock import Clock, clock
 from tests.support.factories import SnapshotFactory, UserFactory
 from tests.support.lab import Lab
@@ -64,13 +64,13 @@ def folder() -> str:
 
 @pytest.fixture
 def pair(
-    lab: Lab, lab_site: Site, folder: str, run_jobs: Callable[[], None]
+    lab: Lab, lab_site: Site, folder: str, jobs_emptied: None
 ) -> tuple[Template, Template]:
-    """Two templates of different folders, built."""
+    """Two templates of different folders: a build of each has ended well."""
     admin = UserFactory.create(username="admin", is_staff=True)
     made = []
     for name in ("left", "right"):
-        submit(lab, path=f"{folder}/{name}/first.txt")
+        change = submit(lab, path=f"{folder}/{name}/first.txt")
         template = template_create(
             by=admin,
             site=lab_site,
@@ -79,12 +79,9 @@ def pair(
             "//any/doc/...",
             volume_size_bytes=100 * 2**20,
         )
-        template_build(by=admin, template=template)
-        made.append(template)
-    run_jobs()
-    for template in made:
+        succeeds(build(template, by=admin, change=change))
         template.refresh_from_db()
-        assert template.state == Template.State.READY, template.status_message
+        made.append(template)
     return made[0], made[1]
 
 
