@@ -548,32 +548,33 @@ def test_a_worker_stopped_inside_a_retirement_deletes_no_client_afterwards(
     assert settled(workspace) == Workspace.State.READY
 
 
-@pytest.mark.parametrize("step", [spec.name for spec in TEMPLATE_DELETE])
-def test_a_worker_stopped_inside_a_deletion_harms_no_template_of_the_same_name(
-    step: str,
-    built_template: Template,
-    lab: Lab,
-    start_worker: Callable[..., Child],
+def test_workers_stopped_inside_a_deletion_harm_no_template_of_the_same_name(
+    built_template: Template, lab: Lab, start_worker: Callable[..., Child]
 ) -> None:
+    """One stops in each step, and all wake when a template of that name is there."""
     site, admin, name = built_template.site, built_template.owner, built_template.name
     lab.break_perforce({"command": "*", "latency_seconds": 0.3})
     lab.break_ontap({"path": "/api/*", "latency_seconds": 0.3})
     operation = template_delete(by=admin, template=built_template)
-    first = start_worker()
-    running = operation.steps.filter(name=step, state=Step.State.RUNNING)
-    wait_for(running.exists)
-    os.kill(first.process.pid, signal.SIGSTOP)
+    stopped: list[Child] = []
+    for spec in TEMPLATE_DELETE:
+        worker = start_worker()
+        running = operation.steps.filter(name=spec.name, state=Step.State.RUNNING)
+        wait_for(running.exists)
+        os.kill(worker.process.pid, signal.SIGSTOP)
+        stopped.append(worker)
+        time.sleep(STALLED_SECONDS)
     lab.break_perforce()
     lab.break_ontap()
-    time.sleep(STALLED_SECONDS)
     start_worker()
     wait_for(lambda: not Template.objects.exists())
     again = define_template(site, name=name)
     template_build(by=admin, template=again)
     wait_for(Template.objects.filter(state=Template.State.READY).exists)
 
-    os.kill(first.process.pid, signal.SIGCONT)
-    wait_for(lambda: not first.is_running)
+    for worker in stopped:
+        os.kill(worker.process.pid, signal.SIGCONT)
+    wait_for(lambda: not any(worker.is_running for worker in stopped))
 
     assert registry.ontap(site).find_volume(again.volume_name) is not None
     perforce = registry.perforce(site.perforce_server)
