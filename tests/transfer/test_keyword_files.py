@@ -23,12 +23,14 @@ TEXT = "$Id$\n$Revision$ $DateTime$\none\n2\n3\n4\n5\nlast\n"
 
 
 @pytest.fixture
-def at_keys(alice_at_work: AtWork, others: Others, lab: Lab) -> AtWork:
-    """Alice in a workspace of a snapshot with a keyword file."""
-    workspace = alice_at_work.workspace
+def keyword_file(others: Others) -> None:
     others.write(NAME, TEXT, kind="text+k")
-    others.publish(workspace.template)
-    return AtWork(bring(workspace).workspace, lab)
+
+
+@pytest.fixture
+def at_keys(keyword_file: None, alice_at_work: AtWork) -> AtWork:
+    """Alice in a workspace of a snapshot with a keyword file."""
+    return alice_at_work
 
 
 def says(at: AtWork) -> str:
