@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -63,12 +64,27 @@ print([ask("SELECT 1") for _ in range(4)])
 """
 
 
+@pytest.fixture(scope="module")
+def used_before() -> Iterator[Path]:
+    """The data of a server that was started and stopped."""
+    with short_path() as root:
+        leave(start_user(root / "postgres"))
+        yield root / "postgres"
+
+
 @pytest.fixture
-def data_dir() -> Iterator[Path]:
-    # A short path that another uid can reach: the server has one of its own.
+def data_dir(used_before: Path) -> Iterator[Path]:
+    with short_path() as root:
+        subprocess.run(["cp", "-a", used_before, root], check=True)
+        yield root / "postgres"
+
+
+@contextmanager
+def short_path() -> Iterator[Path]:
+    """A directory that another uid can reach: the server has one of its own."""
     root = Path(tempfile.mkdtemp(prefix="cy-pg-", dir="/var/tmp"))
     root.chmod(0o755)
-    yield root / "postgres"
+    yield root
     shutil.rmtree(root)
 
 
@@ -152,10 +168,8 @@ def test_a_server_that_was_killed_while_it_started_is_in_nobodys_way(
     leave(start_user(data_dir))
 
 
-def test_the_lock_lies_beside_the_data(data_dir: Path) -> None:
-    leave(start_user(data_dir))
-
-    assert (data_dir.parent / ".postgres.lock").exists()
+def test_the_lock_lies_beside_the_data(used_before: Path) -> None:
+    assert (used_before.parent / ".postgres.lock").exists()
 
 
 def test_threads_share_a_pool_that_is_opened_ahead(data_dir: Path) -> None:
