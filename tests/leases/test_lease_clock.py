@@ -133,7 +133,7 @@ def tick(clock: Clock) -> None:
     send_due(now=clock.now)
 
 
-def run(clock: Clock, *, days: float, every: dt.timedelta = 6 * HOUR) -> None:
+def run(clock: Clock, *, days: float, every: dt.timedelta = 12 * HOUR) -> None:
     """Let time pass while the sweeps run."""
     ends = clock.now + dt.timedelta(days=days)
     while clock.now < ends:
@@ -707,7 +707,7 @@ def test_a_shorter_maximum_pulls_deadlines_in_and_warns_first(
     assert preview.moving == 1
     assert deadline(leased, clock).ends_at == clock.now + 7 * DAY
     began_at = clock.now
-    run(clock, days=6.9)
+    run(clock, days=6.9, every=6 * HOUR)
     assert sent_at() == [began_at + 6 * HOUR, began_at + 6 * DAY]
 
 
@@ -716,7 +716,8 @@ def test_other_moments_count_for_leases_that_run(
 ) -> None:
     save_policy(admin, warn_seconds=[3 * lease_queries.DAY, 2 * lease_queries.HOUR])
 
-    run(clock, days=30, every=HOUR)
+    run(clock, days=29, every=DAY)
+    run(clock, days=1, every=HOUR)
 
     ends_at = BEGINS_AT + 30 * DAY
     assert sent_at() == [ends_at - 3 * DAY, ends_at - 2 * HOUR]
