@@ -68,9 +68,10 @@ class AtWork:
         (self.root / "src" / "notes.txt").write_text("do not lose me\n")
 
 
+# Shelving takes what is opened along, so it comes first where one does all of them.
 KINDS_OF_WORK = {
-    "opened": AtWork.open_for_edit,
     "shelved": AtWork.shelve,
+    "opened": AtWork.open_for_edit,
     "changed": AtWork.change_without_opening,
     "missing": AtWork.lose_a_file,
     "untracked": AtWork.leave_an_untracked_file,

@@ -52,29 +52,21 @@ def test_what_the_build_made_is_not_unsubmitted_work(lab_workspace: Workspace) -
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WORK)
-def test_unsubmitted_work_stops_a_retirement(
+def test_unsubmitted_work_stops_a_retirement_unless_discarding_it_is_chosen(
     kind: str, lab_workspace: Workspace, at_work: AtWork
 ) -> None:
     KINDS_OF_WORK[kind](at_work)
 
-    operation = retire_and_purge(lab_workspace)
+    refused = retire_and_purge(lab_workspace)
 
-    assert operation.state == Operation.State.REFUSED
-    assert operation.findings is not None
-    assert set(operation.findings) == {kind, "counts"}
-    assert operation.findings["counts"][kind]["count"] == 1
-    assert len(operation.findings[kind]) == 1
+    assert refused.state == Operation.State.REFUSED
+    assert refused.findings is not None
+    assert set(refused.findings) == {kind, "counts"}
+    assert refused.findings["counts"][kind]["count"] == 1
+    assert len(refused.findings[kind]) == 1
     assert lab_workspace.state == Workspace.State.READY
     assert lab_workspace.status_code == "unsubmitted_work"
     assert lab_workspace.path.is_dir()
-
-
-@pytest.mark.parametrize("kind", KINDS_OF_WORK)
-def test_unsubmitted_work_is_discarded_only_when_chosen_and_recorded(
-    kind: str, lab_workspace: Workspace, at_work: AtWork
-) -> None:
-    KINDS_OF_WORK[kind](at_work)
-    retire_and_purge(lab_workspace)
 
     operation = retire_and_purge(lab_workspace, unsubmitted=Unsubmitted.DISCARD)
 
