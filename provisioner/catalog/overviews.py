@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import (
@@ -46,6 +48,26 @@ class SnapshotLine:
     @property
     def snapshot(self) -> Snapshot:
         return self.pins.snapshot
+
+    # A hundred on one page: without a template for each.
+    @property
+    def workspaces(self) -> list[SafeString]:
+        """The named workspaces of it, each with a link, its owner and its state."""
+        return [
+            format_html(
+                "{} of {}: {}",
+                format_html("{} in a warm pool", row.name)
+                if row.is_pooled
+                else format_html(
+                    '<a href="{}">{}</a>',
+                    reverse("workspace-detail", args=[row.pk]),
+                    row.name,
+                ),
+                row.owner.username,
+                row.get_state_display().lower(),
+            )
+            for row in self.pins.workspaces
+        ]
 
     @property
     def actions(self) -> list[Action]:

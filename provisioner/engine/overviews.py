@@ -107,7 +107,7 @@ class StepLine:
         return ", ".join(filter(None, [counted, text]))
 
     @property
-    def span(self) -> tuple[float, float] | None:
+    def span(self) -> tuple[str, str] | None:
         """Its start and its length, in percent of its operation's time."""
         ended_at = self.operation.ended_at
         if ended_at is None or self.step.ended_at is None or not self.step.attempt:
@@ -118,7 +118,7 @@ class StepLine:
             return None
         before = (began_at - self.operation.created_at).total_seconds() / whole
         length = (self.step.ended_at - began_at).total_seconds() / whole
-        return (max(before, 0) * 100, max(length * 100, 0.6))
+        return f"{max(before, 0) * 100:.2f}", f"{max(length * 100, 0.6):.2f}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ from provisioner.lib.limits import (
     refuse_what_is_near,
     refuse_what_is_reached,
 )
-from provisioner.limits.tallies import CountedTemplate, Tallies, Tally, tally_of
+from provisioner.limits.tallies import CountedTemplate, Tallies, Tally, held_by
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -126,10 +126,10 @@ def quota_limits(user: User) -> list[Limit]:
     """Return the quotas of a person and their team, if any."""
     limits: list[Limit] = []
     if _is_bounded(most := _bounds_of(user)):
-        limits += _of_user(user.username, most, tally_of(owner=user))
+        limits += _of_user(user.username, most, held_by(owner=user))
     team = user.team
     if team is not None and _is_bounded(most := _bounds_of(team)):
-        limits += _of_team(team.name, most, tally_of(owner__team=team))
+        limits += _of_team(team.name, most, held_by(owner__team=team))
     return limits
 
 

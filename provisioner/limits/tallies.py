@@ -35,19 +35,22 @@ class Tally(NamedTuple):
 Totals = dict[int | None, Tally]
 
 _COUNTED = Workspace.objects.there().order_by()
+_HELD = {
+    "held": Count("pk", filter=Q(is_pooled=False) & ~Q(state__in=PUT_AWAY)),
+    "held_bytes": Coalesce(Sum("unique_bytes", filter=Q(is_pooled=False)), 0),
+}
 _FIGURES = {
     "clones": Count("pk"),
     "ready": Count("pk", filter=Q(state=Workspace.State.READY)),
     "failed": Count("pk", filter=Q(state=Workspace.State.FAILED)),
     "taken_bytes": Coalesce(Sum("unique_bytes"), 0),
-    "held": Count("pk", filter=Q(is_pooled=False) & ~Q(state__in=PUT_AWAY)),
-    "held_bytes": Coalesce(Sum("unique_bytes", filter=Q(is_pooled=False)), 0),
+    **_HELD,
 }
 
 
-def tally_of(**whose: User | Team) -> Tally:
-    """Return the totals of a person's or a team's workspaces."""
-    return Tally(**_COUNTED.filter(**whose).aggregate(**_FIGURES))
+def held_by(**whose: User | Team) -> Tally:
+    """Return what quotas count of a person's or a team's workspaces, and that alone."""
+    return Tally(**_COUNTED.filter(**whose).aggregate(**_HELD))
 
 
 class CountedTemplate(NamedTuple):

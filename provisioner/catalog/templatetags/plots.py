@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -16,7 +17,7 @@ from provisioner.catalog.durations import Durations, Phase, Took
 from provisioner.catalog.models import BuildParameters
 from provisioner.engine.models import Operation
 from provisioner.lib.times import duration_text
-from provisioner.web.templatetags.cloneyard import ago
+from provisioner.web.templatetags.cloneyard import ago, exact, state_of
 
 register = template.Library()
 
@@ -76,14 +77,6 @@ class Bar:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """A build in the table of numbers; a cell per column, "" if unknown."""
-
-    build: Operation
-    cells: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class PhasePlot:
     phase: Phase
     bars: tuple[Bar, ...]
@@ -117,17 +110,25 @@ def durations_plot(durations: Durations) -> dict[str, Any]:
     return {
         "span": _span(durations.builds),
         "plots": [plot_of(phase) for phase in durations.phases],
-        "rows": [
-            Row(
-                build=build,
-                cells=tuple(
-                    (phase.name.capitalize(), _text(phase.took[index]))
-                    for phase in durations.phases
-                ),
-            )
-            for index, build in reversed([*enumerate(durations.builds)])
-        ],
+        "rows": _rows(durations),
     }
+
+
+def _rows(durations: Durations) -> SafeString:
+    """Return the table of the same numbers, newest build first."""
+    rows = ""
+    for index, build in reversed([*enumerate(durations.builds)]):
+        url = reverse("operation-detail", args=[build.pk])
+        cells = "".join(
+            f'<td class="number" data-label="{phase.name.capitalize()}">'
+            f"{_text(phase.took[index])}</td>"
+            for phase in durations.phases
+        )
+        rows += (
+            f'<tr><td data-label="Build"><a href="{url}">{exact(build.created_at)}</a>'
+            f'</td>{cells}<td data-label="Result">{state_of(build)}</td></tr>'
+        )
+    return SafeString(rows)
 
 
 def _span(builds: Sequence[Operation]) -> SafeString:
@@ -143,7 +144,7 @@ def _span(builds: Sequence[Operation]) -> SafeString:
 
 def _text(took: Took | None) -> str:
     if took is None:
-        return ""
+        return "–"  # noqa: RUF001
     return duration_text(took.seconds) + (", failed" if took.is_failed else "")
 
 
