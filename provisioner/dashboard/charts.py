@@ -188,19 +188,20 @@ def _made(begin: dt.datetime, length: dt.timedelta) -> str:
 
 
 def _operations(begin: dt.datetime, length: dt.timedelta, query: str) -> str:
-    """Return the URL of the list of operations requested in a period."""
-    times = _times(begin, length, timezone.get_current_timezone())
-    return f"{reverse('operation-list')}?{query}&{times}"
+    """Return the URL of the list of operations requested in a period.
+
+    Its fields are in the reader's time zone, to the second.
+    """
+    return _url(begin, begin + length, query, timezone.get_current_timezone())
 
 
-@lru_cache(maxsize=1000)  # four charts have the same days
-def _times(begin: dt.datetime, length: dt.timedelta, zone: dt.tzinfo) -> str:
-    """Return the filter of a period in the reader's time zone, to the second."""
-    last = begin + length - dt.timedelta(seconds=1)
+@lru_cache(maxsize=1000)  # four charts have the same days, and so has the next page
+def _url(begin: dt.datetime, end: dt.datetime, query: str, zone: dt.tzinfo) -> str:
     since, until = (
-        f"{moment.astimezone(zone):%Y-%m-%dT%H:%M:%S}" for moment in (begin, last)
+        f"{moment.astimezone(zone):%Y-%m-%dT%H:%M:%S}"
+        for moment in (begin, end - dt.timedelta(seconds=1))
     )
-    return f"since={since}&until={until}"
+    return f"{reverse('operation-list')}?{query}&since={since}&until={until}"
 
 
 def _of(span: Span) -> str:

@@ -127,6 +127,10 @@ class Chart:
     def headings(self) -> tuple[str, ...]:
         return (*self.columns, "Period before") if self.is_compared else self.columns
 
+    @cached_property
+    def _escaped_headings(self) -> list[str]:
+        return [escape(heading) for heading in self.headings]
+
     @property
     def rows(self) -> SafeString:
         """The points as rows of a table, newest first."""
@@ -143,8 +147,8 @@ class Chart:
         if point.url:
             label = f'<a href="{escape(point.url)}">{label}</a>'
         texts = "".join(
-            f'<td class="number" data-label="{escape(heading)}">{escape(cell)}</td>'
-            for heading, cell in zip(self.headings, cells, strict=True)
+            f'<td class="number" data-label="{heading}">{escape(cell)}</td>'
+            for heading, cell in zip(self._escaped_headings, cells, strict=True)
         )
         return f'<tr{data}><th class="unbroken" scope="row">{label}</th>{texts}</tr>'
 
