@@ -1,4 +1,4 @@
-"""How far a replica or edge has followed its upstream, and waiting for a change."""
+"""Edges and replicas: how far behind they are, waiting for a change, whose clients."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import structlog
 
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Busy, GatewayError
+from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import PerforceServer, ReplicaPosition, WhenBehind
@@ -80,6 +81,32 @@ def server_with(
         f"{position.sentence} Change {change} did not arrive there within "
         f"{replica.catch_up_seconds} s. Retry once it has.",
         code="replica_is_behind",
+    )
+
+
+def require_bound(server: PerforceServer, client: ClientSpec) -> None:
+    """Refuse a client that an edge or build server cannot use.
+
+    What is opened and synced in it is known alone to the server that it was made at.
+
+    Raises: StepRefused, with the command that moves it.
+    Source: p4 help client (ServerID), reload; "Moving clients and labels" of the
+    administrator's guide.
+    """
+    here = server.served_by
+    if not here.what.binds_clients or client.server_id == here.server_id:
+        return
+    commit = here
+    while commit.upstream is not None:
+        commit = commit.upstream
+    owned = f"is bound to the server {client.server_id}"
+    if not client.server_id:
+        owned = "was not made at an edge or build server"
+    raise StepRefused(
+        f"The client {client.name} {owned}, and its site uses {here.server_id}. An "
+        f"administrator of Perforce moves it with p4 -p {here.p4port} reload -f "
+        f"-c {client.name} -p {client.server_id or commit.p4port}. Then retry.",
+        code="client_of_other_server",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,13 +27,12 @@ from provisioner.sites.models import (
     WhenBehind,
 )
 from provisioner.sites.queries import same_installation
+from provisioner.sites.replicas import require_bound
 from provisioner.sites.sweeps import sweep_positions
-from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.steps.clients import require_bound_here
-from provisioner.workspaces.steps.run import WorkspaceRun
+from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import queue_sweep, run_jobs_once, settle
-from tests.support.lab import DEPOT, Lab
+from tests.support.lab import DEPOT, Lab, define_template
 from tests.support.lab_perforce import LabServer, following
 from tests.support.requests import workspace_create
 from tests.support.retiring import retire
@@ -52,7 +52,7 @@ def moved_to(
 ) -> Iterator[tuple[LabServer, PerforceServer]]:
     """Use a server that follows the lab's at the template's site.
 
-    With `behind` it is held, and lacks the change of the template's newest snapshot.
+    With `behind` it is held, and lacks the change that the template is then built at.
     """
     port = int(lab.perforce["port"].rpartition(":")[2])
     upstream = LabServer(root=lab.root / "perforce", port=port)
@@ -88,9 +88,9 @@ def is_at_its_pin(workspace: Workspace, server: PerforceServer) -> bool:
 
 
 def test_a_flush_waits_at_an_edge_until_it_has_the_change(
-    owner: User, published_template: Template, lab: Lab, tmp_path: Path
+    owner: User, lab_template: Template, lab: Lab, tmp_path: Path
 ) -> None:
-    template = published_template
+    template = lab_template
     commit = template.site.perforce_server
     with moved_to(
         ServerKind.EDGE, template, lab=lab, directory=tmp_path, behind=True
@@ -115,17 +115,24 @@ def test_a_flush_waits_at_an_edge_until_it_has_the_change(
         assert client.server_id == edge.server_id
         with pytest.raises(Refused, match=r"reload -f -c CLIENT"):
             registry.perforce(commit).files.flush(workspace.client_name, change=change)
-        other = PerforceServer(p4port="edge:1666", kind="edge", server_id="edge-2")
-        run = WorkspaceRun(step)
-        run.site.perforce_server = other
-        command = f"p4 -p edge:1666 reload -f -c {client.name} -p {edge.server_id}"
-        with pytest.raises(StepRefused, match=command):
-            require_bound_here(run, client)
-        unbound = replace(client, server_id="")
-        with pytest.raises(StepRefused, match="was not made at an edge"):
-            require_bound_here(run, unbound)
+        other = PerforceServer(
+            p4port="edge:1666", kind="edge", server_id="edge-2", upstream=commit
+        )
+        for of, owner_of_it in (
+            (client, edge.server_id),
+            (replace(client, server_id=""), commit.p4port),
+        ):
+            command = f"p4 -p edge:1666 reload -f -c {client.name} -p {owner_of_it}"
+            with pytest.raises(StepRefused, match=re.escape(command)):
+                require_bound(other, of)
+        work = running.connect(
+            client=workspace.client_name, user="alice", password="lab-password"
+        )
+        work.run("edit", "-k", f"//depot/{DEPOT}/src/file1.txt")
         retire(workspace)
         assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+        [shelf] = Rescue.objects.get(workspace=workspace).shelves
+        assert registry.perforce(commit).shelves.list_files(shelf["change"])
         assert registry.perforce(commit).clients.find(workspace.client_name) is None
 
 
@@ -154,12 +161,12 @@ def test_a_workspace_lives_at_each_kind_that_holds_clients(
 
 def test_a_flush_that_waited_long_enough_fails_and_can_be_retried(
     owner: User,
-    published_template: Template,
+    lab_template: Template,
     lab: Lab,
     tmp_path: Path,
     as_admin: Client,
 ) -> None:
-    template = published_template
+    template = lab_template
     with moved_to(
         ServerKind.EDGE, template, lab=lab, directory=tmp_path, behind=True
     ) as (_, edge):
@@ -179,16 +186,19 @@ def test_a_flush_that_waited_long_enough_fails_and_can_be_retried(
         position = ReplicaPosition.objects.get(server=edge)
         assert position.sentence in as_admin.get(f"/perforce/{edge.pk}/").text
 
-        change = workspace.snapshot.change
-        template_build(by=template.owner, template=template, change=change)
+        template_build(by=template.owner, template=template)
         settle(template)
-        assert template.status_code == "replica_is_behind"
+        assert "reload -f -c" in template.status_message
+        new = define_template(template.site, name=f"t{uuid.uuid4().hex[:8]}")
+        template_build(by=new.owner, template=new, change=workspace.snapshot.change)
+        settle(new)
+        assert new.status_code == "replica_is_behind"
 
 
 def test_a_forwarding_replica_is_passed_over_if_its_row_says_so(
-    owner: User, published_template: Template, lab: Lab, tmp_path: Path
+    owner: User, lab_template: Template, lab: Lab, tmp_path: Path
 ) -> None:
-    template = published_template
+    template = lab_template
     with moved_to(
         ServerKind.FORWARDING, template, lab=lab, directory=tmp_path, behind=True
     ) as (_, replica):

@@ -33,7 +33,7 @@ from provisioner.gateways.perforce.types import ClientSpec, Part, TreeSize
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import OpenTo
-from provisioner.sites.replicas import server_with
+from provisioner.sites.replicas import require_bound, server_with
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,8 @@ def ensure_client(run: TemplateRun) -> Pin:
             "left alone.",
             code="client_name_taken",
         )
+    if found is not None:
+        require_bound(run.site.perforce_server, found)
     run.perforce.clients.save(template_client_spec(template))
     spec = run.perforce.clients.find(template.client_name)
     assert spec is not None

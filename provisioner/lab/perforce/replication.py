@@ -154,20 +154,54 @@ def check_bound_elsewhere(state: ServerState, *, name: str) -> None:
     """Refuse to save a client that the installation knows as another server's.
 
     Raises: CommandError.
+    Source: p4 help buildserver ("must still have a globally-unique name"); inferred:
+    that an edge refuses it, too.
     """
     upstream = upstream_of(state).database
     try:
         spec = find_spec(upstream, kind="client", name=name)
     finally:
         upstream.close()
-    if spec is not None and spec.text("ServerID") not in ("", state.config.server_id):
-        raise CommandError(
-            7826,
-            objectType="Client",
-            objectName=name,
-            serverID=spec.text("ServerID"),
-            ourServerID=state.config.server_id,
-        )
+    if spec is None or spec.text("ServerID") == state.config.server_id:
+        return
+    if not spec.text("ServerID"):
+        raise CommandError(7784, client=name)
+    raise CommandError(
+        7826,
+        objectType="Client",
+        objectName=name,
+        serverID=spec.text("ServerID"),
+        ourServerID=state.config.server_id,
+    )
+
+
+def publish_shelf(state: ServerState, *, change: int, promotes: bool) -> None:
+    """Let the upstream have a shelf as it is here, once it is promoted.
+
+    Source: p4 help shelve ("-p"); inferred: that other edges do not list it.
+    """
+    files = state.database.rows(
+        "SELECT digest FROM shelved WHERE change=? AND digest<>''", change
+    )
+    upstream = upstream_of(state)
+    try:
+        known = upstream.database.rows("SELECT 1 FROM changes WHERE change=?", change)
+        if not (promotes or known):
+            return
+        for (digest,) in files:
+            upstream.content.add(state.content.read(str(digest)))
+        with upstream.database.writing():
+            for table in ("changes", "shelved", "shelved_origins"):
+                upstream.database.execute(f"DELETE FROM {table} WHERE change=?", change)
+                for row in state.database.rows(
+                    f"SELECT * FROM {table} WHERE change=?", change
+                ):
+                    places = ",".join("?" * len(row))
+                    upstream.database.execute(
+                        f"INSERT INTO {table} VALUES ({places})", *row
+                    )
+    finally:
+        upstream.database.close()
 
 
 def publish_client(state: ServerState, *, name: str) -> None:

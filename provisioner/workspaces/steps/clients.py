@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from provisioner.audit_log.actions import record_event
 from provisioner.gateways.perforce.types import ClientSpec
-from provisioner.lib.refusals import StepRefused
+from provisioner.sites.replicas import require_bound
 from provisioner.workspaces.marks import mark_in, new_mark, new_suffix
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import client_of
@@ -24,7 +24,7 @@ def find_own_client(run: WorkspaceRun) -> ClientSpec | None:
     client = run.perforce.clients.find(run.workspace.client_name)
     if client is None or not is_own(client, run.workspace):
         return None
-    require_bound_here(run, client)
+    require_bound(run.site.perforce_server, client)
     return client
 
 
@@ -44,30 +44,6 @@ def is_own(client: ClientSpec, workspace: Workspace) -> bool:
 def has_mark(client: ClientSpec, workspace: Workspace) -> bool:
     """Return whether we have defined a client, and not deleted it since."""
     return mark_in(client.description) == workspace.client_mark
-
-
-def require_bound_here(run: WorkspaceRun, client: ClientSpec) -> None:
-    """Refuse a client that an edge or build server of the site cannot use.
-
-    What is opened and synced in it is known alone to the server that it was made at.
-
-    Raises: StepRefused, with the command that moves it.
-    Source: p4 help client (ServerID), reload; "Moving clients and labels" of the
-    administrator's guide.
-    """
-    server = run.site.perforce_server.served_by
-    if not server.what.binds_clients or client.server_id == server.server_id:
-        return
-    belongs = f"is bound to the server {client.server_id}"
-    if not client.server_id:
-        belongs = "was not made at an edge"
-    raise StepRefused(
-        f"The client {client.name} {belongs}, and its site uses {server.server_id}. An "
-        "administrator of Perforce moves it with "
-        f"p4 -p {server.p4port} reload -f -c {client.name} "
-        f"-p {client.server_id or 'P4PORT-OF-COMMIT-SERVER'}. Then retry.",
-        code="client_of_other_server",
-    )
 
 
 def forget_mark(run: WorkspaceRun) -> None:

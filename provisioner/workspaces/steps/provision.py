@@ -29,12 +29,12 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
+from provisioner.sites.replicas import require_bound
 from provisioner.workspaces.marks import mark_text
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import not_supported
 from provisioner.workspaces.steps.clients import (
     is_own,
-    require_bound_here,
     take_another_name,
 )
 from provisioner.workspaces.steps.flushing import flush_to_pin, server_with_pin
@@ -255,7 +255,7 @@ def ensure_client(run: WorkspaceRun) -> None:
         take_another_name(run)
         found = None
     if found is not None:
-        require_bound_here(run, found)
+        require_bound(run.site.perforce_server, found)
     wanted = client_spec_of(workspace)
     if found is None or not _same_client(found, wanted):
         _save_client(run, wanted)

@@ -27,6 +27,7 @@ from provisioner.gateways.perforce.types import (
 )
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.typed_json import from_json
+from provisioner.sites.replicas import require_bound
 from provisioner.workspaces.marks import marked
 from provisioner.workspaces.models import Rescue, Workspace, WorkspaceClient
 from provisioner.workspaces.queries import last_rescue
@@ -40,7 +41,6 @@ from provisioner.workspaces.steps import locks
 from provisioner.workspaces.steps.clients import (
     is_own,
     name_taken,
-    require_bound_here,
     take_another_name,
 )
 from provisioner.workspaces.steps.flushing import flush_to_what_it_had
@@ -86,7 +86,7 @@ def ensure_client(run: WorkspaceRun) -> None:
         take_another_name(run)
         found = None
     if found is not None:
-        require_bound_here(run, found)
+        require_bound(run.site.perforce_server, found)
     if found is None:
         settled = client_of(workspace)
         spec, given_back_at = settled.spec, settled.given_back_at

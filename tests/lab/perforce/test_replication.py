@@ -72,6 +72,16 @@ def test_clients_of_an_edge_are_bound_to_it_and_known_everywhere(
         number = int(made.p4.save_change(pending)[0].split()[1])
         assert people.p4.run("counter", "change")[0]["value"] == str(number)
 
+        made.p4.run("reopen", "-c", str(number), "one")
+        made.p4.run("shelve", "-c", str(number))
+        assert "depotFile" not in people.p4.run("describe", "-S", "1")[0]
+        made.p4.run("shelve", "-p", "-f", "-c", str(number))
+        shelf = people.p4.run("describe", "-S", str(number))[0]
+        assert shelf["depotFile"] == ["//depot/main/one"]
+        assert people.p4.run("print", "-q", f"//depot/main/one@={number}")[-1] == "1\n"
+        made.p4.run("shelve", "-d", "-c", str(number))
+        assert "depotFile" not in people.p4.run("describe", "-S", str(number))[0]
+
         central = commit.connect(client="far")
         assert central.fetch_client()["ServerID"] == "edge-a"
         assert refused(central, "sync", "-k") == 6816

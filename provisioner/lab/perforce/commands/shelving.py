@@ -20,7 +20,8 @@ from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.filespec import FileSet, parse_file_argument
 from provisioner.lab.perforce.holdings import Opened
 from provisioner.lab.perforce.integrations import resolves_of
-from provisioner.lab.perforce.messages import CommandError
+from provisioner.lab.perforce.messages import CommandError, NotInLab
+from provisioner.lab.perforce.replication import publish_shelf
 from provisioner.lab.perforce.request import Request
 from provisioner.lab.perforce.shelves import (
     Shelved,
@@ -36,6 +37,8 @@ def shelve(request: Request) -> None:
     if request.has("d"):
         _delete_shelf(request)
         return
+    if request.has("p") and not request.state.config.follows_and_binds:
+        raise NotInLab("p4 shelve -p at a server that is no edge of another one")
     client = request.get_client()
     check_writeable(client)
     change = _change_to_shelve(request, client)
@@ -47,6 +50,8 @@ def shelve(request: Request) -> None:
         request.say(7569, change=change)
     sent = take_content(request, client, change, opened)
     _store(request, change, opened, sent)
+    if request.state.config.follows_and_binds:
+        publish_shelf(request.state, change=change, promotes=request.has("p"))
     for item in opened:
         request.report(
             {
@@ -173,6 +178,8 @@ def _delete_shelf(request: Request) -> None:
         raise CommandError(7579)
     with request.state.database.writing():
         drop_shelved(request.state.database, chosen)
+    if request.state.config.follows_and_binds:
+        publish_shelf(request.state, change=change, promotes=False)
     request.say(7576, change=change, count=len(shelf) - len(chosen) or "")
 
 
@@ -188,16 +195,16 @@ def _is_in(sets: list[FileSet], path: str) -> bool:
     return any(files.has_depot_path(path) for files in sets)
 
 
-_USAGE = "shelve -c change [-f] [-r] [file...] | -i | -d -c change [-f] [file...]"
+_USAGE = "shelve [-p] -c change [-f] [-r] [file...] | -i | -d -c change [-f] [file...]"
 
 COMMANDS = (
     Command(
         names=("shelve",),
         run=shelve,
         usage=_USAGE,
-        flags="dfri",
+        flags="dfrip",
         valued="c",
-        absent="apA",
+        absent="aA",
         long=("parallel",),
         uses_client=True,
     ),
