@@ -28,7 +28,6 @@ from psycopg import sql
 from provisioner.catalog.actions.lifecycle import template_delete
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template, TemplateOperation
-from provisioner.catalog.workflows import TEMPLATE_DELETE
 from provisioner.demo.processes import Child, manage, started_anew
 from provisioner.engine import states as engine_states
 from provisioner.engine import tasks, workflow
@@ -557,9 +556,9 @@ def test_workers_stopped_inside_a_deletion_harm_no_template_of_the_same_name(
     lab.break_ontap({"path": "/api/*", "latency_seconds": 0.3})
     operation = template_delete(by=admin, template=built_template)
     stopped: list[Child] = []
-    for spec in TEMPLATE_DELETE:
+    for step in operation.steps.order_by("pk"):
         worker = start_worker()
-        running = operation.steps.filter(name=spec.name, state=Step.State.RUNNING)
+        running = Step.objects.filter(pk=step.pk, state=Step.State.RUNNING)
         wait_for(running.exists)
         os.kill(worker.process.pid, signal.SIGSTOP)
         stopped.append(worker)
