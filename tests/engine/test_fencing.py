@@ -84,9 +84,9 @@ def taken_over(step: Step) -> None:
 
 
 @pytest.fixture
-def step(lab_workspace: Workspace, jobs_emptied: None) -> Step:
+def step(ready: Workspace, jobs_emptied: None) -> Step:
     """A step at work, in the job of a worker."""
-    operation = workspace_check(by=lab_workspace.owner, workspace=lab_workspace)
+    operation = workspace_check(by=ready.owner, workspace=ready)
     step = operation.steps.get()
     engine_states.start_step(step)
     return step
@@ -176,8 +176,9 @@ class LateAnswer(AttemptLeave):
 
 
 def test_nobody_waits_for_a_far_side_while_rows_are_locked(
-    step: Step, job: Job
+    step: Step, job: Job, settings: Any
 ) -> None:
+    settings.SITE_SECRET = lambda name, *, key: "secret"
     site = step.operation.site
     for ask in (
         AttemptLeave(step, job=job),
