@@ -42,7 +42,11 @@ def open_for_edit(at_work: AtWork) -> None:
     at_work.file.write_text("opened and changed\n")
 
 
-def leave_an_empty_change(at_work: AtWork) -> None:
+def leave_files_and_an_empty_change(at_work: AtWork) -> None:
+    at_work.leave_an_untracked_file()
+    secret = at_work.root / "src" / "made-by-sudo.txt"
+    secret.write_text("made by sudo\n")
+    secret.chmod(0o600)
     change = at_work.p4.fetch_change()
     change["Description"] = "nothing in it"
     change.pop("Files", None)
@@ -78,12 +82,6 @@ def link_out_of_the_clone(at_work: AtWork) -> None:
     at_work.file.symlink_to("/etc/hostname")
 
 
-def keep_a_file_of_root(at_work: AtWork) -> None:
-    secret = at_work.root / "src" / "made-by-sudo.txt"
-    secret.write_text("made by sudo\n")
-    secret.chmod(0o600)
-
-
 @dataclass(frozen=True)
 class Obstacle:
     """`archived` are the paths that only the archive can have, `shelved` how many."""
@@ -94,21 +92,19 @@ class Obstacle:
 
 
 OBSTACLES = {
-    "opened": Obstacle(open_for_edit, shelved=1),
-    "pending empty change": Obstacle(leave_an_empty_change),
     "shelved": Obstacle(AtWork.shelve),
     "locked client": Obstacle(lock_the_client, shelved=1),
     "foreign owner": Obstacle(give_the_client_away, shelved=1),
     "exclusive lock": Obstacle(open_exclusively, shelved=1),
-    "untracked": Obstacle(AtWork.leave_an_untracked_file, archived=("src/notes.txt",)),
+    "files beside an empty change": Obstacle(
+        leave_files_and_an_empty_change,
+        archived=("src/made-by-sudo.txt", "src/notes.txt"),
+    ),
     "edited, unopened": Obstacle(
         AtWork.change_without_opening, archived=("src/file3.txt",)
     ),
     "symlinks": Obstacle(
         link_out_of_the_clone, archived=("src/file3.txt", "src/passwords")
-    ),
-    "files of others": Obstacle(
-        keep_a_file_of_root, archived=("src/made-by-sudo.txt",)
     ),
 }
 
