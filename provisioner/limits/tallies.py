@@ -46,6 +46,7 @@ _FIGURES = {
     "taken_bytes": Coalesce(Sum("unique_bytes"), 0),
     **_HELD,
 }
+_PAIRS = _COUNTED.values_list("template", "owner__team").annotate(**_FIGURES)
 
 
 def held_by(**whose: User | Team) -> Tally:
@@ -109,8 +110,7 @@ class Tallies:
 
         Source: https://www.postgresql.org/docs/15/queries-table-expressions.html
         """
-        pairs = _COUNTED.values_list("template", "owner__team").annotate(**_FIGURES)
-        sql, params = pairs.query.sql_with_params()
+        sql, params = _PAIRS.query.sql_with_params()
         select, _, columns = sql.rpartition(" GROUP BY ")
         by_template, by_team = Totals(), Totals()
         with connection.cursor() as cursor:

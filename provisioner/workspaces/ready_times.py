@@ -18,7 +18,6 @@ from django.db.models import (
     Field,
     OuterRef,
     Q,
-    QuerySet,
     When,
 )
 from django.db.models.expressions import Combinable
@@ -62,6 +61,17 @@ _MEASURED: dict[str, Any] = {
 }
 
 
+# Provisionings that somebody waited for, so none of warm pools; put together once.
+_MADE_AHEAD = Workspace.objects.filter(
+    Q(is_pooled=True) | Q(made_ahead_at__isnull=False), subject=OuterRef("subject")
+)
+_PROVISIONED = Operation.objects.filter(
+    ~Exists(_MADE_AHEAD.order_by()),
+    kind=WorkspaceOperation.PROVISION,
+    state=Operation.State.SUCCEEDED,
+).order_by()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimeToReady:
     """How long the workspaces of an hour or a day took, in seconds."""
@@ -76,8 +86,7 @@ def ready_in(
 ) -> dict[dt.datetime, TimeToReady]:
     """Return the time to ready of each hour or day in UTC with requests."""
     rows = (
-        _provisioned()
-        .filter(created_at__gte=since, created_at__lt=until)
+        _PROVISIONED.filter(created_at__gte=since, created_at__lt=until)
         .annotate(at=Trunc("created_at", "hour" if by_hour else "day", tzinfo=dt.UTC))
         .values_list("at")
         .annotate(**_MEASURED)
@@ -109,8 +118,7 @@ def waits_between(*spans: tuple[dt.datetime, dt.datetime]) -> list[Waits]:
     ]
     earliest = min(since for since, _ in spans)
     rows = (
-        _provisioned()
-        .filter(ended_at__gte=earliest)
+        _PROVISIONED.filter(ended_at__gte=earliest)
         .annotate(span=Case(*within))
         .values_list("span")
         .annotate(**_MEASURED)
@@ -152,15 +160,3 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
         .annotate(p50=Percentile(waited, share=0.5))
     )
     return {template_id: p50.total_seconds() for template_id, p50 in rows}
-
-
-def _provisioned() -> QuerySet[Operation]:
-    """Return provisionings that somebody waited for, so none of warm pools."""
-    made_ahead = Workspace.objects.filter(
-        Q(is_pooled=True) | Q(made_ahead_at__isnull=False)
-    ).order_by()
-    return Operation.objects.filter(
-        ~Exists(made_ahead.filter(subject=OuterRef("subject"))),
-        kind=WorkspaceOperation.PROVISION,
-        state=Operation.State.SUCCEEDED,
-    ).order_by()
