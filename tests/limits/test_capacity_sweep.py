@@ -44,17 +44,6 @@ def control(lab_site: Site) -> Iterator[LabControl]:
     control.set_settings(**before)
 
 
-@pytest.fixture
-def lab_workspace(
-    owner: User, built_template: Template, run_jobs: Callable[[], None]
-) -> Workspace:
-    workspace = workspace_create(by=owner, template=built_template)
-    run_jobs()
-    workspace.refresh_from_db()
-    assert workspace.state == Workspace.State.READY, workspace.status_message
-    return workspace
-
-
 def test_volumes_on_other_aggregates_promise_nothing_of_this_one(
     lab_workspace: Workspace,
 ) -> None:
@@ -124,14 +113,16 @@ def test_what_a_workspace_takes_grows_with_what_is_written(
 
 
 def test_volumes_of_others_are_counted_apart(
-    lab_workspace: Workspace, built_template: Template
+    owner: User, built_template: Template, run_jobs: Callable[[], None]
 ) -> None:
-    before = limit_sweeps.measure(lab_workspace.site)
-    snapshot = lab_workspace.snapshot
-    ontap = registry.ontap(lab_workspace.site)
+    site, snapshot = built_template.site, built_template.snapshots.get()
+    workspace_create(by=owner, template=built_template)
+    run_jobs()
+    before = limit_sweeps.measure(site)
+    ontap = registry.ontap(site)
     foreign = ontap.create_clone(
         CloneSpec(
-            name=f"somebodys_{lab_workspace.tag.hex[:8]}",
+            name=f"somebodys_{built_template.name}",
             parent_volume=built_template.volume_name,
             parent_snapshot=snapshot.name,
             comment="not ours",
@@ -140,7 +131,7 @@ def test_volumes_of_others_are_counted_apart(
         )
     )
     try:
-        after = limit_sweeps.measure(lab_workspace.site)
+        after = limit_sweeps.measure(site)
     finally:
         ontap.delete_volume(foreign.uuid, force=True)
 
@@ -149,7 +140,7 @@ def test_volumes_of_others_are_counted_apart(
     snapshot.refresh_from_db()
     assert (built_template.clones_of_others, snapshot.clones_of_others) == (1, 1)
     assert built_template.snapshots_in_volume == 1
-    limit_sweeps.measure(lab_workspace.site)
+    limit_sweeps.measure(site)
     built_template.refresh_from_db()
     snapshot.refresh_from_db()
     assert (built_template.clones_of_others, snapshot.clones_of_others) == (0, 0)
@@ -219,14 +210,14 @@ def test_a_clone_that_ontap_refuses_is_refused_in_the_same_words(
     setting: dict[str, object],
     code: str,
     owner: User,
-    built_template: Template,
+    published_template: Template,
     run_jobs: Callable[[], None],
     control: LabControl,
 ) -> None:
     before = control.settings()
     control.set_settings(**setting)
 
-    workspace = workspace_create(by=owner, template=built_template)
+    workspace = workspace_create(by=owner, template=published_template)
     run_jobs()
 
     workspace.refresh_from_db()
