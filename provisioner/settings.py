@@ -95,6 +95,7 @@ INSTALLED_APPS = [
     "provisioner.engine",
     "provisioner.catalog",
     "provisioner.workspaces",
+    "provisioner.mirrors",
     "provisioner.rescues",
     "provisioner.leases",
     "provisioner.limits",

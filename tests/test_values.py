@@ -350,6 +350,8 @@ OURS = {
     "LockWait": "command table",
     "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",
+    "Mirror": "name volume_uuid relationship_uuid start state status_code status_message "
+    "trouble",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "PerforceServer": "kind when_behind",
@@ -362,6 +364,7 @@ OURS = {
     "Site": "reown clones_open_to mounting",
     "SiteCapacity": "ontap_version status_message",
     "Snapshot": "name ontap_uuid client_spec have_digest quality parts remarks",
+    "MirroredSnapshot": "ontap_uuid state",
     "Subject": "kind",
     "Step": "name state perforce_use progress ontap_job_uuid result error_code "
     "error_message",

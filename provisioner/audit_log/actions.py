@@ -25,6 +25,7 @@ _KINDS = {
     "notify.webhook": Event.SubjectKind.WEBHOOK,
     "pools.pool": Event.SubjectKind.POOL,
     "bisect.bisection": Event.SubjectKind.BISECTION,
+    "mirrors.mirror": Event.SubjectKind.MIRROR,
 }
 """Kinds of subjects, by the labels of their models."""
 

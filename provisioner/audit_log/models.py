@@ -38,6 +38,7 @@ class Event(models.Model):
         WEBHOOK = "webhook", "Webhook"
         POOL = "pool", "Warm pool"
         BISECTION = "bisection", "Bisection"
+        MIRROR = "mirror", "Mirror"
 
     at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=60)

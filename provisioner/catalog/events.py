@@ -7,6 +7,9 @@ from django.dispatch import Signal
 before_building = Signal()
 """A build of a template is about to begin (template): receivers may raise a refusal."""
 
+template_built = Signal()
+"""A build published its snapshot and succeeded (template), in the transaction."""
+
 snapshot_withdrawn = Signal()
 """A snapshot was withdrawn (snapshot, event: the audit event), in the transaction."""
 

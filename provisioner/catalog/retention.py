@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +19,8 @@ class Pins:
 
     `is_recent`: one of the latest, as many as the template keeps. `is_default`: what a
     new workspace gets. `is_reference`: what the template is compared with.
-    `is_last_tested`: no later one was tested. `workspaces_number` is how many
+    `is_last_tested`: no later one was tested. `held_for` are
+    phrases of other features that need it. `workspaces_number` is how many
     workspaces of it are not purged, including those being made or in the trash;
     `workspaces` are these, or the first of them by name: there may be thousands.
     """
@@ -29,6 +30,7 @@ class Pins:
     is_default: bool = False
     is_reference: bool = False
     is_last_tested: bool = False
+    held_for: list[str] = field(default_factory=list)
     workspaces_number: int = 0
     workspaces: list[Any] = field(default_factory=list)
 
@@ -43,6 +45,7 @@ class Pins:
             self.is_recent
             or self.is_default
             or self.is_last_tested
+            or self.held_for
             or self.workspaces_number
         )
 
@@ -61,7 +64,7 @@ class Pins:
             said.append(
                 "it is the newest" if kept == 1 else f"it is among the {kept} newest"
             )
-        return said
+        return [*said, *self.held_for]
 
 
 def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
@@ -98,6 +101,9 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
             pins[pk].workspaces_number += number
         for row in need.by_name(rows, most=named) if named != 0 else ():
             pins[row.snapshot_id].workspaces.append(row)
+    for hold in _holds:
+        for row in hold.rows(snapshots):
+            pins[row.snapshot_id].held_for.append(hold.says(row))
     return list(pins.values())
 
 
@@ -125,6 +131,27 @@ def register_need(need: Need) -> None:
     _needs.append(need)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Rows that need snapshots, and the phrase that says why. Each has a `snapshot`."""
+
+    rows: Callable[[Sequence[Snapshot]], QuerySet[Any]]
+    says: Callable[[Any], str]
+
+
+_holds: list[Hold] = []
+
+
+def register_hold(hold: Hold) -> None:
+    """Keep snapshots as long as rows that are not workspaces need them."""
+    _holds.append(hold)
+
+
+def needs_of(snapshots: Sequence[Snapshot]) -> list[QuerySet[Any]]:
+    """Return the workspaces, and whatever else is cloned, that need any of these."""
+    return [need.rows(snapshots) for need in _needs]
+
+
 def superfluous(template: Template) -> list[Snapshot]:
     """Return the published snapshots that nothing needs."""
     return [pin.snapshot for pin in pins_of(template, named=0) if not pin.is_needed]
@@ -135,7 +162,8 @@ def mark_deleted(snapshot: Snapshot) -> bool:
     with transaction.atomic():
         # Whoever asks for a workspace of it holds this lock until its row is there.
         row = Snapshot.objects.select_for_update(of=("self",)).get(pk=snapshot.pk)
-        if row.is_held or any(need.rows([snapshot]).exists() for need in _needs):
+        needs = [*needs_of([snapshot]), *(hold.rows([snapshot]) for hold in _holds)]
+        if row.is_held or any(rows.exists() for rows in needs):
             return False
         Snapshot.objects.filter(pk=snapshot.pk).mark_deleted(at=clocks.database_now())
     return True

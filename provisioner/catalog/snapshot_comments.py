@@ -16,6 +16,9 @@ from django.db import connection
 
 from provisioner.engine.models import Operation
 
+MIRROR_LABEL = "cloneyard"
+"""The SnapMirror label of published snapshots, by which mirrors keep them."""
+
 _NAME = re.compile(r"c[0-9]+\.b([0-9]+)")
 _COMMENT = re.compile(
     r"(?P<tree>\S+) change=(?P<change>\d+) have=(?P<count>\d+):(?P<digest>[0-9a-f]{64})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.catalog.events import template_built
 from provisioner.catalog.models import (
     MOVING_TEMPLATES,
     BuildParameters,
@@ -193,7 +194,9 @@ def _subject(operation: Operation) -> Template:
 
 
 def _is_ready(operation: Operation) -> None:
-    set_template_state(_subject(operation), Template.State.READY)
+    template = _subject(operation)
+    set_template_state(template, Template.State.READY)
+    template_built.send(Template, template=template)
 
 
 def _is_deleted(operation: Operation) -> None:

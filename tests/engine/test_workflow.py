@@ -18,6 +18,7 @@ from provisioner.engine.models import Operation, PerforceUse, Step
 from provisioner.engine.queues import PERFORCE
 from provisioner.engine.starting import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
+from provisioner.mirrors.models import MirrorOperation
 from provisioner.sites.models import Site
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspaces.models import WorkspaceOperation
@@ -28,6 +29,7 @@ KINDS = [
     *WorkspaceOperation,
     TransferOperation.TRANSFER,
     BisectionOperation.STEP,
+    *MirrorOperation,
     *TemplateOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)

@@ -21,9 +21,10 @@ from provisioner.catalog.models import Template
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
+from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 
-Subject = TypeVar("Subject", Workspace, Template)
+Subject = TypeVar("Subject", Workspace, Template, Mirror)
 
 SETTLED_WITHIN_SECONDS = 30.0
 POLL_EVERY_SECONDS = 0.1

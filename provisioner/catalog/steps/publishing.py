@@ -9,7 +9,12 @@ from typing import NoReturn
 from provisioner.catalog import checks
 from provisioner.catalog.models import BuildParameters, Quality, Snapshot
 from provisioner.catalog.pins import Pin, goes_in_batches
-from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text, go_on_after
+from provisioner.catalog.snapshot_comments import (
+    MIRROR_LABEL,
+    SnapshotMark,
+    asked_text,
+    go_on_after,
+)
 from provisioner.catalog.steps.commands import Built, Tested
 from provisioner.catalog.steps.contents import Synced
 from provisioner.catalog.steps.run import TemplateRun
@@ -136,6 +141,7 @@ def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
                     uuid,
                     name=name,
                     comment=str(mark),
+                    label=MIRROR_LABEL,
                 )
         except AlreadyExists as error:
             # Our own request before a lost reply: ONTAP was, or is, still at it.

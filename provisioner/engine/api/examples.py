@@ -43,6 +43,7 @@ def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any
         "steps": list(steps),
         "workspace": None,
         "template": None,
+        "mirror": None,
         **others,
     }
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.gateways.ontap.errors import refusal
-from provisioner.gateways.ontap.types import CloneSpec, ExportRule, VolumeSpec
+from provisioner.gateways.ontap.types import (
+    CloneSpec,
+    ExportRule,
+    MirrorVolumeSpec,
+    VolumeSpec,
+)
 
 NO_SNAPSHOT_POLICY = "none"
 SNAPDIR = "snapshot_directory_access_enabled"
@@ -36,6 +41,22 @@ def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
             "gid": spec.gid,
             "export_policy": {"name": spec.export_policy},
         },
+    }
+
+
+def mirror_volume(spec: MirrorVolumeSpec, *, svm: str) -> dict[str, Any]:
+    """Return the body that creates a thin volume for SnapMirror to fill.
+
+    Owner, mode and files are the source's after the first transfer.
+    """
+    return {
+        "name": spec.name,
+        "svm": {"name": svm},
+        "comment": spec.comment,
+        "aggregates": [{"name": spec.aggregate}],
+        "size": spec.size_bytes,
+        "type": "dp",
+        "guarantee": {"type": "none"},
     }
 
 

@@ -106,12 +106,12 @@ class OntapConnection:
 
     def write_at_once(
         self, method: str, path: str, *, query: Query | None = None, body: Body
-    ) -> None:
-        """Send a change that ONTAP makes before it answers, without a job.
+    ) -> dict[str, Any]:
+        """Send a change that ONTAP makes before it answers, and return the answer.
 
         Raises: the error for a refusal.
         """
-        self._request(method, path, query=query or {}, body=body)
+        return self._request(method, path, query=query or {}, body=body)
 
     def close(self) -> None:
         """Close the pooled connections; a later request opens new ones."""

@@ -64,6 +64,13 @@ _MIRRORED = Meaning(InUse, "SnapMirror relationships depend on the volume.")
 _NO_SPACE = Meaning(OutOfSpace, "The aggregate has too little free space.")
 _LIMIT = Meaning(LimitReached, "An ONTAP limit is reached.")
 _CLONE_ENGINE = Meaning(Busy, "ONTAP could not create the clone at the moment.")
+_NO_MIRROR_POLICY = Meaning(NotFound, "The SnapMirror policy does not exist.")
+_NOT_PEERED = Meaning(Refused, "The two SVMs are not peered.")
+_WRONG_MIRROR_STATE = Meaning(
+    Refused, "The state of the SnapMirror relationship does not allow this."
+)
+_TRANSFER_RUNS = Meaning(Busy, "A SnapMirror transfer is running.")
+_TRANSFER_FAILED = Meaning(Refused, "SnapMirror could not transfer the snapshot.")
 _UNAVAILABLE = Meaning(Busy, "ONTAP cannot answer at the moment.")
 
 CODES: dict[str, Meaning] = {
@@ -116,6 +123,24 @@ CODES: dict[str, Meaning] = {
     "1638600": _NO_SNAPSHOT,
     "1638543": _SNAPSHOT_IN_USE,
     "1638555": _SNAPSHOT_IN_USE,
+    # mirrors
+    "6619637": Meaning(
+        AlreadyExists, "The volume already has a SnapMirror relationship."
+    ),
+    "6621060": Meaning(AlreadyExists, "A SnapMirror policy of that name exists."),
+    "6619441": Meaning(Refused, "A volume cannot be mirrored to itself."),
+    "6619546": Meaning(Refused, "The volume is not one to mirror to."),
+    "13303819": _NO_MIRROR_POLICY,
+    "13303821": _NO_MIRROR_POLICY,
+    "13303939": _NOT_PEERED,
+    "13303886": _NOT_PEERED,
+    "13303818": _WRONG_MIRROR_STATE,
+    "13303833": _WRONG_MIRROR_STATE,
+    "6619715": _TRANSFER_RUNS,
+    "6619720": _TRANSFER_RUNS,
+    "13303816": _TRANSFER_RUNS,
+    "13303822": _TRANSFER_RUNS,
+    "13304159": _TRANSFER_RUNS,
     # export policies
     "1703954": _NO_EXPORT_POLICY,
     "1703952": _BAD_POLICY_NAME,
@@ -153,8 +178,13 @@ TEXTS: tuple[tuple[re.Pattern[str], Meaning], ...] = tuple(
         ),
         (r"source endpoint of one or more SnapMirror relationships", _MIRRORED),
         (r"must delete the SnapMirror relationships before", _MIRRORED),
+        (r"transfer is in progress", _TRANSFER_RUNS),
         (r"not enough (free )?space|insufficient space|no space left", _NO_SPACE),
         (r"maximum number of|limit .*(reached|exceeded)|exceed.* limit", _LIMIT),
+        (
+            r"snapmirror.*licen[cs]e|licen[cs]e.*snapmirror",
+            Meaning(Refused, "ONTAP has no SnapMirror license."),
+        ),
         (r"licen[cs]e", Meaning(Refused, "ONTAP has no FlexClone license.")),
         (
             r"junction.*(already|in use)",
@@ -176,6 +206,8 @@ GENERIC_CODES: dict[str, Meaning] = {
     "8": Meaning(InUse, "Another object in ONTAP depends on it."),
     "524597": _CLONE_ENGINE,
     "524819": _CLONE_ENGINE,
+    "13303812": _TRANSFER_FAILED,
+    "13303844": _TRANSFER_FAILED,
     "460770": Meaning(Refused, "ONTAP's job failed."),
     "917536": Meaning(Refused, "ONTAP's job failed."),
 }

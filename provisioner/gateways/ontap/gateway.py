@@ -11,10 +11,11 @@ A write returns when ONTAP's own job has ended and a read shows the effect.
 from __future__ import annotations
 
 from provisioner.gateways.ontap.exports import ExportPolicies
+from provisioner.gateways.ontap.mirrors import Mirrors
 from provisioner.gateways.ontap.snapshots import Snapshots
 from provisioner.gateways.ontap.system import System
 from provisioner.gateways.ontap.volume_changes import VolumeChanges
 
 
-class OntapGateway(System, VolumeChanges, Snapshots, ExportPolicies):
+class OntapGateway(System, VolumeChanges, Snapshots, ExportPolicies, Mirrors):
     """One SVM of one ONTAP cluster."""

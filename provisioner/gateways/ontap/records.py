@@ -11,6 +11,8 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.dateparse import parse_duration
+
 from provisioner.gateways.ontap.types import (
     Aggregate,
     CloneParent,
@@ -21,7 +23,11 @@ from provisioner.gateways.ontap.types import (
     ExportRule,
     FileEntry,
     OntapJob,
+    Relationship,
+    SnapshotVersion,
     Svm,
+    SvmPeer,
+    Transfer,
     Volume,
     VolumeSnapshot,
     VolumeUsage,
@@ -44,12 +50,19 @@ USAGE_FIELDS = (
     "aggregates.name,files.used,files.maximum"
 )
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
+VERSION_FIELDS = "uuid,name,version_uuid"
 # All of space: releases that lack one kind of efficiency reject its name.
 AGGREGATE_FIELDS = "uuid,name,space"
 FILE_FIELDS = "name,type,owner_id,group_id"
-SVM_FIELDS = "name,state,nfs.enabled,aggregates.name"
+SVM_FIELDS = "uuid,name,state,nfs.enabled,aggregates.name"
 LIF_FIELDS = "name,ip.address,state,enabled"
 JOB_FIELDS = "uuid,state,description,message"
+PEER_FIELDS = "name,state,applications,peer.svm,peer.cluster.name"
+RELATIONSHIP_FIELDS = (
+    "uuid,source.path,state,healthy,unhealthy_reason,lag_time,policy.name,"
+    "transfer.state,transfer.uuid,destination.path"
+)
+TRANSFER_FIELDS = "uuid,snapshot,state,bytes_transferred,error_info"
 EXPORT_POLICY_FIELDS = "id,name,rules"
 
 
@@ -63,6 +76,7 @@ def cluster(record: Record) -> Cluster:
 
 def svm(record: Record) -> Svm:
     return Svm(
+        uuid=record["uuid"],
         name=record["name"],
         state=record.get("state", ""),
         serves_nfs=_at(record, "nfs.enabled", None),
@@ -172,6 +186,54 @@ def snapshot(record: Record) -> VolumeSnapshot:
         comment=record.get("comment", ""),
         created_at=_time(record.get("create_time")),
         owners=tuple(record.get("owners", ())),
+    )
+
+
+def svm_peer(record: Record) -> SvmPeer:
+    return SvmPeer(
+        name=record["name"],
+        svm_uuid=_at(record, "peer.svm.uuid", ""),
+        svm_name=_at(record, "peer.svm.name", ""),
+        cluster=_at(record, "peer.cluster.name", ""),
+        state=record.get("state", ""),
+        has_snapmirror="snapmirror" in record.get("applications", ()),
+    )
+
+
+def relationship(record: Record) -> Relationship:
+    lag = record.get("lag_time")
+    return Relationship(
+        uuid=record["uuid"],
+        source_path=_at(record, "source.path", ""),
+        destination_path=_at(record, "destination.path", ""),
+        policy=_at(record, "policy.name", ""),
+        state=record.get("state", ""),
+        is_healthy=record.get("healthy", True),
+        unhealthy_reason=" ".join(
+            reason.get("message", "") for reason in record.get("unhealthy_reason", ())
+        ),
+        lag=parse_duration(lag) if lag else None,
+        transfer_uuid=_at(record, "transfer.uuid", ""),
+        transfer_state=_at(record, "transfer.state", ""),
+    )
+
+
+def transfer(record: Record) -> Transfer:
+    return Transfer(
+        uuid=record["uuid"],
+        snapshot=record.get("snapshot", ""),
+        state=record.get("state", ""),
+        bytes=record.get("bytes_transferred", 0),
+        error_code=str(_at(record, "error_info.code", "")),
+        error_message=_at(record, "error_info.message", ""),
+    )
+
+
+def snapshot_version(record: Record) -> SnapshotVersion:
+    return SnapshotVersion(
+        uuid=record["uuid"],
+        name=record["name"],
+        version_uuid=record.get("version_uuid", ""),
     )
 
 

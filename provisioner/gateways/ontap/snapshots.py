@@ -7,7 +7,7 @@ from typing import Any
 
 from provisioner.gateways.ontap import records
 from provisioner.gateways.ontap.names import exact_name, path_uuid
-from provisioner.gateways.ontap.types import VolumeSnapshot
+from provisioner.gateways.ontap.types import SnapshotVersion, VolumeSnapshot
 from provisioner.gateways.ontap.verbs import Verbs, volume_path
 
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
@@ -25,6 +25,19 @@ class Snapshots(Verbs):
         found = self._snapshot_records(volume_uuid, query={"name": exact_name(name)})
         return records.snapshot(found[0]) if found else None
 
+    def find_snapshot_version(
+        self, volume_uuid: str, *, name: str
+    ) -> SnapshotVersion | None:
+        """Return the volume's snapshot of that name with its version, or None.
+
+        Raises: NotFound (volume).
+        Source: GET /api/storage/volumes/{uuid}/snapshots?name=&fields=version_uuid.
+        """
+        found = self._snapshot_records(
+            volume_uuid, query={"name": exact_name(name)}, fields=records.VERSION_FIELDS
+        )
+        return records.snapshot_version(found[0]) if found else None
+
     def list_snapshots(self, volume_uuid: str) -> list[VolumeSnapshot]:
         """Return the volume's snapshots, oldest first.
 
@@ -36,9 +49,9 @@ class Snapshots(Verbs):
         return sorted(snapshots, key=lambda each: each.created_at or _LONG_AGO)
 
     def create_snapshot(
-        self, volume_uuid: str, *, name: str, comment: str
+        self, volume_uuid: str, *, name: str, comment: str, label: str = ""
     ) -> VolumeSnapshot:
-        """Create a snapshot.
+        """Create a snapshot; SnapMirror policies know it by its label.
 
         Raises: AlreadyExists, NotFound (volume), Refused (limit, space).
         Source: POST /api/storage/volumes/{uuid}/snapshots.
@@ -46,7 +59,11 @@ class Snapshots(Verbs):
         self._write(
             "POST",
             f"{volume_path(volume_uuid)}/snapshots",
-            body={"name": exact_name(name), "comment": comment},
+            body={
+                "name": exact_name(name),
+                "comment": comment,
+                **({"snapmirror_label": label} if label else {}),
+            },
         )
         return self._wait_for(lambda: self.find_snapshot(volume_uuid, name=name))
 
@@ -61,7 +78,11 @@ class Snapshots(Verbs):
         )
 
     def _snapshot_records(
-        self, volume_uuid: str, *, query: dict[str, str]
+        self,
+        volume_uuid: str,
+        *,
+        query: dict[str, str],
+        fields: str = records.SNAPSHOT_FIELDS,
     ) -> list[dict[str, Any]]:
         """Return snapshot records.
 
@@ -69,7 +90,7 @@ class Snapshots(Verbs):
         """
         path = volume_path(volume_uuid)
         found = self._ontap.get_records(
-            f"{path}/snapshots", query={**query, "fields": records.SNAPSHOT_FIELDS}
+            f"{path}/snapshots", query={**query, "fields": fields}
         )
         if not found:  # an empty answer does not prove that the volume exists
             self._ontap.get(path, query={"fields": "uuid"})

@@ -43,6 +43,7 @@ class Svm:
     `serves_nfs` is None if ONTAP does not report it.
     """
 
+    uuid: str
     name: str
     state: str
     serves_nfs: bool | None
@@ -261,3 +262,84 @@ class DataLif:
     name: str
     address: str
     is_up: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SvmPeer:
+    """An SVM that ours is peered with, or about to be.
+
+    `name` is what ours calls it, `svm_name` what its own `cluster` does. `state` is
+    ONTAP's word: "peered", "pending", "suspended" …
+    """
+
+    name: str
+    svm_uuid: str
+    svm_name: str
+    cluster: str
+    state: str
+    has_snapmirror: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorVolumeSpec:
+    """A thin volume for SnapMirror to fill, no smaller than its source."""
+
+    name: str
+    aggregate: str
+    size_bytes: int
+    comment: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relationship:
+    """A SnapMirror relationship.
+
+    Paths are "svm:volume". `state` and `transfer_state` are ONTAP's words; the latter
+    is that of the transfer that runs or ran last, "" before the first. `transfer_uuid`
+    is "" unless one is running. `lag` is None before the first.
+    """
+
+    uuid: str
+    source_path: str
+    destination_path: str
+    policy: str
+    state: str
+    is_healthy: bool
+    unhealthy_reason: str
+    lag: dt.timedelta | None
+    transfer_uuid: str
+    transfer_state: str
+
+    @property
+    def is_transferring(self) -> bool:
+        return self.transfer_state in RUNNING_TRANSFERS
+
+
+RUNNING_TRANSFERS = ("queued", "transferring")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """A transfer of one snapshot. `state` is ONTAP's word."""
+
+    uuid: str
+    snapshot: str
+    state: str
+    bytes: int
+    error_code: str
+    error_message: str
+
+    @property
+    def is_running(self) -> bool:
+        return self.state in RUNNING_TRANSFERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotVersion:
+    """A snapshot and its contents: the same snapshot at both ends of a relationship has
+    the same `version_uuid`.
+    """
+
+    uuid: str
+    name: str
+    version_uuid: str

@@ -12,6 +12,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.engine import states as engine_states
+from provisioner.mirrors.states import (
+    MIRROR_TRANSITIONS,
+    MIRRORED_SNAPSHOT_TRANSITIONS,
+)
 from provisioner.workspaces.states import CLIENT_TRANSITIONS, WORKSPACE_TRANSITIONS
 
 OF_CLIENTS = "Client of a workspace, as far as retirements and restores have settled it"
@@ -42,6 +46,8 @@ def _diagrams() -> str:
         ("Workspace", WORKSPACE_TRANSITIONS),
         (OF_CLIENTS, CLIENT_TRANSITIONS),
         ("Template", TEMPLATE_TRANSITIONS),
+        ("Mirror", MIRROR_TRANSITIONS),
+        ("Snapshot of a mirror", MIRRORED_SNAPSHOT_TRANSITIONS),
         ("Step", engine_states.STEP_TRANSITIONS),
     )
     return "\n".join(_diagram(title, table) for title, table in tables)

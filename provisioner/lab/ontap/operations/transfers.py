@@ -228,7 +228,8 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
             _check_wanted(array, transfer)
             carried += _carry(array, row, source=source, snapshot=snapshot)
         if transfer.source_snapshot is None:
-            _prune(array, row, policy, wanted)
+            _follow_deletions(array, row, policy, wanted)
+        _retain(array, row, policy)
         last = _show_latest(array, row, volume, wanted)
         if wanted:
             _release_base(source, row, keep=wanted[-1])
@@ -306,16 +307,13 @@ def _follow(array: Array, known: Snapshot, snapshot: Snapshot) -> None:
         array.store.save(changed)
 
 
-def _prune(
+def _follow_deletions(
     array: Array,
     row: Relationship,
     policy: SnapmirrorPolicy,
     wanted: Iterable[Snapshot],
 ) -> None:
-    """Drop snapshots that a mirror's source no longer has, or a vault no longer keeps.
-
-    A snapshot that a clone needs stays.
-    """
+    """Drop snapshots that a mirror's source no longer has, unless they are cloned."""
     versions = {snapshot.version_uuid for snapshot in wanted}
     there = array.store.select(Snapshot, volume_uuid=row.destination_uuid, phase=LIVE)
     for snapshot in there:
@@ -324,6 +322,16 @@ def _prune(
             continue
         if policy.copy_all_source_snapshots or own:
             snapshots.drop(array, snapshot)
+
+
+def _retain(array: Array, row: Relationship, policy: SnapmirrorPolicy) -> None:
+    """Drop the oldest snapshots beyond a vault's count, unless a clone needs them.
+
+    Source: "snapmirror policy modify-rule": with the next transfer by the snapmirror
+    update command.
+    """
+    if policy.copy_all_source_snapshots:
+        return
     for rule in policy.retention:
         count = int(str(rule.get("count", 1)))
         labeled = [
@@ -334,8 +342,6 @@ def _prune(
             if s.snapmirror_label == rule.get("label")
         ]
         for snapshot in labeled[: max(0, len(labeled) - count)]:
-            if policy.copy_all_source_snapshots:
-                break
             if not snapshots.owners_of(array, snapshot):
                 snapshots.drop(array, snapshot)
 

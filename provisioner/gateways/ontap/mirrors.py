@@ -1,0 +1,222 @@
+"""SnapMirror at a destination: peers, policies, relationships and transfers.
+
+A relationship belongs to the cluster of its destination, so everything but
+`release_relationship` is sent there. Only snapshots requested by name are transferred.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from provisioner.gateways.errors import NotFound
+from provisioner.gateways.ontap import bodies, records
+from provisioner.gateways.ontap.names import exact_name, path_uuid
+from provisioner.gateways.ontap.types import (
+    MirrorVolumeSpec,
+    Relationship,
+    SvmPeer,
+    Transfer,
+    Volume,
+)
+from provisioner.gateways.ontap.volumes import Volumes
+
+PEERS = "/svm/peers"
+POLICIES = "/snapmirror/policies"
+RELATIONSHIPS = "/snapmirror/relationships"
+
+
+class Mirrors(Volumes):
+    """Volumes of the SVM that SnapMirror fills from another SVM."""
+
+    def list_svm_peers(self) -> list[SvmPeer]:
+        """Return the SVMs that this one is peered with, or about to be.
+
+        Source: GET /api/svm/peers?svm.name=.
+        """
+        found = self._ontap.get_records(
+            PEERS, query={**self._in_svm(), "fields": records.PEER_FIELDS}
+        )
+        return [records.svm_peer(record) for record in found]
+
+    def has_mirror_policy(self, name: str) -> bool:
+        """Return whether there is a SnapMirror policy of that name.
+
+        Source: GET /api/snapmirror/policies?name=.
+        """
+        return self._find(POLICIES, name=name, fields="name") is not None
+
+    def create_mirror_policy(self, name: str, *, label: str, keep: int) -> None:
+        """Create a policy that takes no snapshots and keeps `keep` with this label.
+
+        The destination keeps them when the source deletes its own. Before 9.11.1, ONTAP
+        cannot do this over REST.
+
+        Raises: AlreadyExists.
+        Source: POST /api/snapmirror/policies.
+        """
+        self._write(
+            "POST",
+            POLICIES,
+            body={
+                "name": exact_name(name),
+                "svm": {"name": self._svm},
+                "type": "async",
+                "create_snapshot_on_source": False,
+                "retention": [{"label": label, "count": str(keep)}],
+            },
+        )
+        self._wait_for(lambda: self.has_mirror_policy(name) or None)
+
+    def create_mirror_volume(self, spec: MirrorVolumeSpec) -> Volume:
+        """Create the volume that a relationship fills: read-only and unmounted.
+
+        Raises: AlreadyExists, NotFound (aggregate), OutOfSpace.
+        Source: POST /api/storage/volumes.
+        """
+        return self._create_volume(
+            exact_name(spec.name), body=bodies.mirror_volume(spec, svm=self._svm)
+        )
+
+    def list_relationships(self) -> list[Relationship]:
+        """Return all relationships whose destination is a volume of this SVM.
+
+        Source: GET /api/snapmirror/relationships?destination.svm.name=.
+        """
+        found = self._ontap.get_records(
+            RELATIONSHIPS,
+            query={
+                "destination.svm.name": exact_name(self._svm),
+                "fields": records.RELATIONSHIP_FIELDS,
+            },
+        )
+        return [records.relationship(record) for record in found]
+
+    def find_relationship(self, volume: str) -> Relationship | None:
+        """Return the relationship that fills the volume of that name, or None.
+
+        Source: GET /api/snapmirror/relationships?destination.path=.
+        """
+        found = self._ontap.get_records(
+            RELATIONSHIPS,
+            query={
+                "destination.path": self._path(volume),
+                "fields": records.RELATIONSHIP_FIELDS,
+            },
+        )
+        return records.relationship(found[0]) if found else None
+
+    def get_relationship(self, uuid: str) -> Relationship:
+        """Return the relationship.
+
+        Raises: NotFound.
+        Source: GET /api/snapmirror/relationships/{uuid}.
+        """
+        return records.relationship(
+            self._ontap.get(
+                _relationship_path(uuid), query={"fields": records.RELATIONSHIP_FIELDS}
+            )
+        )
+
+    def create_relationship(
+        self, volume: str, *, source_path: str, policy: str
+    ) -> Relationship:
+        """Create a relationship that has not transferred anything.
+
+        `source_path` is "svm:volume", with the SVM's name as a peer here.
+
+        Raises: AlreadyExists, NotFound (policy), Refused (not peered, or `volume` is
+        not a data protection volume).
+        Source: POST /api/snapmirror/relationships.
+        """
+        self._write(
+            "POST",
+            RELATIONSHIPS,
+            body={
+                "source": {"path": source_path},
+                "destination": {"path": self._path(volume)},
+                "policy": {"name": policy},
+            },
+        )
+        return self._wait_for(lambda: self.find_relationship(volume))
+
+    def start_transfer(
+        self, relationship_uuid: str, *, snapshot: str, throttle_kilobytes: int = 0
+    ) -> str:
+        """Start to transfer the source's snapshot of that name; return its UUID.
+
+        It has no ONTAP job: `find_transfer` shows its progress. `throttle_kilobytes`
+        is per second; 0: no limit.
+
+        Raises: NotFound, Busy (another transfer is running), Refused (the relationship
+        is paused or broken off, or the source has no such snapshot).
+        Source: POST /api/snapmirror/relationships/{uuid}/transfers.
+        """
+        body: dict[str, str | int] = {"source_snapshot": exact_name(snapshot)}
+        if throttle_kilobytes:
+            body["throttle"] = throttle_kilobytes
+        answer = self._ontap.write_at_once(
+            "POST",
+            _transfers_path(relationship_uuid),
+            query={"return_records": "true"},
+            body=body,
+        )
+        return str(answer["records"][0]["uuid"])
+
+    def find_transfer(
+        self, relationship_uuid: str, *, transfer_uuid: str
+    ) -> Transfer | None:
+        """Return a transfer, or None if ONTAP has forgotten it, which takes a day.
+
+        Source: GET /api/snapmirror/relationships/{uuid}/transfers/{uuid}.
+        """
+        path = f"{_transfers_path(relationship_uuid)}/{path_uuid(transfer_uuid)}"
+        try:
+            found = self._ontap.get(path, query={"fields": records.TRANSFER_FIELDS})
+        except NotFound:
+            return None
+        return records.transfer(found)
+
+    def abort_transfer(self, relationship_uuid: str, *, transfer_uuid: str) -> None:
+        """Abort a running transfer; the next one continues from its checkpoint.
+
+        Raises: NotFound, Refused (it has ended).
+        Source: PATCH /api/snapmirror/relationships/{uuid}/transfers/{uuid}.
+        """
+        self._ontap.write_at_once(
+            "PATCH",
+            f"{_transfers_path(relationship_uuid)}/{path_uuid(transfer_uuid)}",
+            body={"state": "aborted"},
+        )
+
+    def delete_relationship(self, uuid: str) -> None:
+        """Delete the relationship at its destination. One that is gone is success.
+
+        The snapshots stay at both ends; the source has to be told to release it.
+
+        Raises: Busy (a transfer is running).
+        Source: DELETE /api/snapmirror/relationships/{uuid}?destination_only=true.
+        """
+        self._delete(_relationship_path(uuid), query={"destination_only": "true"})
+
+    def release_relationship(self, uuid: str) -> None:
+        """Release the relationship at its source, and keep the snapshots.
+
+        A relationship that the source does not know is success.
+
+        Source: DELETE /api/snapmirror/relationships/{uuid}?source_info_only=true.
+        """
+        with contextlib.suppress(NotFound):
+            self._write(
+                "DELETE", _relationship_path(uuid), query={"source_info_only": "true"}
+            )
+
+    def _path(self, volume: str) -> str:
+        return f"{self._svm}:{exact_name(volume)}"
+
+
+def _relationship_path(uuid: str) -> str:
+    return f"{RELATIONSHIPS}/{path_uuid(uuid)}"
+
+
+def _transfers_path(relationship_uuid: str) -> str:
+    return f"{_relationship_path(relationship_uuid)}/transfers"

@@ -1,0 +1,188 @@
+"""Actions on mirrors: create, transfer, retry, change, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.changes import changes_between
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.refusals import require_not_archived, require_offered
+from provisioner.engine.models import Operation
+from provisioner.engine.starting import start_operation
+from provisioner.lib.refusals import InvalidRequest, StateChanged
+from provisioner.mirrors.models import (
+    Mirror,
+    MirroredSnapshot,
+    MirrorOperation,
+    TransferParameters,
+)
+from provisioner.mirrors.queries import has_clones
+from provisioner.mirrors.refusals import (
+    MirrorBusy,
+    MirrorExists,
+    MirrorInUse,
+    MirrorSiteUnfit,
+    SnapshotMirrored,
+)
+from provisioner.mirrors.states import begin_transfer_of, set_mirror_state
+from provisioner.sites.models import Site
+
+
+def mirror_create(
+    *, by: User, template: Template, site: Site, **settings: Any
+) -> Mirror:
+    """Begin to mirror a template to another site; its default snapshot goes first.
+
+    `settings` are the columns `start`, `throttle_kilobytes` and `keep`.
+
+    Raises: NotAllowed, TemplateArchived, MirrorSiteUnfit, MirrorExists.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    require_not_archived(template)
+    _require_fit(template, site)
+    try:
+        with transaction.atomic():
+            mirror = Mirror.objects.create(
+                template=template,
+                site=site,
+                name=f"{template.name} at {site.name}",
+                **settings,
+            )
+            record_event(
+                mirror,
+                kind="mirror_creating",
+                message=f"Mirror {template.name} to {site.name}.",
+                actor=by,
+            )
+            start_operation(MirrorOperation.CREATE, about=mirror, by=by)
+    except IntegrityError as error:
+        if "mirror_once_at_a_site" in str(error):
+            raise MirrorExists(template=template.name, site=site.name) from error
+        raise
+    return mirror
+
+
+def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
+    """Change when transfers start, and how fast they may be.
+
+    Raises: NotAllowed, InvalidRequest.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    if "keep" in settings and settings["keep"] != mirror.keep:
+        raise InvalidRequest(
+            "keep: it belongs to the relationship's SnapMirror policy. Delete the "
+            "mirror and create it again to keep more or fewer."
+        )
+    with transaction.atomic():
+        before = {name: getattr(mirror, name) for name in settings}
+        changes = changes_between(before, settings)
+        if changes:
+            Mirror.objects.filter(pk=mirror.pk).update(**settings)
+            record_event(
+                mirror,
+                kind="mirror_changed",
+                message="Settings changed.",
+                actor=by,
+                data=changes,
+            )
+    mirror.refresh_from_db()
+    return mirror
+
+
+def mirror_retry(*, by: User, mirror: Mirror) -> Operation:
+    """Try again after a failure, from the first step that is not done.
+
+    Raises: NotAllowed, MirrorBusy.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        _set_state(mirror, Mirror.State.CREATING, message="Retried.", by=by)
+        return start_operation(MirrorOperation.CREATE, about=mirror, by=by)
+
+
+def mirror_transfer(*, by: User, mirror: Mirror, snapshot: Snapshot) -> Operation:
+    """Begin to transfer a snapshot to a mirror.
+
+    Raises: NotAllowed, InvalidRequest (a snapshot of another template), SnapshotGone,
+    SnapshotWithdrawn, SnapshotMirrored, MirrorBusy.
+    """
+    permissions.require(permissions.can_change_template(by, mirror.template))
+    if snapshot.template_id != mirror.template_id:
+        raise InvalidRequest("snapshot: The template has no such snapshot.")
+    require_offered(snapshot)
+    return begin_transfer(by=by, mirror=mirror, snapshot=snapshot)
+
+
+def begin_transfer(*, by: User, mirror: Mirror, snapshot: Snapshot) -> Operation:
+    """Begin a transfer; `mirror_transfer` has checked who may request one.
+
+    Raises: SnapshotMirrored, MirrorBusy.
+    """
+    with transaction.atomic():
+        Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
+        mirrored, is_new = MirroredSnapshot.objects.get_or_create(
+            mirror=mirror, snapshot=snapshot
+        )
+        if mirrored.state == MirroredSnapshot.State.AVAILABLE:
+            raise SnapshotMirrored(snapshot=snapshot.name, site=mirror.site.name)
+        message = f"Transfer {snapshot.name}."
+        _set_state(mirror, Mirror.State.TRANSFERRING, message=message, by=by)
+        if not is_new:
+            begin_transfer_of(mirrored)
+        return start_operation(
+            MirrorOperation.TRANSFER,
+            about=mirror,
+            by=by,
+            parameters=TransferParameters(mirrored=mirrored.pk),
+        )
+
+
+def mirror_delete(*, by: User, mirror: Mirror) -> Operation:
+    """Begin to delete a mirror with its relationship and its volume.
+
+    Raises: NotAllowed, MirrorInUse, MirrorBusy.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
+        # From here on nobody gets a clone of it.
+        _set_state(mirror, Mirror.State.DELETING, message="Delete it.", by=by)
+        if has_clones(mirror):
+            raise MirrorInUse(site=mirror.site.name)
+        return start_operation(MirrorOperation.DELETE, about=mirror, by=by)
+
+
+def _set_state(mirror: Mirror, to: Mirror.State, *, message: str, by: User) -> None:
+    try:
+        set_mirror_state(mirror, to, message=message, actor=by)
+    except StateChanged as error:
+        raise MirrorBusy(site=mirror.site.name) from error
+
+
+def _require_fit(template: Template, site: Site) -> None:
+    """Refuse a site where a mirror of the template would be of no use.
+
+    Raises: MirrorSiteUnfit.
+    """
+    home = template.site
+    if site == home:
+        raise MirrorSiteUnfit(f"The template is already at {site.name}.")
+    if site.perforce_server_id != home.perforce_server_id:
+        raise MirrorSiteUnfit(
+            f"{site.name} uses another Perforce server than {home.name}: workspaces "
+            "there could not be flushed to the template's changes."
+        )
+    if _svm_of(site) == _svm_of(home):
+        raise MirrorSiteUnfit(
+            f"{site.name} and {home.name} are on the same SVM. Clones there need no "
+            "mirror."
+        )
+
+
+def _svm_of(site: Site) -> tuple[str, int, str]:
+    return site.ontap_host, site.ontap_port, site.svm

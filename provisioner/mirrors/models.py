@@ -1,0 +1,198 @@
+"""Mirrors of templates at other sites, and the snapshots that have arrived there."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.engine.models import HasOperations, Parameters
+from provisioner.lib.names import TAG_PREFIX, underscored
+from provisioner.lib.rows import few
+from provisioner.sites.models import Site
+
+MOST_KEPT = 200
+
+
+class MirrorOperation(models.TextChoices):
+    CREATE = "mirror_create", "Create mirror"
+    TRANSFER = "mirror_transfer", "Transfer snapshot"
+    DELETE = "mirror_delete", "Delete mirror"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferParameters(Parameters):
+    """The snapshot that is transferred, by the id of its `MirroredSnapshot`."""
+
+    mirrored: int
+
+
+class MirrorManager(models.Manager["Mirror"]):
+    """Mirrors that are not deleted."""
+
+    def get_queryset(self) -> models.QuerySet[Mirror]:
+        return super().get_queryset().exclude(state="deleted")
+
+
+@few
+class Mirror(HasOperations):
+    """A template's snapshots at another site, in a volume that SnapMirror fills.
+
+    Each snapshot is transferred by name: at once when it becomes the template's
+    default, or when somebody requests it. `keep` of them stay at the site, besides
+    those that clones need. `trouble` is what the last check found wrong with the
+    relationship, "" for nothing.
+    """
+
+    class State(models.TextChoices):
+        CREATING = "creating", "Being created"
+        READY = "ready", "Ready"
+        TRANSFERRING = "transferring", "Transferring a snapshot"
+        FAILED = "failed", "Failed"
+        DELETING = "deleting", "Being deleted"
+        DELETED = "deleted", "Deleted"
+
+    class Start(models.TextChoices):
+        AT_ONCE = "at-once", "When a snapshot becomes the default"
+        BY_HAND = "by-hand", "On request"
+
+    template = models.ForeignKey(
+        Template, on_delete=models.PROTECT, related_name="mirrors"
+    )
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="mirrors")
+    name = models.CharField(max_length=200, editable=False)
+    tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
+    volume_uuid = models.CharField(max_length=36, blank=True)
+    relationship_uuid = models.CharField(max_length=36, blank=True)
+    start = models.CharField(
+        "transfers start", max_length=8, choices=Start, default=Start.AT_ONCE
+    )
+    throttle_kilobytes = models.PositiveIntegerField(
+        "throttle",
+        default=0,
+        help_text="The most that a transfer may use, in kB per second. 0: no limit.",
+    )
+    keep = models.PositiveSmallIntegerField(
+        "snapshots to keep",
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_KEPT)],
+        help_text="How many snapshots stay at the site, besides those that clones "
+        "need.",
+    )
+    state = models.CharField(max_length=12, choices=State, default=State.CREATING)
+    status_code = models.CharField(max_length=60, blank=True)
+    status_message = models.TextField(blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    trouble = models.TextField(blank=True)
+    checked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = MirrorManager()
+    with_deleted = models.Manager["Mirror"]()
+
+    class Meta:
+        ordering = ("template__name", "site__name")
+        base_manager_name = "with_deleted"
+        default_manager_name = "with_deleted"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("template", "site"),
+                condition=~Q(state="deleted"),
+                name="mirror_once_at_a_site",
+            ),
+            models.CheckConstraint(
+                name="mirror_ready_has_relationship",
+                condition=~Q(state__in=("ready", "transferring"))
+                | (~Q(volume_uuid="") & ~Q(relationship_uuid="")),
+            ),
+            models.CheckConstraint(
+                name="mirror_failed_has_reason",
+                condition=~Q(state="failed")
+                | (~Q(status_code="") & Q(failed_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="mirror_keeps_some",
+                condition=Q(keep__gte=1, keep__lte=MOST_KEPT),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def volume_name(self) -> str:
+        return f"cy_{underscored(self.template.name)}_m{self.tag.hex[:6]}"
+
+    @property
+    def volume_comment(self) -> str:
+        """The tag that marks the volume as this mirror's, visible in ONTAP."""
+        return f"{TAG_PREFIX}mirror={self.tag}"
+
+    @property
+    def volume_path(self) -> str:
+        """The volume as SnapMirror names it at its own cluster."""
+        return f"{self.site.svm}:{self.volume_name}"
+
+    @property
+    def policy_name(self) -> str:
+        """The SnapMirror policy by which ONTAP keeps its snapshots."""
+        return f"cloneyard-keep-{self.keep}"
+
+    @property
+    def is_moving(self) -> bool:
+        return self.state in MOVING_MIRRORS
+
+
+MOVING_MIRRORS = (
+    Mirror.State.CREATING,
+    Mirror.State.TRANSFERRING,
+    Mirror.State.DELETING,
+)
+"""An operation is under way; in the others a mirror rests."""
+
+
+class MirroredSnapshot(models.Model):
+    """A template's snapshot at a mirror's site.
+
+    Workspaces can be cloned from it there while it is available. `bytes` and `seconds`
+    are those of its last transfer. It is gone once ONTAP keeps newer ones instead.
+    """
+
+    class State(models.TextChoices):
+        TRANSFERRING = "transferring", "Being transferred"
+        AVAILABLE = "available", "Available"
+        FAILED = "failed", "Failed"
+        GONE = "gone", "No longer there"
+
+    snapshot = models.ForeignKey(
+        Snapshot, on_delete=models.PROTECT, related_name="mirrored"
+    )
+    mirror = models.ForeignKey(
+        Mirror, on_delete=models.PROTECT, related_name="snapshots"
+    )
+    ontap_uuid = models.CharField(max_length=36, blank=True)
+    state = models.CharField(max_length=12, choices=State, default=State.TRANSFERRING)
+    bytes = models.BigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    arrived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-snapshot__created_at", "-pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("snapshot", "mirror"), name="mirrored_snapshot_once_in_mirror"
+            ),
+            models.CheckConstraint(
+                name="mirrored_snapshot_available_has_arrived",
+                condition=~Q(state="available")
+                | (Q(arrived_at__isnull=False) & ~Q(ontap_uuid="")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.snapshot} at {self.mirror.site}"

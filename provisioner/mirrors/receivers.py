@@ -1,0 +1,56 @@
+"""Reactions of mirrors to builds, and what they need of templates and snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.dispatch import receiver
+
+from provisioner.catalog.dependents import Dependent, register_dependent
+from provisioner.catalog.events import template_built
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.retention import Hold, register_hold
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.mirrors.sweeps import transfer_next
+
+
+@receiver(template_built)
+def transfer_at_once(template: Template, **kwargs: Any) -> None:
+    """Begin to transfer the new default snapshot to the mirrors that rest."""
+    for mirror in Mirror.objects.filter(
+        template=template, start=Mirror.Start.AT_ONCE, state=Mirror.State.READY
+    ).select_related("template", "site"):
+        transfer_next(mirror)
+
+
+def _bases(snapshots: Sequence[Snapshot]) -> QuerySet[MirroredSnapshot]:
+    """Return what mirrors need of these: transfers under way, and the newest there.
+
+    ONTAP continues from the newest snapshot at both ends.
+    """
+    there = (
+        MirroredSnapshot.objects.filter(state=MirroredSnapshot.State.AVAILABLE)
+        .order_by("mirror", "-arrived_at")
+        .distinct("mirror")
+    )
+    is_base = Q(pk__in=there.values("pk"))
+    is_under_way = Q(state=MirroredSnapshot.State.TRANSFERRING)
+    needed = MirroredSnapshot.objects.filter(is_base | is_under_way)
+    return needed.filter(snapshot__in=snapshots).select_related("mirror__site")
+
+
+register_hold(
+    Hold(
+        rows=_bases,
+        says=lambda row: f"the mirror at {row.mirror.site.name} continues from it",
+    )
+)
+register_dependent(
+    Dependent(
+        one="mirror",
+        many="mirrors",
+        rows=lambda template: Mirror.objects.filter(template=template),
+    )
+)

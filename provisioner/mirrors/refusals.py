@@ -1,0 +1,35 @@
+"""Why something about mirrors is refused."""
+
+from __future__ import annotations
+
+from provisioner.lib.refusals import ActionRefused
+
+
+class MirrorExists(ActionRefused):
+    """The template “{template}” already has a mirror at {site}."""
+
+    code = "mirror_exists"
+
+
+class MirrorSiteUnfit(ActionRefused):
+    """The template cannot be mirrored to this site."""
+
+    code = "mirror_site_unfit"
+
+
+class MirrorBusy(ActionRefused):
+    """Something is under way on the mirror at {site}. Wait until it ends."""
+
+    code = "mirror_busy"
+
+
+class MirrorInUse(ActionRefused):
+    """Workspaces at {site} are clones of this mirror. Retire and purge them first."""
+
+    code = "mirror_in_use"
+
+
+class SnapshotMirrored(ActionRefused):
+    """The snapshot “{snapshot}” is already at {site}."""
+
+    code = "snapshot_mirrored"

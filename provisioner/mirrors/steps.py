@@ -1,0 +1,385 @@
+"""How a mirror is created, filled and deleted. Each step is safe to repeat."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+from provisioner.catalog.models import Template
+from provisioner.catalog.snapshot_comments import MIRROR_LABEL
+from provisioner.catalog.steps.run import TemplateRun
+from provisioner.catalog.steps.volumes import (
+    come_back_later,
+    ensure_ours,
+    require_online,
+)
+from provisioner.engine.results import StepResult
+from provisioner.gateways import registry
+from provisioner.gateways.errors import AlreadyExists, Busy, InUse, OutOfSpace
+from provisioner.gateways.ontap.errors import refusal
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.polling import pauses
+from provisioner.gateways.ontap.types import (
+    MirrorVolumeSpec,
+    Relationship,
+    SnapshotVersion,
+    Transfer,
+)
+from provisioner.lib.names import same_tag
+from provisioner.lib.refusals import StepRefused
+from provisioner.lib.sizes import size_text
+from provisioner.mirrors import advice, states
+from provisioner.mirrors.models import Mirror, MirroredSnapshot, TransferParameters
+from provisioner.mirrors.queries import has_clones
+
+STALLED_AFTER_SECONDS = 600.0
+
+
+class MirrorRun(TemplateRun):
+    """One attempt at one step of a mirror. Its site is the destination."""
+
+    @property
+    def mirror(self) -> Mirror:
+        mirror: Mirror = self.operation.subject.mirror
+        return mirror
+
+    @property
+    def template(self) -> Template:
+        return self.mirror.template
+
+    @cached_property
+    def source_ontap(self) -> OntapGateway:
+        """The gateway to the SVM of the template's site."""
+        return registry.ontap(self.template.site)
+
+    @cached_property
+    def mirrored(self) -> MirroredSnapshot:
+        """The snapshot that this operation transfers."""
+        pk = TransferParameters.of(self.operation).mirrored
+        return self.mirror.snapshots.select_related("snapshot").get(pk=pk)
+
+
+@dataclass(frozen=True)
+class Peered(StepResult):
+    """The template's volume as the destination names it: "svm:volume"."""
+
+    step = "peered"
+    source_path: str
+
+
+@dataclass(frozen=True)
+class MirrorVolume(StepResult):
+    """The volume that SnapMirror fills."""
+
+    step = "volume"
+    volume_uuid: str
+
+
+@dataclass(frozen=True)
+class Related(StepResult):
+    """The relationship that fills the volume."""
+
+    step = "relationship"
+    relationship_uuid: str
+
+
+@dataclass(frozen=True)
+class Transferred(StepResult):
+    """A transfer. `bytes` and `seconds` are 0 if the snapshot was already there."""
+
+    step = "transfer"
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Arrived(StepResult):
+    """The snapshot at the destination, and the UUIDs of all snapshots there."""
+
+    step = "arrival"
+    ontap_uuid: str
+    there: list[str]
+
+
+def ensure_peered(run: MirrorRun) -> Peered:
+    """Ensure that both SVMs are peered for SnapMirror.
+
+    Raises: StepRefused with what a storage administrator has to do, and where.
+    """
+    home = run.template.site
+    source_uuids = [s.uuid for s in run.source_ontap.list_svms() if s.name == home.svm]
+    peers = [p for p in run.ontap.list_svm_peers() if p.svm_uuid in source_uuids]
+    peer = peers[0] if peers else None
+    if peer is None or peer.state != "peered" or not peer.has_snapmirror:
+        raise StepRefused(
+            advice.on_peering(run.site, home, peer), code="mirror_not_peered"
+        )
+    return Peered(f"{peer.name}:{run.template.volume_name}")
+
+
+def ensure_volume(run: MirrorRun) -> MirrorVolume:
+    """Ensure the destination volume, as large as the template's."""
+    mirror = run.mirror
+    volume = ensure_ours(
+        run,
+        name=mirror.volume_name,
+        comment=mirror.volume_comment,
+        create=lambda: run.ontap.create_mirror_volume(
+            MirrorVolumeSpec(
+                name=mirror.volume_name,
+                aggregate=run.site.aggregate,
+                size_bytes=run.source_ontap.get_volume(
+                    run.template.volume_uuid
+                ).size_bytes,
+                comment=mirror.volume_comment,
+            )
+        ),
+    )
+    require_online(volume)
+    with run.writing():
+        Mirror.objects.filter(pk=mirror.pk).update(volume_uuid=volume.uuid)
+    return MirrorVolume(volume.uuid)
+
+
+def ensure_relationship(run: MirrorRun) -> Related:
+    """Ensure a relationship from the template's volume to the mirror's."""
+    mirror = run.mirror
+    relationship = run.ontap.find_relationship(mirror.volume_name)
+    if relationship is None:
+        relationship = _create_relationship(run)
+    _require_usable(run, relationship)
+    with run.writing():
+        Mirror.objects.filter(pk=mirror.pk).update(relationship_uuid=relationship.uuid)
+    return Related(relationship.uuid)
+
+
+def _create_relationship(run: MirrorRun) -> Relationship:
+    name = run.mirror.volume_name
+    _ensure_policy(run)
+    try:
+        return run.ontap.create_relationship(
+            name,
+            source_path=run.result_of(Peered).source_path,
+            policy=run.mirror.policy_name,
+        )
+    except AlreadyExists as error:
+        found = run.ontap.find_relationship(name)  # our own, before a lost reply
+        if found is None:
+            raise come_back_later(error) from error
+        return found
+
+
+def _ensure_policy(run: MirrorRun) -> None:
+    """Ensure the policy by which the destination keeps snapshots.
+
+    Another mirror may create it at the same time.
+    """
+    name = run.mirror.policy_name
+    if run.ontap.has_mirror_policy(name):
+        return
+    try:
+        run.ontap.create_mirror_policy(name, label=MIRROR_LABEL, keep=run.mirror.keep)
+    except AlreadyExists as error:
+        if not run.ontap.has_mirror_policy(name):
+            raise come_back_later(error) from error
+
+
+def _require_usable(run: MirrorRun, relationship: Relationship) -> None:
+    """Refuse a relationship that somebody changed, broke off or paused.
+
+    Raises: StepRefused.
+    """
+    trouble = advice.on_relationship(
+        run.mirror, relationship, source_path=run.result_of(Peered).source_path
+    )
+    if trouble is not None:
+        raise StepRefused(trouble.sentence, code=trouble.code)
+
+
+def ensure_transferred(run: MirrorRun) -> Transferred:
+    """Ensure that exactly this snapshot is transferred, also as the first one.
+
+    A transfer that is under way, as after a worker was killed, is followed. What comes
+    and goes, such as the network between the sites, is tried again.
+
+    Raises: Busy, StepRefused.
+    """
+    name = run.mirrored.snapshot.name
+    original = run.source_ontap.find_snapshot_version(
+        run.template.volume_uuid, name=name
+    )
+    if original is None:
+        raise StepRefused(
+            f"The template's volume no longer has the snapshot {name}. Transfer a "
+            "newer one.",
+            code="snapshot_gone",
+        )
+    if _version_there(run) is not None:
+        return Transferred(0, 0.0)
+    uuid = run.result_of(Related).relationship_uuid
+    relationship = run.ontap.get_relationship(uuid)
+    _require_usable(run, relationship)
+    transfer_uuid = relationship.transfer_uuid or run.ontap.start_transfer(
+        uuid, snapshot=name, throttle_kilobytes=run.mirror.throttle_kilobytes
+    )
+    ended = _follow(run, uuid, transfer_uuid)
+    if _version_there(run) is None:
+        raise _failure(run, ended)
+    return Transferred(ended.bytes if ended else 0, run.seconds)
+
+
+def _follow(
+    run: MirrorRun, relationship_uuid: str, transfer_uuid: str
+) -> Transfer | None:
+    """Show a transfer's progress until it ends; None if ONTAP has forgotten it.
+
+    Raises: Busy after ten minutes without a byte. It goes on, and is followed again.
+    """
+    moved_at, moved = time.monotonic(), -1
+    for pause in pauses():
+        transfer = run.ontap.find_transfer(
+            relationship_uuid, transfer_uuid=transfer_uuid
+        )
+        if transfer is None or not transfer.is_running:
+            return transfer
+        if transfer.bytes != moved:
+            moved_at, moved = time.monotonic(), transfer.bytes
+        elif time.monotonic() - moved_at > STALLED_AFTER_SECONDS:
+            raise _busy(f"The transfer has stood still at {size_text(moved)}.")
+        rate = transfer.bytes / max(run.seconds, 0.1)
+        run.progress(
+            f"{size_text(transfer.bytes)}, {size_text(int(rate))} a second",
+            done=transfer.bytes,
+            unit="bytes",
+        )
+        time.sleep(pause)
+    raise AssertionError
+
+
+def _version_there(run: MirrorRun) -> SnapshotVersion | None:
+    return run.ontap.find_snapshot_version(
+        run.result_of(MirrorVolume).volume_uuid, name=run.mirrored.snapshot.name
+    )
+
+
+def _busy(sentence: str) -> Busy:
+    return Busy(sentence, system="ontap", operation="transfer")
+
+
+def _failure(run: MirrorRun, ended: Transfer | None) -> Exception:
+    """Return why a transfer ended without our snapshot."""
+    name, site = run.mirrored.snapshot.name, run.site.name
+    if ended is None or (ended.snapshot and ended.snapshot != name):
+        return _busy(f"Another transfer to {site} has ended; {name} is next.")
+    if "abort" in ended.state:
+        return StepRefused(
+            f"The transfer of {name} to {site} was aborted in ONTAP. Retry: it "
+            "continues where it stopped.",
+            code="mirror_transfer_aborted",
+        )
+    error = refusal("transfer", code=ended.error_code, message=ended.error_message)
+    if isinstance(error, OutOfSpace):
+        return StepRefused(
+            f"The volume {run.mirror.volume_path} has no room for {name}. {error} A "
+            "storage administrator enlarges it or frees space. Then retry.",
+            code="mirror_destination_full",
+        )
+    return _busy(f"The transfer of {name} to {site} failed. {error}")
+
+
+def ensure_arrived(run: MirrorRun) -> Arrived:
+    """Ensure that the snapshot at the destination has the contents of the original.
+
+    Raises: StepRefused.
+    """
+    name, volume_uuid = run.mirrored.snapshot.name, run.result_of(MirrorVolume)
+    found = _version_there(run)
+    if found is None:
+        raise StepRefused(
+            f"The snapshot {name} was transferred to {run.site.name}, and is gone "
+            "there. Retry.",
+            code="mirrored_snapshot_gone",
+        )
+    original = run.source_ontap.find_snapshot_version(
+        run.template.volume_uuid, name=name
+    )
+    if original is None or "" in (found.version_uuid, original.version_uuid):
+        raise StepRefused(
+            f"ONTAP does not say whether {name} at {run.site.name} has the contents of "
+            f"the one at {run.template.site.name}. Nothing is cloned from it.",
+            code="mirrored_snapshot_unproven",
+        )
+    if found.version_uuid != original.version_uuid:
+        raise StepRefused(
+            f"The snapshot {name} at {run.site.name} is not the one at "
+            f"{run.template.site.name}. Nothing is cloned from it. Ask a storage "
+            "administrator where it came from.",
+            code="mirrored_snapshot_differs",
+        )
+    there = run.ontap.list_snapshots(volume_uuid.volume_uuid)
+    return Arrived(found.uuid, [snapshot.uuid for snapshot in there])
+
+
+# --- deletion
+
+
+def ensure_no_clones(run: MirrorRun) -> None:
+    """Ensure that no workspace at the site is a clone of the mirror.
+
+    Raises: StepRefused.
+    """
+    if has_clones(run.mirror):
+        raise StepRefused(
+            f"Workspaces at {run.site.name} are clones of this mirror. Retire and "
+            "purge them, then delete it again.",
+            code="mirror_in_use",
+        )
+
+
+def ensure_relationship_deleted(run: MirrorRun) -> None:
+    """Delete the relationship at its destination, and release it at its source.
+
+    A running transfer is aborted first.
+    """
+    mirror = run.mirror
+    found = run.ontap.find_relationship(mirror.volume_name)
+    uuid = found.uuid if found is not None else mirror.relationship_uuid
+    if found is not None:
+        if found.transfer_uuid:
+            run.ontap.abort_transfer(uuid, transfer_uuid=found.transfer_uuid)
+        run.ontap.delete_relationship(uuid)
+    if uuid:
+        source = run.source_ontap
+        source.release_relationship(uuid)
+
+
+def ensure_volume_deleted(run: MirrorRun) -> None:
+    """Delete the mirror's volume.
+
+    Raises: StepRefused (others cloned it, or it is not ours).
+    """
+    mirror = run.mirror
+    volume = run.ontap.find_volume(mirror.volume_name)
+    if volume is None:
+        return
+    if not same_tag(volume.comment, mirror.volume_comment):
+        raise StepRefused(
+            f"A volume named {volume.name} exists on this SVM without our tag. It was "
+            "not changed.",
+            code="volume_name_taken",
+        )
+    try:
+        run.ontap.delete_volume(volume.uuid, force=True)
+    except InUse as error:
+        raise StepRefused(
+            f"{error} Somebody cloned the mirror's volume. Delete those clones in "
+            "ONTAP, then delete the mirror again.",
+            code="mirror_in_use",
+        ) from error
+
+
+def ensure_marked_gone(run: MirrorRun) -> None:
+    """Mark the mirror's snapshots as gone."""
+    with run.writing():
+        states.mark_gone(run.mirror)

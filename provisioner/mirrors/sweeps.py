@@ -1,0 +1,110 @@
+"""Keep mirrors up to date, and notice what others changed in ONTAP."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import groupby
+
+import structlog
+from django.db.models import Q
+from procrastinate.contrib.django import app
+
+from provisioner.accounts.system import system_user
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.ontap.types import Relationship
+from provisioner.lib import clocks
+from provisioner.lib.refusals import ActionRefused
+from provisioner.mirrors import advice
+from provisioner.mirrors.actions import begin_transfer
+from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import next_to_transfer
+from provisioner.sites.models import Site
+
+log = structlog.get_logger(__name__)
+
+RETRIED_AFTER = dt.timedelta(minutes=10)
+
+
+@app.periodic(cron="* * * * * */15")
+@app.task(name="sweep_mirrors", queue="sweeps", queueing_lock="sweep_mirrors")
+def sweep_mirrors(timestamp: int) -> None:
+    """Begin the transfers that are due: what `template_built` missed, and retries."""
+    transfer_all(now=clocks.database_now())
+
+
+def transfer_all(*, now: dt.datetime) -> int:
+    """Begin the transfers that are due; return their number.
+
+    A failed transfer is tried again after ten minutes. A mirror that could not be
+    created waits for somebody to retry it.
+    """
+    is_due = Q(state=Mirror.State.READY) | Q(
+        state=Mirror.State.FAILED, failed_at__lt=now - RETRIED_AFTER
+    )
+    mirrors = (
+        Mirror.objects.filter(
+            is_due, start=Mirror.Start.AT_ONCE, template__archived_at=None
+        )
+        .exclude(relationship_uuid="")
+        .select_related("template", "site")
+    )
+    return sum(transfer_next(mirror) for mirror in mirrors)
+
+
+def transfer_next(mirror: Mirror) -> bool:
+    """Begin to transfer the template's default snapshot, if the mirror lacks it."""
+    snapshot = next_to_transfer(mirror)
+    if snapshot is None:
+        return False
+    try:
+        begin_transfer(by=system_user(), mirror=mirror, snapshot=snapshot)
+    except ActionRefused as refusal:
+        log.info("transfer_not_begun", mirror_id=mirror.pk, reason=refusal.sentence)
+        return False
+    return True
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="check_mirrors", queue="storage", queueing_lock="check_mirrors")
+def check_mirrors(timestamp: int) -> None:
+    """Compare every resting mirror with its relationship in ONTAP."""
+    check_all(now=clocks.database_now())
+
+
+def check_all(*, now: dt.datetime) -> None:
+    """Write the trouble of mirrors; one request for each site."""
+    resting = (Mirror.State.READY, Mirror.State.FAILED)
+    mirrors = (
+        Mirror.objects.filter(state__in=resting)
+        .exclude(relationship_uuid="")
+        .select_related("template", "site")
+        .order_by("site", "pk")
+    )
+    for site, at_site in groupby(mirrors, key=lambda mirror: mirror.site):
+        _check_site(site, list(at_site), now=now)
+
+
+def _check_site(site: Site, mirrors: list[Mirror], *, now: dt.datetime) -> None:
+    try:
+        found = registry.ontap(site).list_relationships()
+    except GatewayError as error:
+        trouble = f"{site.name} could not be checked. {error}"
+        Mirror.objects.filter(pk__in=[m.pk for m in mirrors]).update(trouble=trouble)
+        return
+    by_path = {each.destination_path: each for each in found}
+    for mirror in mirrors:
+        relationship = by_path.get(mirror.volume_path)
+        Mirror.objects.filter(pk=mirror.pk).update(
+            trouble=_trouble_of(mirror, relationship), checked_at=now
+        )
+
+
+def _trouble_of(mirror: Mirror, relationship: Relationship | None) -> str:
+    trouble = advice.on_relationship(mirror, relationship)
+    if trouble is not None:
+        return trouble.sentence
+    assert relationship is not None
+    if not relationship.is_healthy:
+        return f"SnapMirror reports a problem. {relationship.unhealthy_reason}".strip()
+    return ""
