@@ -32,8 +32,8 @@ def _bases(snapshots: Sequence[Snapshot]) -> QuerySet[MirroredSnapshot]:
     """
     there = (
         MirroredSnapshot.objects.filter(state=MirroredSnapshot.State.AVAILABLE)
-        .order_by("mirror", "-arrived_at")
-        .distinct("mirror")
+        .order_by("mirror_id", "-arrived_at")
+        .distinct("mirror_id")
     )
     is_base = Q(pk__in=there.values("pk"))
     is_under_way = Q(state=MirroredSnapshot.State.TRANSFERRING)
