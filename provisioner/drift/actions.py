@@ -71,7 +71,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
     with transaction.atomic():
         finding = (
             Finding.objects.select_for_update(of=("self",))
-            .select_related("site", "workspace", "template")
+            .select_related("site", "workspace", "template", "mirror")
             .get(pk=finding.pk)
         )
         if finding.resolved_at is not None:
@@ -85,7 +85,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
         finding.save(update_fields=["asked_at", "asked_by", "status_message"])
         system = Finding.Kind(finding.kind).system
         record_event(
-            finding.workspace or finding.template or finding.site,
+            finding.row or finding.site,
             kind="drift_repair_requested",
             message=f"{finding}: asked to {finding.action_title.lower()}.",
             actor=by,
@@ -121,7 +121,12 @@ def adoptable() -> QuerySet[Finding]:
 
     Snapshots come first, then templates, since workspaces are cloned from them.
     """
-    volumes = Q(kind=Finding.Kind.VOLUME_WITHOUT_ROW, workspace=None, template=None)
+    volumes = Q(
+        kind=Finding.Kind.VOLUME_WITHOUT_ROW,
+        workspace=None,
+        template=None,
+        mirror=None,
+    )
     return Finding.objects.filter(
         volumes | Q(kind=Finding.Kind.SNAPSHOT_WITHOUT_ROW),
         action=Finding.Action.ADOPT,

@@ -50,6 +50,7 @@ class FindingSerializer(serializers.ModelSerializer[Finding]):
             "preview",
             "workspace",
             "template",
+            "mirror",
             "first_seen_at",
             "last_seen_at",
             "times_seen",

@@ -8,6 +8,7 @@ from django.db.models import Q
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
 from provisioner.lib.fields import EvidenceField
+from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
@@ -53,7 +54,7 @@ class Finding(models.Model):
 
     `subject` is the name of the volume, client, snapshot or job;
     `external_id` its uuid there, and `volume_uuid` that of a snapshot's volume. A
-    volume without a row has the tag of a workspace or a template, `tag_kind`.
+    volume without a row has the tag of a workspace, template or mirror, `tag_kind`.
     `details` is evidence for people.
     """
 
@@ -71,6 +72,10 @@ class Finding(models.Model):
         CLIENT_VIEW_DIFFERS = "client_view_differs", "View of a client was changed"
         SNAPSHOT_WITHOUT_ROW = "snapshot_without_row", "Snapshot without a row"
         ROW_WITHOUT_SNAPSHOT = "row_without_snapshot", "Snapshot is gone"
+        ROW_WITHOUT_RELATIONSHIP = (
+            "row_without_relationship",
+            "SnapMirror relationship is gone",
+        )
         JOB_UNATTENDED = "job_unattended", "Abandoned ONTAP job"
 
         @property
@@ -88,6 +93,7 @@ class Finding(models.Model):
     class TagKind(models.TextChoices):
         TEMPLATE = "template"
         WORKSPACE = "workspace"
+        MIRROR = "mirror"
 
     class Action(models.TextChoices):
         NONE = "none", "Look into it"
@@ -115,6 +121,9 @@ class Finding(models.Model):
     )
     template = models.ForeignKey(
         Template, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    mirror = models.ForeignKey(
+        Mirror, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
@@ -144,13 +153,17 @@ class Finding(models.Model):
             ),
             models.CheckConstraint(
                 name="finding_of_unknown_volume_has_tag",
-                condition=Q(tag_kind__in=("template", "workspace"), tag__isnull=False)
+                condition=Q(
+                    tag_kind__in=("template", "workspace", "mirror"),
+                    tag__isnull=False,
+                )
                 | (
                     Q(tag_kind="", tag__isnull=True)
                     & (
                         ~Q(kind="volume_without_row")
                         | Q(workspace__isnull=False)
                         | Q(template__isnull=False)
+                        | Q(mirror__isnull=False)
                     )
                 ),
             ),
@@ -172,6 +185,16 @@ class Finding(models.Model):
         return f"{self.get_kind_display()}: {self.subject}"
 
     @property
+    def row(self) -> Workspace | Template | Mirror | None:
+        """The row that it is about."""
+        return self.workspace or self.template or self.mirror
+
+    @property
+    def is_of_mirror(self) -> bool:
+        is_tagged = self.tag_kind == self.TagKind.MIRROR
+        return self.mirror_id is not None or is_tagged
+
+    @property
     def is_repairable(self) -> bool:
         return self.action != self.Action.NONE
 
@@ -191,6 +214,7 @@ _ACTION_TITLES: dict[str, str] = {
     Finding.Kind.VOLUME_TAG_COPIED: "Remove its tag",
     Finding.Kind.VOLUME_UNTAGGED: "Restore its tag",
     Finding.Kind.VOLUME_OFFLINE: "Bring it online",
+    Finding.Kind.ROW_WITHOUT_RELATIONSHIP: "Create it again",
     Finding.Kind.CLIENT_TAG_COPIED: "Remove the tag from its description",
     Finding.Kind.CLIENT_VIEW_DIFFERS: "Restore its View",
 }

@@ -11,7 +11,7 @@ from provisioner.drift.models import Finding
 def findings_visible_to(user: User) -> QuerySet[Finding]:
     """Return all findings for administrators, none for others."""
     findings = Finding.objects.select_related(
-        "site", "workspace", "template", "resolved_by"
+        "site", "workspace", "template", "mirror", "resolved_by"
     )
     return findings if user.is_administrator else findings.none()
 

@@ -63,7 +63,7 @@ def finding_detail(request: WebRequest, pk: int) -> HttpResponse:
     """Show a finding with its evidence and repair; repair it when confirmed."""
     finding = get_object_or_404(
         Finding.objects.select_related(
-            "site", "workspace", "template", "asked_by", "resolved_by"
+            "site", "workspace", "template", "mirror", "asked_by", "resolved_by"
         ),
         pk=pk,
     )

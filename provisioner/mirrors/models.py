@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import HasOperations, Parameters
-from provisioner.lib.names import TAG_PREFIX, underscored
+from provisioner.lib.names import TAG_PREFIX, same_tag, underscored
 from provisioner.lib.rows import few
 from provisioner.sites.models import Site
 
@@ -132,6 +132,10 @@ class Mirror(HasOperations):
     def volume_comment(self) -> str:
         """The tag that marks the volume as this mirror's, visible in ONTAP."""
         return f"{TAG_PREFIX}mirror={self.tag}"
+
+    def is_tagged(self, comment: str) -> bool:
+        """Return whether a volume with this comment is this mirror's."""
+        return same_tag(comment, self.volume_comment)
 
     @property
     def volume_path(self) -> str:

@@ -26,7 +26,6 @@ from provisioner.gateways.ontap.types import (
     SnapshotVersion,
     Transfer,
 )
-from provisioner.lib.names import same_tag
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.mirrors import advice, states
@@ -363,7 +362,7 @@ def ensure_volume_deleted(run: MirrorRun) -> None:
     volume = run.ontap.find_volume(mirror.volume_name)
     if volume is None:
         return
-    if not same_tag(volume.comment, mirror.volume_comment):
+    if not mirror.is_tagged(volume.comment):
         raise StepRefused(
             f"A volume named {volume.name} exists on this SVM without our tag. It was "
             "not changed.",

@@ -95,7 +95,7 @@ def tree(tag: str, **fields: object) -> KnownTree:
 def comments() -> st.SearchStrategy[str]:
     ours = st.builds(
         lambda kind, tag: f"cloneyard:v1:{kind}={tag}",
-        st.sampled_from(["workspace", "template"]),
+        st.sampled_from(["workspace", "template", "mirror"]),
         st.sampled_from(TAGS),
     )
     like_ours = ours.map(lambda text: text + " x") | ours.map(str.upper)
@@ -115,7 +115,7 @@ def trees() -> st.SearchStrategy[tuple[KnownTree, ...]]:
             parent_volume=PARENT if kind == "workspace" else "",
         ),
         st.sampled_from(TAGS),
-        st.sampled_from(["workspace", "template"]),
+        st.sampled_from(["workspace", "template", "mirror"]),
         st.booleans(),
         st.booleans(),
         st.sampled_from(Wanted),
@@ -161,11 +161,7 @@ def test_volumes(
         # What is named is marked as ours, or is the name of a row's own volume.
         assert tag is not None or difference.subject in own_names
         row = next(
-            (
-                t
-                for t in trees
-                if t.id in (difference.workspace_id, difference.template_id)
-            ),
+            (t for t in trees if t.id == getattr(difference, f"{t.kind}_id")),
             None,
         )
         assert row is None or not row.is_in_motion
@@ -215,8 +211,10 @@ def test_a_finding_goes_away_with_its_difference(
     )
     strangers = tuple(v for v in seen if tag_of_volume(v) is None)
 
+    filled = frozenset(t.volume_name for t in trees if t.is_mirror)
     assert not compare_storage(
-        Known(trees=trees), SeenStorage(volumes=(*as_wanted, *strangers))
+        Known(trees=trees),
+        SeenStorage(volumes=(*as_wanted, *strangers), filled=filled),
     )
 
 
@@ -331,7 +329,7 @@ TEMPLATE = tree(
     row=st.none()
     | st.builds(
         KnownSnapshot,
-        template_id=st.just(TEMPLATE.id),
+        of=st.just(("template", TEMPLATE.id)),
         name=st.sampled_from(["c1.b1", "c2.b2"]),
         uuid=st.sampled_from(["u", "other"]),
         is_published=st.booleans(),
@@ -381,6 +379,29 @@ def test_snapshots(
     assert all(d.is_automatic == is_left for d in removed)
     is_older = not same_name and of_build == "unknown"
     assert all((d.action == Action.ADOPT) == is_older for d in removed)
+
+
+def test_a_mirrors_volume_is_judged_by_what_snapmirror_alone_decides() -> None:
+    """Only missing snapshots count: ONTAP deletes what is at a destination."""
+    row = tree(
+        TAGS[0], kind="mirror", parent_volume="", junction_path=None, client=Wanted.NO
+    )
+    own = volume(row.volume_name, row.comment)
+    there = VolumeSnapshot(
+        uuid="u", name="c9.b9", comment="", created_at=None, owners=()
+    )
+    lost = KnownSnapshot(
+        of=("mirror", row.id), name="c1.b1", uuid="v", is_published=True, is_needed=True
+    )
+    known = Known(trees=(row,), snapshots=(lost,))
+    seen = SeenStorage(volumes=(own,), snapshots={own.uuid: (there,)})
+
+    unfilled, gone = compare_storage(known, seen)
+
+    assert unfilled.kind is Kind.ROW_WITHOUT_RELATIONSHIP
+    assert (gone.kind, gone.snapshot) == (Kind.ROW_WITHOUT_SNAPSHOT, "c1.b1")
+    assert gone.mirror_id == row.id
+    assert "gone at the site" in preview(gone)[1]
 
 
 def test_only_our_own_jobs_are_reported() -> None:

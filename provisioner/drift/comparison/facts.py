@@ -19,7 +19,7 @@ CLIENT_FILTER = "cy-*"
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _COMMENT = re.compile(
-    rf"cloneyard:v1:(workspace|template)=({_UUID})(?: purpose=([a-z-]+))?"
+    rf"cloneyard:v1:(workspace|template|mirror)=({_UUID})(?: purpose=([a-z-]+))?"
 )
 _DESCRIPTION = re.compile(rf"\bCloneyard (workspace|template) \S+ \(({_UUID})\)")
 _CLIENT_NAME = re.compile(
@@ -37,7 +37,7 @@ class Wanted(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class KnownTree:
-    """A workspace or a template, as its row says it should be.
+    """A workspace, a template or a mirror, as its row says it should be.
 
     `junction_path` is "" if it should not be mounted, None if either is right.
     `client_view` is () if nothing can be said about it. `stand_ins` are the clients
@@ -67,6 +67,10 @@ class KnownTree:
     @property
     def is_workspace(self) -> bool:
         return self.kind == "workspace"
+
+    @property
+    def is_mirror(self) -> bool:
+        return self.kind == "mirror"
 
     def has_stand_in(self, client: ClientSpec) -> bool:
         """Return whether this client stood in for its own for a while."""
@@ -106,9 +110,12 @@ class KnownTree:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSnapshot:
-    """A snapshot's row. It is needed while a workspace uses it."""
+    """A snapshot's row. It is needed while a workspace uses it.
 
-    template_id: int
+    `of` is the kind and the id of the template or the mirror whose volume has it.
+    """
+
+    of: tuple[str, int]
     name: str
     uuid: str
     is_published: bool
@@ -124,6 +131,7 @@ class KnownJob:
     operation_id: int
     workspace_id: int | None
     template_id: int | None
+    mirror_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,13 +155,14 @@ class SeenStorage:
     """What ONTAP has: volumes with our prefix, snapshots by volume, unfinished jobs.
 
     `untagged` are volumes found by uuid or name because no tag led to them, by the name
-    in their row.
+    in their row. `filled` are the names of the volumes that SnapMirror fills.
     """
 
     volumes: tuple[Volume, ...]
     untagged: Mapping[str, Volume] = field(default_factory=dict)
     snapshots: Mapping[str, tuple[VolumeSnapshot, ...]] = field(default_factory=dict)
     jobs: tuple[OntapJob, ...] = ()
+    filled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +188,10 @@ class SeenPerforce:
 
 
 def tag_of_volume(volume: Volume) -> tuple[str, str] | None:
-    """Return ("workspace" or "template", tag) of a volume of ours, None for others."""
+    """Return the kind of row ("workspace" …) and the tag of a volume of ours.
+
+    None for those of others.
+    """
     found = _COMMENT.fullmatch(volume.comment)
     return (found[1], found[2]) if found else None
 
@@ -213,6 +225,4 @@ def without_tag(description: str) -> str:
 
 def about(tree: KnownTree, **fields: Any) -> Finding:
     """Return an unsaved finding about a row."""
-    if tree.is_workspace:
-        return Finding(workspace_id=tree.id, **fields)
-    return Finding(template_id=tree.id, **fields)
+    return Finding(**{f"{tree.kind}_id": tree.id}, **fields)

@@ -18,10 +18,9 @@ def preview(finding: Finding) -> list[str]:
     """Yield what the repair will do, in order."""
     subject, details = finding.subject, finding.details
     look = "Check it again. If the difference is gone, do nothing."
-    return [
-        look,
-        *_PREVIEWS.get((finding.kind, finding.action), _nothing)(subject, details),
-    ]
+    key = (finding.kind, finding.action)
+    of_mirror = _OF_MIRRORS.get(key) if finding.is_of_mirror else None
+    return [look, *(of_mirror or _PREVIEWS.get(key, _nothing))(subject, details)]
 
 
 def _nothing(subject: str, details: dict[str, Any]) -> list[str]:
@@ -131,6 +130,26 @@ def _view(subject: str, details: dict[str, Any]) -> list[str]:
     ]
 
 
+def _mirror_again(subject: str, details: dict[str, Any]) -> list[str]:
+    return [
+        f"Retry the mirror: create {subject} and its SnapMirror relationship where "
+        "they are missing.",
+        "Transfer the default snapshot unless it is there.",
+    ]
+
+
+_OF_MIRRORS: dict[tuple[str, str], Any] = {
+    (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): lambda subject, details: [
+        f"Stop if {subject} has clones.",
+        "Delete the SnapMirror relationship that fills it, and release it at its "
+        "source if that can be reached.",
+        *_removing_volume(subject, details),
+    ],
+    (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _mirror_again,
+    (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
+        f"Mark {subject} as gone at the site. ONTAP is not changed."
+    ],
+}
 _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _removing_volume,
     (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): _adopting_volume,
@@ -167,6 +186,7 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
         f"Delete the snapshot {subject}. ONTAP keeps one that a clone needs."
     ],
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): _adopting_snapshot,
+    (Kind.ROW_WITHOUT_RELATIONSHIP, Action.FINISH): _mirror_again,
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
         f"Withdraw {subject}. ONTAP is not changed."
     ],

@@ -48,6 +48,7 @@ def compare_storage(known: Known, seen: SeenStorage) -> list[Finding]:
     for tag, tree in trees.items():
         if tree.volume is Wanted.YES and not tree.is_in_motion and tag not in volumes:
             found.append(_untagged_or_gone(tree, seen.untagged.get(tree.volume_name)))
+    found += _relationships(known, seen, volumes)
     found += _snapshots(known, seen, volumes)
     return found + list(_jobs(known, seen))
 
@@ -121,10 +122,34 @@ def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Finding]:
         yield _junction_differs(tree, own)
 
 
+def _relationships(
+    known: Known, seen: SeenStorage, volumes: dict[tuple[str, str], list[Volume]]
+) -> Iterator[Finding]:
+    for tag, tree in known.by_tag().items():
+        is_expected = tree.is_mirror and tree.volume is Wanted.YES
+        own = own_volume(tree, volumes.get(tag, []))
+        if own is None or not is_expected or tree.is_in_motion:
+            continue
+        if own.name not in seen.filled:
+            yield about(
+                tree,
+                kind=Kind.ROW_WITHOUT_RELATIONSHIP,
+                subject=own.name,
+                external_id=own.uuid,
+                details=_evidence(own),
+                action=Action.FINISH,
+                sentence=f"No SnapMirror relationship fills the volume {own.name} of "
+                f"{tree.title} any more. Snapshots that are there can still be cloned. "
+                "New ones do not arrive until it is created again.",
+            )
+
+
 def _volume_of_nobody(
     volume: Volume, tag: tuple[str, str], *, has_clones: bool
 ) -> Finding:
     kind, uuid = tag
+    if kind == "mirror":
+        return _volume_of_no_mirror(volume, uuid)
     holds_work = kind == "workspace" or has_clones
     return Finding(
         kind=Kind.VOLUME_WITHOUT_ROW,
@@ -147,6 +172,22 @@ def _volume_of_nobody(
             else "It has a build, and nobody's work. Remove it only if no other "
             "installation owns it. To build that again, define the template."
         ),
+    )
+
+
+def _volume_of_no_mirror(volume: Volume, tag: str) -> Finding:
+    return Finding(
+        kind=Kind.VOLUME_WITHOUT_ROW,
+        subject=volume.name,
+        external_id=volume.uuid,
+        tag_kind=Finding.TagKind.MIRROR,
+        tag=tag,
+        details=_evidence(volume),
+        action=Action.REMOVE,
+        sentence=f"The volume {volume.name} carries the tag of a mirror that was "
+        "deleted, or is not in this database: another installation of Cloneyard may "
+        "own it. It has copies of a template's snapshots. It is not removed while it "
+        "has clones.",
     )
 
 
@@ -209,14 +250,20 @@ def _untagged_or_gone(tree: KnownTree, untagged: Volume | None) -> Finding:
                 f"The volume {tree.volume_name} of {tree.title} is no longer on the "
                 "SVM.",
                 *([_taken_over(tree, untagged)] if untagged else []),
-                "Finishing marks the workspace as failed, so that its owner sees it "
-                "and can retire what is left."
-                if tree.is_workspace
-                else "The repair marks the template as failed and withdraws its "
-                "snapshots. Its next build creates a new volume.",
+                _WHEN_LOST[tree.kind],
             ]
         ),
     )
+
+
+_WHEN_LOST = {
+    "workspace": "Finishing marks the workspace as failed, so that its owner sees it "
+    "and can retire what is left.",
+    "template": "The repair marks the template as failed and withdraws its snapshots. "
+    "Its next build creates a new volume.",
+    "mirror": "Nothing can be cloned there. The repair creates the mirror again and "
+    "transfers the default snapshot.",
+}
 
 
 def _taken_over(tree: KnownTree, volume: Volume) -> str:
@@ -249,9 +296,9 @@ def _junction_differs(tree: KnownTree, volume: Volume) -> Finding:
 def _snapshots(
     known: Known, seen: SeenStorage, volumes: dict[tuple[str, str], list[Volume]]
 ) -> Iterator[Finding]:
-    rows: dict[int, list[KnownSnapshot]] = defaultdict(list)
+    rows: dict[tuple[str, int], list[KnownSnapshot]] = defaultdict(list)
     for row in known.snapshots:
-        rows[row.template_id].append(row)
+        rows[row.of].append(row)
     pinned = {
         (volume.clone_parent.volume_uuid, volume.clone_parent.snapshot_name)
         for volume in seen.volumes
@@ -263,13 +310,15 @@ def _snapshots(
             continue
         if own.uuid not in seen.snapshots:
             continue
-        there = seen.snapshots[own.uuid]
-        yield from _snapshots_that_are_gone(tree, own, rows[tree.id], there)
+        there, of_tree = seen.snapshots[own.uuid], rows[tree.kind, tree.id]
+        yield from _snapshots_that_are_gone(tree, own, of_tree, there)
+        if tree.is_mirror:  # ONTAP alone deletes what is at a destination
+            continue
         for snapshot in there:
             is_pinned = bool(snapshot.owners) or (own.uuid, snapshot.name) in pinned
             if not is_pinned:
                 yield from _snapshot_of_nobody(
-                    tree, own, rows[tree.id], snapshot, builds=known.builds
+                    tree, own, of_tree, snapshot, builds=known.builds
                 )
 
 
@@ -290,7 +339,10 @@ def _snapshots_that_are_gone(
                 volume_uuid=volume.uuid,
                 snapshot=row.name,
                 action=Action.FINISH,
-                sentence=f"The published snapshot {row.name} of {tree.title} is gone "
+                sentence=f"The snapshot {row.name} of {tree.title} is gone from the "
+                "site. The repair marks it as gone. Transfer it again to clone from it."
+                if tree.is_mirror
+                else f"The published snapshot {row.name} of {tree.title} is gone "
                 "from ONTAP. Finishing withdraws it; existing workspaces are not "
                 "touched.",
             )
@@ -359,6 +411,7 @@ def _jobs(known: Known, seen: SeenStorage) -> Iterator[Finding]:
                 },
                 workspace_id=row.workspace_id,
                 template_id=row.template_id,
+                mirror_id=row.mirror_id,
                 action=Action.REMOVE,
                 sentence=f"ONTAP is still at work on {job.description or 'a job'} "
                 f"for the step {row.step}, which has ended. Nothing waits "

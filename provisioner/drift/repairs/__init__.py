@@ -13,16 +13,13 @@ from django.db import transaction
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
-from provisioner.catalog.models import Template
 from provisioner.drift.models import Finding
-from provisioner.drift.repairs import perforce, storage
+from provisioner.drift.repairs import mirrors, perforce, storage
 from provisioner.drift.repairs.adopting import adopt_snapshot
 from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StateChanged, StepRefused
-from provisioner.sites.models import Site
-from provisioner.workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +29,8 @@ Action = Finding.Action
 
 def repair(finding: Finding, *, by: User | None) -> None:
     """Repair a finding and resolve it, or record why that failed."""
-    act = REPAIRS.get((finding.kind, finding.action))
+    key = (finding.kind, finding.action)
+    act = (OF_MIRRORS.get(key) if finding.is_of_mirror else None) or REPAIRS.get(key)
     if act is None:
         return
     try:
@@ -46,7 +44,7 @@ def repair(finding: Finding, *, by: User | None) -> None:
             )
             if by is not None or finding.status_message != sentence:
                 record_event(
-                    _subject(finding),
+                    finding.row or finding.site,
                     kind="drift_repair_failed",
                     message=f"{finding.subject}: {sentence}",
                     actor=by,
@@ -67,16 +65,12 @@ def settle(finding: Finding, *, resolution: str, by: User | None) -> None:
     )
     if closed:
         record_event(
-            _subject(finding),
+            finding.row or finding.site,
             kind="drift_resolved",
             message=f"{finding.get_kind_display()}, {finding.subject}: {resolution}",
             actor=by,
             data={"kind": finding.kind, "subject": finding.subject},
         )
-
-
-def _subject(finding: Finding) -> Workspace | Template | Site:
-    return finding.workspace or finding.template or finding.site
 
 
 REPAIRS: dict[tuple[str, str], Callable[[Finding], str]] = {
@@ -90,6 +84,7 @@ REPAIRS: dict[tuple[str, str], Callable[[Finding], str]] = {
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE): storage.remove_snapshot,
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): adopt_snapshot,
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): storage.finish_lost_snapshot,
+    (Kind.ROW_WITHOUT_RELATIONSHIP, Action.FINISH): mirrors.create_again,
     (Kind.CLIENT_WITHOUT_ROW, Action.REMOVE): perforce.remove_client,
     (Kind.ROW_WITHOUT_CLIENT, Action.FINISH): perforce.finish_lost_client,
     (Kind.CLIENT_TAG_COPIED, Action.REMOVE): perforce.remove_client_tag,
@@ -97,3 +92,9 @@ REPAIRS: dict[tuple[str, str], Callable[[Finding], str]] = {
     (Kind.CLIENT_VIEW_DIFFERS, Action.FINISH): perforce.put_view_back,
     (Kind.JOB_UNATTENDED, Action.REMOVE): storage.cancel_job,
 }
+OF_MIRRORS: dict[tuple[str, str], Callable[[Finding], str]] = {
+    (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): mirrors.remove_volume,
+    (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): mirrors.create_again,
+    (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): mirrors.mark_snapshots_gone,
+}
+"""What is repaired in another way for a mirror than for others."""

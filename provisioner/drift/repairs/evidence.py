@@ -10,6 +10,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 
 GONE = "The difference was gone."
@@ -20,18 +21,32 @@ class CannotRepair(Exception):
 
 
 def resting_row(finding: Finding) -> Workspace | Template | None:
+    """Return the current workspace or template of a finding, None if it has none.
+
+    Raises: CannotRepair while an operation is under way.
+    """
+    row = resting_row_or_mirror(finding)
+    assert not isinstance(row, Mirror)
+    return row
+
+
+def resting_row_or_mirror(finding: Finding) -> Workspace | Template | Mirror | None:
     """Return the finding's current row, None if it has none.
 
     Raises: CannotRepair while an operation is under way.
     """
-    row: Workspace | Template | None = None
+    row: Workspace | Template | Mirror | None = None
     if finding.workspace_id is not None:
         row = Workspace.objects.select_related(
-            "site__perforce_server", "template", "snapshot"
+            "site__perforce_server", "template", "snapshot__template"
         ).get(pk=finding.workspace_id)
     elif finding.template_id is not None:
         row = Template.with_deleted.select_related("site__perforce_server").get(
             pk=finding.template_id
+        )
+    elif finding.mirror_id is not None:
+        row = Mirror.with_deleted.select_related("template__site", "site").get(
+            pk=finding.mirror_id
         )
     if row and row.operations.filter(state=Operation.State.RUNNING).exists():
         raise CannotRepair("An operation is running on it. Try again later.")
@@ -66,7 +81,7 @@ def volume_now(finding: Finding) -> Volume | None:
     volume = find_volume(finding)
     if volume is None:
         return None
-    row = finding.workspace or finding.template
+    row = finding.row
     tag = tag_of_volume(volume)
     if row is None:
         has_its_tag = tag == (finding.tag_kind, str(finding.tag))

@@ -60,7 +60,11 @@ def _is_adoptable(finding: Finding) -> bool:
     """Return whether adoption would write a new row."""
     return finding.action == Finding.Action.ADOPT and (
         finding.kind == Kind.SNAPSHOT_WITHOUT_ROW
-        or (finding.workspace_id is None and finding.template_id is None)
+        or (
+            finding.workspace_id is None
+            and finding.template_id is None
+            and finding.mirror_id is None
+        )
     )
 
 

@@ -31,6 +31,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.leases import queries as lease_queries
 from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.lib import clocks
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import Site
 from provisioner.workspaces.marks import ANOTHER_NAME, mark_in, new_mark
 from provisioner.workspaces.models import Workspace
@@ -90,7 +91,7 @@ def workspace_to_be(
     workspace = _named_like(volume, site=site, tag=uuid.UUID(tag[1]))
     client = _client_of(workspace, volume, clients=clients)
     _give_to(workspace, volume, client=client)
-    workspace.snapshot = _parent_of(volume, template=workspace.template)
+    workspace.snapshot = _parent_of(volume, workspace)
     _begin(workspace, missing := _what_is_missing(workspace, volume, client=client))
     give_a_free_name(workspace)
     return WorkspaceToBe(workspace=workspace, client=client, missing=missing)
@@ -109,9 +110,9 @@ def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
             f"The volume {volume.name} was split from its template: nothing says of "
             "which snapshot it is."
         )
-    template = Template.objects.filter(
-        site=site, volume_uuid=volume.clone_parent.volume_uuid
-    ).first()
+    parent = {"site": site, "volume_uuid": volume.clone_parent.volume_uuid}
+    mirrored = Mirror.objects.filter(**parent).values("template")
+    template = Template.objects.filter(Q(**parent) | Q(pk__in=mirrored)).first()
     if template is None:
         raise CannotRepair(
             f"No template here has the volume {volume.clone_parent.volume_name}, of "
@@ -228,19 +229,40 @@ def _one_of(people: QuerySet[User], *, of: str) -> User | None:
     return found[0] if found else None
 
 
-def _parent_of(volume: Volume, *, template: Template) -> Snapshot:
+def _parent_of(volume: Volume, workspace: Workspace) -> Snapshot:
     """Return the row of its parent snapshot, or one to be saved.
 
     Such a one is never the default: whether its tests passed is not known.
     """
-    parent = volume.clone_parent
+    parent, template = volume.clone_parent, workspace.template
     assert parent is not None
+    if template.site != workspace.site:
+        return _mirrored_parent_of(volume, site=workspace.site)
     seen = registry.ontap(template.site).find_snapshot(
         parent.volume_uuid, name=parent.snapshot_name
     )
     if seen is None:
         raise CannotRepair(f"The snapshot {parent.snapshot_name} is not one of ours.")
     return snapshot_to_be(template, seen)
+
+
+def _mirrored_parent_of(volume: Volume, *, site: Site) -> Snapshot:
+    """Return the row of the mirrored snapshot that a volume is a clone of."""
+    parent = volume.clone_parent
+    assert parent is not None
+    mirrored = MirroredSnapshot.objects.select_related("snapshot").filter(
+        mirror__site=site,
+        mirror__volume_uuid=parent.volume_uuid,
+        snapshot__name=parent.snapshot_name,
+    )
+    row = mirrored.first()
+    if row is None:
+        raise CannotRepair(
+            f"The database does not know that {parent.snapshot_name} is at "
+            f"{site.name}. Transfer it to the mirror there, which records it, then "
+            "adopt the workspace."
+        )
+    return row.snapshot
 
 
 def snapshot_to_be(template: Template, seen: VolumeSnapshot) -> Snapshot:

@@ -20,6 +20,7 @@ from provisioner.drift.repairs.evidence import (
     CannotRepair,
     find_volume,
     resting_row,
+    resting_row_or_mirror,
     volume_now,
     workspace_in,
 )
@@ -28,6 +29,8 @@ from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.lib import clocks
+from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import parent_volume
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -50,7 +53,8 @@ def remove_volume(finding: Finding) -> str:
         return GONE
     ontap = registry.ontap(finding.site)
     if row is None:
-        _require_no_clones(ontap, volume)
+        require_no_clones(ontap, volume)
+        _require_no_owners(ontap, volume)
     if volume.junction_path:
         if row is not None:
             raise CannotRepair(f"It is mounted at {volume.junction_path} by now.")
@@ -59,7 +63,7 @@ def remove_volume(finding: Finding) -> str:
     return f"The volume {volume.name} was deleted."
 
 
-def _require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
+def require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
     """Refuse before anything is unmounted: clones hold work, and need their parent.
 
     Raises: CannotRepair.
@@ -75,6 +79,13 @@ def _require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
             f"work; the first is {clones[0]}. Nothing was changed. Handle these "
             "first."
         )
+
+
+def _require_no_owners(ontap: OntapGateway, volume: Volume) -> None:
+    """Refuse a volume whose snapshots clones or SnapMirror need.
+
+    Raises: CannotRepair.
+    """
     for snapshot in ontap.list_snapshots(volume.uuid):
         if snapshot.owners:
             raise CannotRepair(
@@ -84,7 +95,7 @@ def _require_no_clones(ontap: OntapGateway, volume: Volume) -> None:
 
 
 def adopt_volume(finding: Finding) -> str:
-    row = resting_row(finding)
+    row = resting_row_or_mirror(finding)
     if row is None:
         is_template = finding.tag_kind == Finding.TagKind.TEMPLATE
         return adopt_template(finding) if is_template else adopt_workspace(finding)
@@ -100,7 +111,7 @@ def adopt_volume(finding: Finding) -> str:
 
 
 def remove_tag(finding: Finding) -> str:
-    row = resting_row(finding)
+    row = resting_row_or_mirror(finding)
     assert row is not None
     volume = find_volume(finding)
     if volume is None or not row.is_tagged(volume.comment):
@@ -117,12 +128,12 @@ def remove_tag(finding: Finding) -> str:
 
 
 def put_tag_back(finding: Finding) -> str:
-    row = resting_row(finding)
+    row = resting_row_or_mirror(finding)
     assert row is not None
     volume = find_volume(finding)
     if volume is None or row.is_tagged(volume.comment):
         return GONE
-    parent = row.template.volume_name if isinstance(row, Workspace) else ""
+    parent = parent_volume(row.snapshot, row.site) if isinstance(row, Workspace) else ""
     seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
     is_proven = (volume.uuid, volume.name) == (row.volume_uuid, row.volume_name)
     if not is_proven or seen_parent not in ("", parent):
@@ -140,14 +151,15 @@ def put_tag_back(finding: Finding) -> str:
 
 
 def bring_online(finding: Finding) -> str:
-    row = resting_row(finding)
+    row = resting_row_or_mirror(finding)
     volume = volume_now(finding)
     if row is None or volume is None or volume.state == "online":
         return GONE
     ontap = registry.ontap(finding.site)
     volume = ontap.bring_volume_online(volume.uuid)
-    is_ready = row.state in (Workspace.State.READY, Template.State.READY)
-    if is_ready and not volume.junction_path:
+    if isinstance(row, Mirror) or volume.junction_path:
+        return "The volume is online again."
+    if row.state in (Workspace.State.READY, Template.State.READY):
         ontap.mount_volume(volume.uuid, junction_path=row.junction_path)
         return f"The volume is online again, and mounted at {row.junction_path}."
     return "The volume is online again."
@@ -269,7 +281,7 @@ def finish_lost_snapshot(finding: Finding) -> str:
 
 
 def cancel_job(finding: Finding) -> str:
-    resting_row(finding)
+    resting_row_or_mirror(finding)
     ontap = registry.ontap(finding.site)
     job = finding.external_id
     if job not in {each.uuid for each in ontap.list_unfinished_jobs()}:

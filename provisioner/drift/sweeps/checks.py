@@ -55,7 +55,8 @@ CONFIRMED_AFTER = dt.timedelta(seconds=60)
 # What each check says anew of a finding.
 SEEN = (
     *("external_id", "volume_uuid", "snapshot", "tag_kind", "tag"),
-    *("sentence", "details", "action", "is_automatic", "workspace_id", "template_id"),
+    *("sentence", "details", "action", "is_automatic"),
+    *("workspace_id", "template_id", "mirror_id"),
 )
 # How many single objects a check asks about beyond the lists.
 LOOKS_AT_MOST = 100
@@ -151,13 +152,18 @@ def _check_ontap(site: Site, asof: dt.datetime) -> Look:
         volume.uuid: tuple(ontap.list_snapshots(volume.uuid))
         for volume in volumes
         if (tag := tag_of_volume(volume)) is not None
-        and tag[0] == "template"
+        and tag[0] in ("template", "mirror")
         and volume.state == "online"
     }
     jobs = tuple(ontap.list_unfinished_jobs())
+    filled = _filled(ontap) if any(kind == "mirror" for kind, _ in tags) else ()
     rows = known.of_storage(site, seen=seen_tags, asof=asof)
     seen = SeenStorage(
-        volumes=volumes, untagged=untagged, snapshots=snapshots, jobs=jobs
+        volumes=volumes,
+        untagged=untagged,
+        snapshots=snapshots,
+        jobs=jobs,
+        filled=frozenset(filled),
     )
     found = compare_storage(rows, seen)
     note_rows_to_be(found, site=site, seen=seen)
@@ -165,6 +171,12 @@ def _check_ontap(site: Site, asof: dt.datetime) -> Look:
         found=found,
         objects_seen=len(volumes) + sum(map(len, snapshots.values())),
     )
+
+
+def _filled(ontap: OntapGateway) -> list[str]:
+    """Return the names of the SVM's volumes that SnapMirror fills."""
+    paths = [each.destination_path for each in ontap.list_relationships()]
+    return [path.partition(":")[2] for path in paths]
 
 
 def _without_its_tag(ontap: OntapGateway, tree: KnownTree) -> Volume | None:
@@ -242,7 +254,7 @@ def _keep_new(finding: Finding, *, site: Site, now: dt.datetime) -> None:
     finding.site, finding.first_seen_at, finding.last_seen_at = site, now, now
     finding.save()
     record_event(
-        finding.workspace or finding.template or site,
+        finding.row or site,
         kind="drift_found",
         message=finding.sentence,
         data={"kind": finding.kind, "subject": finding.subject},

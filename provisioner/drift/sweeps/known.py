@@ -24,6 +24,7 @@ from provisioner.engine.subjects import paths
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import client_spec_of
@@ -71,7 +72,7 @@ def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Know
 
 def _tags_elsewhere(site: Site, seen: Collection[str]) -> frozenset[str]:
     """Return which of these tags belong to rows of other sites."""
-    rows = (Workspace.objects, Template.objects)
+    rows = (Workspace.objects, Template.objects, Mirror.objects)
     return frozenset(
         str(tag)
         for known in rows
@@ -96,15 +97,25 @@ def _known(
     ).select_related(
         "site__perforce_server", "template", "snapshot", "transfer", "bisection_step"
     )
+    mirrors = Mirror.objects.filter(site=site).select_related("template")
+    parents = {mirror.template_id: mirror.volume_name for mirror in mirrors}
     settled = set(_settled(site, seen))
     in_motion = _in_motion(site, asof=asof)
     return Known(
         trees=(
             *(_of_template(template, in_motion) for template in templates),
             *(
-                _of_workspace(workspace, in_motion, is_settled=workspace.pk in settled)
+                _of_workspace(
+                    workspace,
+                    in_motion,
+                    is_settled=workspace.pk in settled,
+                    parent_volume=workspace.template.volume_name
+                    if workspace.template.site_id == site.pk
+                    else parents.get(workspace.template_id, ""),
+                )
                 for workspace in workspaces
             ),
+            *(_of_mirror(mirror, in_motion) for mirror in mirrors),
         ),
         snapshots=tuple(_snapshots(site)),
         builds=asked_texts([template.pk for template in templates]),
@@ -122,7 +133,7 @@ def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
     )
     return {
         (kind, pk)
-        for kind in ("workspace", "template")
+        for kind in ("workspace", "template", "mirror")
         for pk in lately.filter(**{f"subject__{kind}__site": site}).values_list(
             f"subject__{kind}", flat=True
         )
@@ -148,7 +159,11 @@ def _settled(site: Site, seen: Collection[str]) -> Iterable[int]:
 
 
 def _of_workspace(
-    workspace: Workspace, in_motion: set[tuple[str, int]], *, is_settled: bool
+    workspace: Workspace,
+    in_motion: set[tuple[str, int]],
+    *,
+    is_settled: bool,
+    parent_volume: str,
 ) -> KnownTree:
     volume, is_mounted, client = _OF_WORKSPACE.get(workspace.state, _ANYTHING)
     has_client = bool(workspace.client_name)
@@ -164,7 +179,7 @@ def _of_workspace(
         volume=volume,
         volume_name=workspace.volume_name,
         volume_uuid=workspace.volume_uuid,
-        parent_volume=workspace.template.volume_name,
+        parent_volume=parent_volume,
         junction_path=_path(workspace.junction_path, is_mounted),
         client=client
         if has_client or (_is_of_bisection(workspace) and client is M)
@@ -202,6 +217,23 @@ def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTr
     )
 
 
+def _of_mirror(mirror: Mirror, in_motion: set[tuple[str, int]]) -> KnownTree:
+    is_ready = mirror.state == Mirror.State.READY
+    return KnownTree(
+        kind="mirror",
+        id=mirror.pk,
+        name=mirror.name,
+        tag=str(mirror.tag),
+        comment=mirror.volume_comment,
+        is_in_motion=mirror.is_moving or ("mirror", mirror.pk) in in_motion,
+        volume=Y if is_ready else M,
+        volume_name=mirror.volume_name,
+        volume_uuid=mirror.volume_uuid,
+        junction_path=None,
+        client=N,
+    )
+
+
 def _path(junction_path: str, is_mounted: bool | None) -> str | None:
     if is_mounted is None:
         return None
@@ -209,16 +241,25 @@ def _path(junction_path: str, is_mounted: bool | None) -> str | None:
 
 
 def _snapshots(site: Site) -> Iterable[KnownSnapshot]:
-    needed = set(
-        Workspace.objects.filter(site=site).there().values_list("snapshot", flat=True)
-    )
+    of_templates_here = Workspace.objects.filter(template__site=site)
+    needed = set(of_templates_here.there().values_list("snapshot", flat=True))
     for snapshot in Snapshot.objects.filter(template__site=site):
         yield KnownSnapshot(
-            template_id=snapshot.template_id,
+            of=("template", snapshot.template_id),
             name=snapshot.name,
             uuid=snapshot.ontap_uuid,
             is_published=snapshot.is_there,
             is_needed=snapshot.pk in needed,
+        )
+    for mirrored in MirroredSnapshot.objects.filter(
+        mirror__site=site, state=MirroredSnapshot.State.AVAILABLE
+    ).select_related("snapshot"):
+        yield KnownSnapshot(
+            of=("mirror", mirrored.mirror_id),
+            name=mirrored.snapshot.name,
+            uuid=mirrored.ontap_uuid,
+            is_published=True,
+            is_needed=False,
         )
 
 
@@ -228,7 +269,9 @@ def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
     steps = (
         Step.objects.filter(
             Q(operation__subject__workspace__site=site)
-            | Q(operation__subject__template__site=site),
+            | Q(operation__subject__template__site=site)
+            | Q(operation__subject__mirror__site=site)
+            | Q(operation__subject__mirror__template__site=site),
             Q(state__in=settled) | ~Q(operation__state=Operation.State.RUNNING),
             started_at__gt=asof - JOBS_OF_THE_LAST,
         )
@@ -243,6 +286,7 @@ def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
             operation_id=step.operation_id,
             workspace_id=step.operation.subject_ids.get("workspace"),
             template_id=step.operation.subject_ids.get("template"),
+            mirror_id=step.operation.subject_ids.get("mirror"),
         )
 
 
