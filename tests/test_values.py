@@ -350,8 +350,8 @@ OURS = {
     "LockWait": "command table",
     "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",
-    "Mirror": "name volume_uuid relationship_uuid start state status_code status_message "
-    "trouble",
+    "Mirror": "name volume_uuid relationship_uuid start state status_code "
+    "status_message trouble",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "PerforceServer": "kind when_behind",

@@ -356,8 +356,9 @@ def _begin(bisection: Bisection, *, change: int) -> None:
     nearest = search.nearest(snapshots_for_bisection(template), change=change)
     if nearest is None:
         raise NoSnapshot(template=template.name)
-    snapshot = snapshot_to_clone(template, nearest)
-    check_admission(by=owner, template=template, snapshot=snapshot)
+    site = template.site
+    snapshot = snapshot_to_clone(template, nearest, site=site)
+    check_admission(by=owner, template=template, snapshot=snapshot, site=site)
     if bisection.command:
         _check_commands(owner)
     workspace = insert_with_usual_lease(
@@ -366,6 +367,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         token=bisection.token,
         template=template,
         snapshot=snapshot,
+        site=site,
         name=f"bisect-{bisection.pk}-{bisection.steps.count() + 1}",
         purpose=PURPOSE,
     )

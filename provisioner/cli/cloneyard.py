@@ -1654,7 +1654,7 @@ def make_parser() -> Parser:
         "--name", type=word, help="name of the workspace (default: generated)"
     )
     new.add_argument(
-        "--site", type=word, help="which site, if several have this template"
+        "--site", type=word, help="where it is cloned (default: your home site)"
     )
     new.add_argument(
         "--purpose", choices=["development", "build", "ci", "ci-edit"], default=None
@@ -1748,7 +1748,7 @@ def make_parser() -> Parser:
         help="command whose exit code decides: 0 good, 125 skip, 1 to 127 bad",
     )
     bisect.add_argument(
-        "--site", type=word, help="which site, if several have this template"
+        "--site", type=word, help="where it is cloned (default: your home site)"
     )
     logs = add("logs", run_logs, "print the log of an operation")
     logs.add_argument("workspace", nargs="?", type=word, help="name or ID")
@@ -1756,7 +1756,7 @@ def make_parser() -> Parser:
         "--template", type=word, help="log of the newest build of this template"
     )
     logs.add_argument(
-        "--site", type=word, help="which site, if several have this template"
+        "--site", type=word, help="where it is cloned (default: your home site)"
     )
     logs.add_argument(
         "--operation", metavar="ID", type=int, help="log of this operation"
@@ -1775,7 +1775,7 @@ def make_parser() -> Parser:
     opening.add_argument("workspace", nargs="?", type=word, help="name or ID")
     opening.add_argument("--template", type=word, help="page of a template")
     opening.add_argument(
-        "--site", type=word, help="which site, if several have this template"
+        "--site", type=word, help="where it is cloned (default: your home site)"
     )
     add("sites", run_sites, "list sites")
     completion = add(
@@ -1788,7 +1788,7 @@ def make_parser() -> Parser:
     complete.set_defaults(run=run_complete)
     at_site = Parser(add_help=False)
     at_site.add_argument(
-        "--site", type=word, help="which site, if several have this template"
+        "--site", type=word, help="where it is cloned (default: your home site)"
     )
     templates = add("templates", run_templates, "list templates")
     templates.add_argument("--archived", action="store_true", help="archived ones")

@@ -48,7 +48,9 @@ CLONES_PER_VOLUME = 32_767
 CLONES_PER_VOLUME_BEFORE_9 = 255
 
 
-def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None:
+def check_admission(
+    *, by: User, template: Template, snapshot: Snapshot, site: Site
+) -> None:
     """Refuse a workspace beyond a limit.
 
     Call it in the transaction that writes the workspace's row, before it does. Requests
@@ -57,8 +59,8 @@ def check_admission(*, by: User, template: Template, snapshot: Snapshot) -> None
 
     Raises: LimitReached.
     """
-    _one_at_a_time(site=template.site, team_id=by.team_id)
-    of_the_site = _limits_of_place(template, snapshot)
+    _one_at_a_time(site=site, team_id=by.team_id)
+    of_the_site = _limits_of_place(template, snapshot, site=site)
     _one_at_a_time_where_bounded(by)
     refuse_what_is_reached([*limits_of_token(by), *quota_limits(by), *of_the_site])
 
@@ -86,7 +88,7 @@ def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
     Raises: LimitReached.
     """
     pass_one_by_one("admission_site", template.site_id)
-    limits = _limits_of_place(template, snapshot)
+    limits = _limits_of_place(template, snapshot, site=template.site)
     refuse_what_is_reached(limits)
     refuse_what_is_near(limits)
 
@@ -214,26 +216,35 @@ class Counted(NamedTuple):
     volumes: int
 
 
-def _limits_of_place(template: Template, snapshot: Snapshot) -> list[Limit]:
+def _limits_of_place(
+    template: Template, snapshot: Snapshot, *, site: Site
+) -> list[Limit]:
     """Return the limits on one more clone of a snapshot, whoever requests it."""
-    ours = template.workspaces.there().aggregate(
+    at_site = template.workspaces.there().filter(site=site)
+    ours = at_site.aggregate(
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
-    volumes = _volumes_of_ours(template.site)
+    volumes = _volumes_of_ours(site)
     counted = Counted(ours["volume"], ours["snapshot"], volumes)
-    return place_limits(_known(template.site), template, snapshot, counted=counted)
+    return place_limits(_known(site), template, snapshot, counted=counted)
 
 
 def place_limits(
     known: Known, template: Template, snapshot: Snapshot, *, counted: Counted
 ) -> list[Limit]:
-    """Return the limits on one more clone of a snapshot, counting everything."""
+    """Return the limits on one more clone of a snapshot, counting everything.
+
+    Clones of others are measured at the template's own site alone.
+    """
+    is_home = known.site.pk == template.site_id
+    others = template.clones_of_others if is_home else 0
     return [
-        _clones(known, template, ours=counted.clones),
+        _clones(known, template.name, used=counted.clones + others),
         Limit(
             code="snapshot_clone_limit",
             subject=snapshot.name,
-            used=counted.clones_of_snapshot + snapshot.clones_of_others,
+            used=counted.clones_of_snapshot
+            + (snapshot.clones_of_others if is_home else 0),
             allowed=known.clones_allowed,
         ),
         _volumes(known, ours=counted.volumes),
@@ -257,7 +268,7 @@ def _template_limits(
     for each in templates:
         clones = of_each.get(each.pk, nothing).clones
         limits += [
-            _clones(known, each, ours=clones),
+            _clones(known, each.name, used=clones + each.clones_of_others),
             _snapshots(known, each, ours=each.snapshots),
         ]
         if each.actual_size_bytes is not None:
@@ -265,11 +276,11 @@ def _template_limits(
     return limits
 
 
-def _clones(known: Known, template: Template | CountedTemplate, *, ours: int) -> Limit:
+def _clones(known: Known, template: str, *, used: int) -> Limit:
     return Limit(
         code="clone_limit",
-        subject=template.name,
-        used=ours + template.clones_of_others,
+        subject=template,
+        used=used,
         allowed=known.clones_allowed,
     )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models.snapshots import SnapshotQuerySet
 from provisioner.catalog.queries import default_snapshot, in_scope
 from provisioner.catalog.retention import needs_of
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.mirrors.refusals import SnapshotNotAtSite
 from provisioner.sites.models import Site
 
 AVAILABLE = MirroredSnapshot.State.AVAILABLE
@@ -27,7 +29,7 @@ def find_mirror(template: Template, site: Site) -> Mirror | None:
     return Mirror.objects.filter(template=template, site=site).first()
 
 
-def snapshots_at(template: Template, site: Site) -> QuerySet[Snapshot]:
+def snapshots_at(template: Template, site: Site) -> SnapshotQuerySet:
     """Return the template's snapshots that workspaces can be cloned from at a site."""
     snapshots = Snapshot.objects.available().filter(template=template)
     if site.pk == template.site_id:
@@ -36,6 +38,53 @@ def snapshots_at(template: Template, site: Site) -> QuerySet[Snapshot]:
         mirror__template=template, mirror__site=site, state=AVAILABLE
     ).exclude(mirror__state=Mirror.State.DELETING)
     return snapshots.filter(pk__in=there.values("snapshot"))
+
+
+def at_site(name: str) -> Q:
+    """Return the condition for templates that are, or have a mirror, at a site."""
+    mirrors = Mirror.objects.filter(site__name=name)
+    return Q(site__name=name) | Q(pk__in=mirrors.values("template"))
+
+
+def default_at(template: Template, site: Site, *, quality: str = "") -> Snapshot | None:
+    """Return the snapshot that a new workspace at a site gets, or None.
+
+    That is `default_snapshot` at the template's own site. At a mirror's, it is the held
+    one alone if there is one, else the newest that is there and good enough.
+    """
+    if site.pk == template.site_id:
+        return default_snapshot(template, quality=quality)
+    there = snapshots_at(template, site)
+    is_held = Q(held_at__isnull=False)
+    if Snapshot.objects.filter(is_held, template=template).exists():
+        there = there.filter(is_held)
+    return there.default_first(at_least=quality).first()
+
+
+def mirror_sites(template: Template) -> QuerySet[Site]:
+    """Return the sites with a mirror of the template that has snapshots."""
+    there = MirroredSnapshot.objects.filter(
+        mirror__template=template, state=AVAILABLE
+    ).exclude(mirror__state=Mirror.State.DELETING)
+    sites = Site.objects.filter(pk__in=there.values("mirror__site"))
+    return sites.select_related("perforce_server").order_by("name")
+
+
+def lock_mirror_of(snapshot: Snapshot, site: Site) -> None:
+    """Lock the mirror that has a snapshot until a row of ours that needs it exists.
+
+    Nothing is locked at the template's own site.
+
+    Raises: SnapshotNotAtSite.
+    """
+    template = snapshot.template
+    if site.pk == template.site_id:
+        return
+    mirrors = Mirror.objects.filter(template=template, site=site)
+    locked = mirrors.select_for_update(of=("self",), no_key=True).first()
+    is_there = snapshots_at(template, site).filter(pk=snapshot.pk).exists()
+    if locked is None or not is_there:
+        raise SnapshotNotAtSite(snapshot=snapshot.name, site=site.name)
 
 
 def parent_volume(snapshot: Snapshot, site: Site) -> str:

@@ -29,6 +29,20 @@ class MirrorInUse(ActionRefused):
     code = "mirror_in_use"
 
 
+class SnapshotNotAtSite(ActionRefused):
+    """The snapshot “{snapshot}” is not at {site}. Choose another snapshot or site, or
+    wait until it is transferred."""
+
+    code = "snapshot_not_at_site"
+
+
+class NothingAtSite(ActionRefused):
+    """The template “{template}” has no snapshot at {site} that fits. Choose another
+    site, or wait until one is transferred."""
+
+    code = "nothing_at_site"
+
+
 class SnapshotMirrored(ActionRefused):
     """The snapshot “{snapshot}” is already at {site}."""
 

@@ -248,6 +248,7 @@ def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
         owner=owner,
         template=template,
         snapshot=snapshot,
+        site=template.site,
         name=name,
         remote_name=name,
         tag=tag,

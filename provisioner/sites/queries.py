@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from django.conf import settings
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.utils.safestring import SafeString
 
 from provisioner.accounts import permissions
@@ -20,6 +20,7 @@ from provisioner.sites.connections.rows import queues_of
 from provisioner.sites.models import (
     ConnectionCheck,
     ConnectionTest,
+    HomeSite,
     PerforceServer,
     Site,
     SiteCapacity,
@@ -445,3 +446,11 @@ def _line(check: ConnectionCheck, *, place: str) -> CheckLine:
         sentence=at + check.sentence,
         advice=check.advice,
     )
+
+
+def home_sites_of(person: User) -> list[Site]:
+    """Return a person's home site and that of their team, those that are chosen."""
+    homes = HomeSite.objects.filter(
+        Q(person=person) | Q(team=person.team_id, team__isnull=False)
+    ).select_related("site__perforce_server")
+    return [home.site for home in homes.order_by(F("person").asc(nulls_last=True))]

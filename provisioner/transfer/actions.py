@@ -66,16 +66,18 @@ def workspace_transfer(
         owner, template = source.owner, source.template
         permissions.require_in_scope(by, template=template, purpose=source.purpose)
         _check_account(owner, source)
-        snapshot = snapshot_to_clone(template, _newer_snapshot(source, snapshot))
+        site, newer = source.site, _newer_snapshot(source, snapshot)
+        snapshot = snapshot_to_clone(template, newer, site=site)
         asker = by if by.pk == owner.pk else owner
-        check_admission(by=asker, template=template, snapshot=snapshot)
+        check_admission(by=asker, template=template, snapshot=snapshot, site=site)
         made = insert_with_usual_lease(
             by=asker,
             owner=owner,
             token=asker.token,
             template=template,
             snapshot=snapshot,
-            name=name or free_name(owner=owner, template=template),
+            site=site,
+            name=name or free_name(owner=owner, template=template, site=site),
             purpose=source.purpose,
         )
         Transfer.objects.create(

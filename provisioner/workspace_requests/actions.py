@@ -28,8 +28,8 @@ def workspace_create(request: WorkspaceRequest) -> Workspace:
     """Answer a request: repeat an earlier answer, claim a member, or provision.
 
     Raises: InvalidRequest, OutOfScope, LeaseTooLong, AccountIncomplete, NoSnapshot,
-    NoGoodSnapshot, SnapshotGone, SnapshotWithdrawn, PurposeNotSupported, NameTaken,
-    RequestKeyReused, LimitReached.
+    NoGoodSnapshot, NothingAtSite, SnapshotNotAtSite, SnapshotGone, SnapshotWithdrawn,
+    PurposeNotSupported, NameTaken, RequestKeyReused, LimitReached.
     """
     request.check()
     with transaction.atomic():
@@ -45,7 +45,7 @@ def workspace_create(request: WorkspaceRequest) -> Workspace:
 def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
     """Create the row of a new workspace and queue its first steps.
 
-    Raises: SnapshotGone, LimitReached, NameTaken.
+    Raises: SnapshotGone, SnapshotNotAtSite, LimitReached, NameTaken.
     """
     by, template, snapshot = request.by, request.template, terms.snapshot
     pool = terms.pool if terms.pool and hold_pool(terms.pool) else None
@@ -57,8 +57,8 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
         wants_reconcile=request.wants_reconcile,
         now=terms.now,
     )
-    lock_snapshot(snapshot)
-    check_admission(by=by, template=template, snapshot=snapshot)
+    lock_snapshot(snapshot, site=terms.site)
+    check_admission(by=by, template=template, snapshot=snapshot, site=terms.site)
     pk = next_id()
     workspace = insert_workspace(
         **columns_of(request, terms, pk=pk),

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db.models import Q
 
+from provisioner.accounts.models import User
 from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import default_snapshot
 from provisioner.leases.refusals import LeaseTooLong
 from provisioner.lib.refusals import ActionRefused
+from provisioner.mirrors.queries import default_at, mirror_sites
+from provisioner.mirrors.refusals import NothingAtSite, SnapshotNotAtSite
+from provisioner.sites.models import Site
 from provisioner.web.forms import AskingForm, NameField
+from provisioner.workspace_requests.site_choice import site_for
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import unsupported_purposes
 from provisioner.workspaces.refusals import RequestKeyReused
@@ -44,6 +49,25 @@ PURPOSES = {
 }
 
 
+class SiteChoiceField(forms.ModelChoiceField[Site]):
+    """A choice among the sites of a template, with what is to be had at each."""
+
+    template: Template
+
+    def offer(self, template: Template, *, usual: Site) -> None:
+        """Offer the sites of a template that have snapshots."""
+        self.template = template
+        there = Q(pk=template.site_id) | Q(pk__in=mirror_sites(template).values("pk"))
+        self.queryset = Site.objects.filter(there).order_by("name")
+        self.empty_label = f"Your site: {self.label_from_instance(usual)}"
+
+    def label_from_instance(self, obj: Site) -> str:
+        default = default_at(self.template, obj)
+        if default is None:
+            return f"{obj.name}, no snapshot yet"
+        return f"{obj.name}, change {default.change} {default.mark.lower()}"
+
+
 class WorkspaceCreateForm(AskingForm):
     """Every field has a default, so a button alone can submit it."""
 
@@ -51,6 +75,7 @@ class WorkspaceCreateForm(AskingForm):
     purpose = forms.ChoiceField(
         required=False, choices=Workspace.Purpose.choices, widget=forms.RadioSelect
     )
+    site = SiteChoiceField(required=False, queryset=Site.objects.none())
     snapshot = SnapshotChoiceField(required=False, queryset=Snapshot.objects.none())
     quality = forms.ChoiceField(
         required=False,
@@ -70,13 +95,18 @@ class WorkspaceCreateForm(AskingForm):
         required=False, max_length=200, widget=forms.HiddenInput
     )
 
-    def __init__(self, data: Any = None, *, template: Template) -> None:
+    def __init__(self, data: Any = None, *, template: Template, by: User) -> None:
         super().__init__(data, initial={"purpose": Workspace.Purpose.DEVELOPMENT})
         self._why_not = unsupported_purposes(template.site.perforce_server)
         snapshots = Snapshot.objects.available().filter(template=template)
+        sites = self.fields["site"]
+        assert isinstance(sites, SiteChoiceField)
+        usual = site_for(by=by, template=template)
+        sites.offer(template, usual=usual)
+        self.has_sites = mirror_sites(template).exists()
         field = self.fields["snapshot"]
         assert isinstance(field, SnapshotChoiceField)
-        field.offer(snapshots, usual=default_snapshot(template))
+        field.offer(snapshots, usual=default_at(template, usual))
         field.error_messages["invalid_choice"] = (
             "That snapshot no longer exists. Choose a newer one."
         )
@@ -110,6 +140,9 @@ class WorkspaceCreateForm(AskingForm):
         if isinstance(refusal, LeaseTooLong):
             self.errors.clear()
             self.add_error("lease_days", refusal.sentence)
+        if isinstance(refusal, (NothingAtSite, SnapshotNotAtSite)):
+            self.errors.clear()
+            self.add_error("site", refusal.sentence)
         if isinstance(refusal, RequestKeyReused):
             # Somebody went back to a form that had worked; the page has a new key now.
             self.errors.clear()

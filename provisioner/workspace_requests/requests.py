@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from provisioner.accounts import permissions
@@ -21,6 +22,8 @@ from provisioner.lib.names import check_name
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.pools.models import Pool
 from provisioner.pools.queries import find_pool
+from provisioner.sites.models import Site
+from provisioner.workspace_requests.site_choice import site_for
 from provisioner.workspaces.actions.making import choose_snapshot, name_for
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
@@ -30,15 +33,17 @@ from provisioner.workspaces.purposes import client_type_for
 class WorkspaceRequest:
     """A person's request for a workspace of a template.
 
-    Without a `snapshot` it gets the template's default, or with a `quality` (built,
-    tested) the newest of at least that. Without a `name` one is made from the owner's
-    and the template's. The lease is the policy's default, or `lease_seconds`; it ends
-    earlier after `heartbeat_seconds` without a heartbeat. Requests with the same
-    `request_key` get the workspace of the first.
+    Without a `site` it is cloned at the person's home site if the template has a mirror
+    there, else at the template's. Without a `snapshot` it gets the default of the site,
+    or with a `quality` (built, tested) the newest of at least that. Without a `name`
+    one is made from the owner's and the template's. The lease is the policy's default,
+    or `lease_seconds`; it ends earlier after `heartbeat_seconds` without a heartbeat.
+    Requests with the same `request_key` get the workspace of the first.
     """
 
     by: User
     template: Template
+    site: Site | None = None
     name: str = ""
     purpose: str = Workspace.Purpose.DEVELOPMENT
     snapshot: Snapshot | None = None
@@ -67,11 +72,26 @@ class WorkspaceRequest:
             self.by, template=self.template, purpose=self.purpose
         )
 
+    @cached_property
+    def site_chosen(self) -> Site:
+        """Where it is cloned.
+
+        Raises: NothingAtSite.
+        """
+        return site_for(
+            by=self.by,
+            template=self.template,
+            wanted=self.site,
+            snapshot=self.snapshot,
+            quality=self.quality,
+        )
+
     @property
     def fingerprint(self) -> str:
         """A digest of the request: equal requests have equal digests."""
         asked = {
             "template": self.template.pk,
+            "site": self.site and self.site.pk,
             "name": self.name,
             "purpose": str(self.purpose),
             "snapshot": self.snapshot and self.snapshot.pk,
@@ -86,13 +106,14 @@ class WorkspaceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """The terms of a request: the snapshot to clone, and the end of the lease.
+    """The terms of a request: what to clone, where, and the end of the lease.
 
     `pool` is the person's warm pool, or None.
     """
 
     now: dt.datetime
     policy: Policy
+    site: Site
     expires_at: dt.datetime | None
     snapshot: Snapshot
     client_type: str
@@ -102,33 +123,48 @@ class Terms:
 def terms_of(request: WorkspaceRequest) -> Terms:
     """Return the terms of a request at the database's time.
 
-    Raises: LeaseTooLong, NoSnapshot, NoGoodSnapshot, InvalidRequest,
+    Raises: LeaseTooLong, NoSnapshot, NoGoodSnapshot, NothingAtSite, InvalidRequest,
     PurposeNotSupported.
     """
     template, now = request.template, clocks.database_now()
+    site = request.site_chosen
     policy = lease_queries.policy_for(template, request.purpose)
     return Terms(
         now=now,
         policy=policy,
+        site=site,
         expires_at=end_of_first_lease(
             by=request.by, policy=policy, lease_seconds=request.lease_seconds, now=now
         ),
-        snapshot=choose_snapshot(template, request.snapshot, quality=request.quality),
-        client_type=client_type_for(
-            request.purpose, server=template.site.perforce_server
+        snapshot=choose_snapshot(
+            template, request.snapshot, site=site, quality=request.quality
         ),
-        pool=find_pool(by=request.by, template=template, purpose=request.purpose),
+        client_type=client_type_for(request.purpose, server=site.perforce_server),
+        pool=_pool_for(request, site=site),
     )
+
+
+def _pool_for(request: WorkspaceRequest, *, site: Site) -> Pool | None:
+    """Return the person's warm pool at a site; pools are at their template's."""
+    template = request.template
+    if site.pk != template.site_id:
+        return None
+    return find_pool(by=request.by, template=template, purpose=request.purpose)
 
 
 def columns_of(request: WorkspaceRequest, terms: Terms, *, pk: int) -> dict[str, Any]:
     """Return the columns that a request sets, for new clones and claimed ones."""
     name = request.name or name_for(
-        pk, owner=request.by, template=request.template, purpose=request.purpose
+        pk,
+        owner=request.by,
+        template=request.template,
+        site=terms.site,
+        purpose=request.purpose,
     )
     return {
         "token": request.by.token,
         "name": name,
+        "site": terms.site,
         "request_key": request.request_key,
         "request_fingerprint": request.fingerprint,
         "expires_at": terms.expires_at,

@@ -22,7 +22,7 @@ from provisioner.workspaces.models import Workspace
 def workspace_create(request: WebRequest, template_pk: int) -> HttpResponse:
     """Request a workspace of a template; with the defaults, one click from any page."""
     template = get_object_or_404(templates_visible_to(request.user), pk=template_pk)
-    form = WorkspaceCreateForm(posted(request), template=template)
+    form = WorkspaceCreateForm(posted(request), template=template, by=request.user)
 
     def create(**asked: Any) -> Workspace:
         wanted = WorkspaceRequest(by=request.user, template=template, **asked)

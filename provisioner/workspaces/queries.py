@@ -25,9 +25,9 @@ from provisioner.accounts.permissions import (
     team_members,
 )
 from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
-from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
+from provisioner.mirrors.queries import default_at, snapshots_at
 from provisioner.workspaces.events import asks_deadline, asks_trash_seconds
 from provisioner.workspaces.models import (
     Rescue,
@@ -245,15 +245,14 @@ def last_rescue(workspace: Workspace) -> Rescue | None:
 
 
 def snapshots_to_move_to(workspace: Workspace) -> SnapshotQuerySet:
-    """Return the snapshots newer than a workspace's, newest first."""
-    return Snapshot.objects.available().filter(
-        template=workspace.template_id, created_at__gt=workspace.snapshot.created_at
-    )
+    """Return the snapshots newer than a workspace's at its site, newest first."""
+    there = snapshots_at(workspace.template, workspace.site)
+    return there.filter(created_at__gt=workspace.snapshot.created_at)
 
 
 def default_to_move_to(workspace: Workspace) -> Snapshot | None:
-    """Return the default snapshot if it is newer than a workspace's, else None."""
-    default = default_snapshot(workspace.template)
+    """Return its site's default snapshot if it is newer than its own, else None."""
+    default = default_at(workspace.template, workspace.site)
     is_newer = default and default.created_at > workspace.snapshot.created_at
     return default if is_newer else None
 

@@ -13,6 +13,7 @@ from provisioner.accounts.zones import zones_to_choose
 from provisioner.lib.sizes import exact_size_text, size_text
 from provisioner.people.actions.accounts import MOST_BYTES, MOST_WORKSPACES
 from provisioner.people.queries import Issue, Standing
+from provisioner.sites.models import Site
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, SizeField
 
@@ -20,11 +21,28 @@ LONGEST_PASSWORD = 4096
 MOST_UID = 2**31 - 1
 
 
-class ZoneForm(AskingForm):
+class HomeSiteForm(AskingForm):
+    """The site where a person, or a team, gets workspaces."""
+
+    home_site = forms.ModelChoiceField(
+        required=False,
+        queryset=Site.objects.order_by("name"),
+        label="Home site",
+        empty_label="The template's site",
+        help_text="Where a template has a mirror there, workspaces are cloned there "
+        "unless another site is chosen.",
+    )
+
+
+class PreferencesForm(HomeSiteForm):
+    """What people choose for themselves."""
+
     time_zone = forms.ChoiceField(required=False, label="Time zone")
 
-    def __init__(self, data: Any = None, *, chosen: str, browsers: str) -> None:
-        super().__init__(data, initial={"time_zone": chosen})
+    def __init__(
+        self, data: Any = None, *, chosen: str, browsers: str, home_site: int | None
+    ) -> None:
+        super().__init__(data, initial={"time_zone": chosen, "home_site": home_site})
         field = self.fields["time_zone"]
         assert isinstance(field, forms.ChoiceField)
         zones = zones_to_choose()
@@ -255,7 +273,7 @@ class GivenPasswordForm(AskingForm):
     )
 
 
-class TeamForm(QuotaForm):
+class TeamForm(HomeSiteForm, QuotaForm):
     name = forms.CharField(max_length=100)
 
-    field_order = ("name", *QuotaForm.base_fields)
+    field_order = ("name", "home_site", *QuotaForm.base_fields)

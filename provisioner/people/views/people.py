@@ -29,6 +29,8 @@ from provisioner.people.forms.people import (
 )
 from provisioner.people.lists import shown_tokens
 from provisioner.people.queries import Standing, find_person, standing_of
+from provisioner.sites.actions.home_sites import team_home_site_choose
+from provisioner.sites.models import HomeSite, Site
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.notices import Action
@@ -170,7 +172,13 @@ def person_reopen(request: WebRequest, pk: int) -> HttpResponse:
 def team_create(request: WebRequest) -> HttpResponse:
     """Create a team."""
     form = TeamForm(posted(request))
-    if team := form.tried(accounts.team_create, by=request.user):
+
+    def create(*, home_site: Site | None, **asked: Any) -> Team:
+        team = accounts.team_create(by=request.user, **asked)
+        team_home_site_choose(by=request.user, team=team, site=home_site)
+        return team
+
+    if team := form.tried(create):
         said = f"Made the team {team}. Add people to it."
         return done(request, said, "person-list")
     return form_page(request, "people/team.html", form)
@@ -181,8 +189,18 @@ def team_create(request: WebRequest) -> HttpResponse:
 def team_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change a team's name and quota."""
     team = get_object_or_404(Team, pk=pk)
-    initial = {"name": team.name, **QuotaForm.initial_of(team)}
+    homes = HomeSite.objects.filter(team=team).values_list("site", flat=True)
+    initial = {
+        "name": team.name,
+        "home_site": homes.first(),
+        **QuotaForm.initial_of(team),
+    }
     form = TeamForm(posted(request), initial=initial)
-    if form.tried(team_update, by=request.user, team=team):
+
+    def update(*, home_site: Site | None, **asked: Any) -> Team:
+        team_home_site_choose(by=request.user, team=team, site=home_site)
+        return team_update(by=request.user, team=team, **asked)
+
+    if form.tried(update):
         return done(request, "Saved.", "team-list")
     return form_page(request, "people/team.html", form, team=team)

@@ -31,7 +31,9 @@ from provisioner.limits.admission import quota_limits
 from provisioner.people.actions.accounts import account_choose_zone
 from provisioner.people.actions.passwords import password_mail_ask
 from provisioner.people.actions.tokens import api_tokens_revoke_own
-from provisioner.people.forms.people import ZoneForm
+from provisioner.people.forms.people import PreferencesForm
+from provisioner.sites.actions.home_sites import home_site_choose
+from provisioner.sites.models import HomeSite
 from provisioner.web.http import WebRequest, posted
 from provisioner.web.posting import done, form_page, require_safe_or_POST
 
@@ -123,15 +125,19 @@ def my_password(request: WebRequest) -> HttpResponse:
 
 @require_safe_or_POST
 def my_account(request: WebRequest) -> HttpResponse:
-    """Show one's account, and choose the time zone of pages."""
+    """Show one's account, and choose the time zone of pages and the home site."""
     browsers = request.COOKIES.get(zones.COOKIE, "")
-    form = ZoneForm(
+    homes = HomeSite.objects.filter(person=request.user)
+    form = PreferencesForm(
         posted(request),
+        home_site=homes.values_list("site", flat=True).first(),
         chosen=request.user.time_zone,
         browsers=browsers if zones.find_zone(browsers) else "",
     )
     if form.is_valid():
-        account_choose_zone(by=request.user, **form.cleaned_data)
+        chosen = form.cleaned_data
+        account_choose_zone(by=request.user, time_zone=chosen["time_zone"])
+        home_site_choose(by=request.user, site=chosen["home_site"])
         return done(request, "Saved.", "my-account")
     return form_page(
         request,

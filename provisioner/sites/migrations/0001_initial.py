@@ -183,6 +183,18 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('site', 'day'), name='capacity_day_once_for_a_site'),
         ),
         migrations.CreateModel(
+            name='HomeSite',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('person', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='home_site', to=settings.AUTH_USER_MODEL)),
+                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='sites.site')),
+                ('team', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='home_site', to='accounts.team')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('person__isnull', True), ('team__isnull', False)), models.Q(('person__isnull', False), ('team__isnull', True)), _connector='OR'), name='home_site_is_a_persons_or_a_teams')],
+            },
+        ),
+        migrations.CreateModel(
             name='ReplicaPosition',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

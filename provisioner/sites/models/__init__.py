@@ -11,12 +11,13 @@ from provisioner.sites.models.perforce_servers import (
     ServerKind,
     WhenBehind,
 )
-from provisioner.sites.models.sites import OpenTo, Site
+from provisioner.sites.models.sites import HomeSite, OpenTo, Site
 
 __all__ = [
     "CapacityDay",
     "ConnectionCheck",
     "ConnectionTest",
+    "HomeSite",
     "OpenTo",
     "PerforceServer",
     "ReplicaPosition",

@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from provisioner.accounts.models import Team, User
 from provisioner.accounts.names import check_one_line
 from provisioner.engine.queues import BISECTIONS_PREFIX, COMMANDS_PREFIX, HOST_PREFIX
 from provisioner.gateways.hosts.mount_options import (
@@ -310,3 +311,27 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+class HomeSite(models.Model):
+    """Where a person, or a team, gets workspaces unless they choose another site."""
+
+    person = models.OneToOneField(
+        User, on_delete=models.CASCADE, null=True, blank=True, related_name="home_site"
+    )
+    team = models.OneToOneField(
+        Team, on_delete=models.CASCADE, null=True, blank=True, related_name="home_site"
+    )
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="home_site_is_a_persons_or_a_teams",
+                condition=Q(person__isnull=True, team__isnull=False)
+                | Q(person__isnull=False, team__isnull=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.site} for {self.person or self.team}"

@@ -17,7 +17,8 @@ class WorkspaceCreateSerializer(WorkedOutOnce):
     site = Text(
         max_length=LONGEST_NAME,
         required=False,
-        help_text="Needed if several sites have a template of that name.",
+        help_text="Where it is cloned: the template's site, or that of a mirror. If "
+        "not given: your home site where the template has a mirror there.",
     )
     name = Name(required=False, help_text="Made up if not given.")
     purpose = serializers.ChoiceField(

@@ -13,6 +13,8 @@ from provisioner.api.viewsets import chosen
 from provisioner.api.waiting import WaitQuery
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import templates_to_choose_from
+from provisioner.mirrors.queries import at_site
+from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.api import examples
 from provisioner.workspace_requests.api.shapes import WorkspaceCreateSerializer
@@ -47,10 +49,11 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
     def create(self, request: Request) -> Response:
         seconds = self.read_query(WaitQuery)["wait"]
         asked = self.read_body(WorkspaceCreateSerializer)
-        template = self._template(asked)
+        template, site = self._template(asked), self._site(asked)
         asked_for = WorkspaceRequest(
             by=self.user,
             template=template,
+            site=site,
             snapshot=self._snapshot(asked, template=template),
             quality=asked.get("quality", ""),
             name=asked.get("name", ""),
@@ -95,13 +98,16 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
     def _template(self, asked: dict[str, Any]) -> Template:
         templates = templates_to_choose_from(self.user)
         if "site" in asked:
-            templates = templates.filter(site__name=asked["site"])
+            templates = templates.filter(at_site(asked["site"]))
         return chosen(
             templates,
             word="template",
             id_or_name=asked["template"],
             hint="Name its site.",
         )
+
+    def _site(self, asked: dict[str, Any]) -> Site | None:
+        return Site.objects.filter(name=asked.get("site")).first()
 
     def _snapshot(
         self, asked: dict[str, Any], *, template: Template

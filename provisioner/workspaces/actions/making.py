@@ -8,7 +8,6 @@ from django.db import connection, transaction
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import default_snapshot
 from provisioner.catalog.refusals import (
     NoGoodSnapshot,
     NoSnapshot,
@@ -18,6 +17,9 @@ from provisioner.catalog.refusals import (
 from provisioner.lib.databases import pass_one_by_one, refusing_taken
 from provisioner.lib.names import LONGEST_NAME
 from provisioner.lib.refusals import InvalidRequest, NameTaken
+from provisioner.mirrors.queries import default_at, lock_mirror_of
+from provisioner.mirrors.refusals import NothingAtSite
+from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
 SUGGESTIONS_TRIED = 1000
@@ -37,31 +39,33 @@ def one_request_at_a_time(owner: User, *, key: str = "") -> None:
 
 
 def snapshot_to_clone(
-    template: Template, snapshot: Snapshot | None, *, quality: str = ""
+    template: Template, snapshot: Snapshot, *, site: Site
 ) -> Snapshot:
-    """Return the given snapshot or the default one, locked so that it is not deleted.
+    """Return the given snapshot, locked so that it is not deleted at the site.
 
-    With a `quality` it is the newest of at least that.
-
-    Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
-    SnapshotWithdrawn.
+    Raises: TemplateArchived, InvalidRequest, SnapshotGone, SnapshotWithdrawn,
+    SnapshotNotAtSite.
     """
-    chosen = choose_snapshot(template, snapshot, quality=quality)
-    lock_snapshot(chosen)
+    chosen = choose_snapshot(template, snapshot, site=site)
+    lock_snapshot(chosen, site=site)
     return chosen
 
 
 def choose_snapshot(
-    template: Template, snapshot: Snapshot | None, *, quality: str
+    template: Template, snapshot: Snapshot | None, *, site: Site, quality: str = ""
 ) -> Snapshot:
-    """Return the same without a lock: a pool member's own row already keeps it.
+    """Return the given snapshot or the default one, without a lock.
 
-    Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, InvalidRequest, SnapshotGone,
-    SnapshotWithdrawn.
+    With a `quality` it is the newest of at least that.
+
+    Raises: TemplateArchived, NoSnapshot, NoGoodSnapshot, NothingAtSite, InvalidRequest,
+    SnapshotGone, SnapshotWithdrawn.
     """
     require_not_archived(template)
     if snapshot is None:
-        snapshot = default_snapshot(template, quality=quality)
+        snapshot = default_at(template, site, quality=quality)
+    if snapshot is None and site.pk != template.site_id:
+        raise NothingAtSite(template=template.name, site=site.name)
     if snapshot is None:
         if not Snapshot.objects.available().filter(template=template).exists():
             raise NoSnapshot(template=template.name)
@@ -73,11 +77,12 @@ def choose_snapshot(
     return snapshot
 
 
-def lock_snapshot(snapshot: Snapshot) -> None:
+def lock_snapshot(snapshot: Snapshot, *, site: Site) -> None:
     """Lock a snapshot until our row exists, as pruning deletes unreferenced ones.
 
-    Raises: SnapshotGone, SnapshotWithdrawn.
+    Raises: SnapshotGone, SnapshotWithdrawn, SnapshotNotAtSite.
     """
+    lock_mirror_of(snapshot, site)
     locked = Snapshot.objects.select_for_update(no_key=True)
     require_offered(
         locked.only("name", "deleted_at", "withdrawn_at", "withdraw_reason").get(
@@ -94,23 +99,26 @@ def next_id() -> int:
         return int(cursor.fetchone()[0])
 
 
-def name_for(pk: int, *, owner: User, template: Template, purpose: str) -> str:
+def name_for(
+    pk: int, *, owner: User, template: Template, site: Site, purpose: str
+) -> str:
     """Return a free name: with a small number for people, else with the id.
 
     Machines request many at a time, and with ids need not wait for each other's names.
     """
     if purpose == Workspace.Purpose.DEVELOPMENT:
-        return free_name(owner=owner, template=template)
+        return free_name(owner=owner, template=template, site=site)
     suffix = f"-{pk}"
     base = _as_name(
         f"{owner.username}-{template.name}", at_most=LONGEST_NAME - len(suffix)
     )
     name = f"{base}{suffix}"
-    same = Workspace.objects.filter(site=template.site, name=name).there()
-    return free_name(owner=owner, template=template) if same.exists() else name
+    if Workspace.objects.filter(site=site, name=name).there().exists():
+        return free_name(owner=owner, template=template, site=site)
+    return name
 
 
-def free_name(*, owner: User, template: Template) -> str:
+def free_name(*, owner: User, template: Template, site: Site) -> str:
     """Return owner-template, with the first number that makes it free.
 
     Other requests of the owner wait until the transaction ends, for the next number.
@@ -118,7 +126,7 @@ def free_name(*, owner: User, template: Template) -> str:
     pass_one_by_one("free_name", owner.pk)
     base = _as_name(f"{owner.username}-{template.name}")
     taken = set(
-        Workspace.objects.filter(site=template.site, name__startswith=base)
+        Workspace.objects.filter(site=site, name__startswith=base)
         .there()
         .values_list("name", flat=True)
     )
@@ -140,9 +148,9 @@ def _as_name(text: str, *, at_most: int = 34) -> str:
 
 
 def insert_workspace(
-    *, owner: User, template: Template, snapshot: Snapshot, **fields: Any
+    *, owner: User, template: Template, snapshot: Snapshot, site: Site, **fields: Any
 ) -> Workspace:
-    """Write the row of a workspace at its template's site, with its owner's account.
+    """Write the row of a workspace, with its owner's account.
 
     Raises: NameTaken.
     """
@@ -154,7 +162,7 @@ def insert_workspace(
             uid=owner.uid,
             gid=owner.gid,
             p4_user=owner.perforce_name,
-            site=template.site,
+            site=site,
             template=template,
             snapshot=snapshot,
             **fields,

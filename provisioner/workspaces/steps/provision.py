@@ -28,6 +28,7 @@ from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
 from provisioner.lib.refusals import StepRefused
+from provisioner.mirrors.queries import parent_volume
 from provisioner.sites.models import Site
 from provisioner.sites.replicas import require_bound
 from provisioner.workspaces.marks import mark_text
@@ -60,7 +61,7 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
     owned_by_ontap = run.site.reown == Site.Reown.ONTAP
     spec = CloneSpec(
         name=workspace.volume_name,
-        parent_volume=workspace.template.volume_name,
+        parent_volume=parent_volume(workspace.snapshot, run.site),
         parent_snapshot=workspace.snapshot.name,
         comment=workspace.volume_comment,
         uid=workspace.uid if owned_by_ontap else None,

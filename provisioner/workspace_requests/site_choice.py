@@ -1,0 +1,45 @@
+"""Which site a workspace is cloned at when the request names none, or one."""
+
+from __future__ import annotations
+
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.mirrors.queries import default_at, snapshots_at
+from provisioner.mirrors.refusals import NothingAtSite
+from provisioner.sites.models import Site
+from provisioner.sites.queries import home_sites_of
+
+
+def site_for(
+    *,
+    by: User,
+    template: Template,
+    wanted: Site | None = None,
+    snapshot: Snapshot | None = None,
+    quality: str = "",
+) -> Site:
+    """Return the site: the wanted one, else a home site with what is requested.
+
+    A person's home site comes before their team's. Otherwise it is the template's.
+
+    Raises: NothingAtSite (the template has no snapshot at the wanted site).
+    """
+    if wanted is not None:
+        if (
+            wanted.pk != template.site_id
+            and not snapshots_at(template, wanted).exists()
+        ):
+            raise NothingAtSite(template=template.name, site=wanted.name)
+        return wanted
+    for home in home_sites_of(by):
+        if home.pk == template.site_id or _has_it(template, home, snapshot, quality):
+            return home
+    return template.site
+
+
+def _has_it(
+    template: Template, site: Site, snapshot: Snapshot | None, quality: str
+) -> bool:
+    if snapshot is not None:
+        return snapshots_at(template, site).filter(pk=snapshot.pk).exists()
+    return default_at(template, site, quality=quality) is not None
