@@ -16,5 +16,9 @@ snapshot_withdrawn = Signal()
 asks_usual_seconds = Signal()
 """How long workspaces take to be ready (templates): receivers return seconds by id."""
 
+asks_places = Signal()
+"""Of which templates a person gets workspaces elsewhere (by, templates): receivers
+return pairs of site and snapshot by template id."""
+
 asks_obstacles = Signal()
 """What stands against workspaces (by, templates): receivers return obstacles by id."""

@@ -13,7 +13,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog import freshness
 from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.events import asks_usual_seconds
+from provisioner.catalog.events import asks_places, asks_usual_seconds
 from provisioner.catalog.forms.templates import TemplateFilterForm
 from provisioner.catalog.models import RefreshPolicy, Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
@@ -28,7 +28,7 @@ from provisioner.catalog.queries import (
 from provisioner.engine.models import Operation
 from provisioner.lib.tables import Cell
 from provisioner.sites.lists import PERFORCE_SERVERS
-from provisioner.sites.models import PerforceServer
+from provisioner.sites.models import PerforceServer, Site
 from provisioner.web.lists.acts import Act
 from provisioner.web.lists.listing import Chip, Column, Listing, searched
 
@@ -122,7 +122,10 @@ def _shown(
     has_obstacles: bool = False,
 ) -> Sequence[ShownTemplate]:
     references = Snapshot.objects.references_of(templates)
-    defaults = defaults_among(references)
+    places = _places(user, templates) if has_obstacles else {}
+    defaults = defaults_among(references) | {
+        pk: snapshot for pk, (_, snapshot) in places.items()
+    }
     known, seconds = freshness.freshness_since(references), _usual_seconds(templates)
     obstacles = _obstacles(user, defaults.values()) if has_obstacles else {}
     return [
@@ -130,6 +133,7 @@ def _shown(
             template=template,
             user=user,
             default=defaults.get(template.pk),
+            site=places[template.pk][0] if template.pk in places else None,
             freshness=known.get(template.pk),
             usual_seconds=seconds.get(template.pk),
             policy=getattr(template, "refresh_policy", RefreshPolicy()),
@@ -137,6 +141,15 @@ def _shown(
         )
         for template in templates
     ]
+
+
+def _places(user: User, templates: list[Template]) -> dict[int, tuple[Site, Snapshot]]:
+    """Return what a person gets at another site than the template's, by template."""
+    places: dict[int, tuple[Site, Snapshot]] = {}
+    answers: Any = asks_places.send(Template, by=user, templates=templates)
+    for _, known in answers:
+        places.update(known)
+    return places
 
 
 def _obstacles(user: User, defaults: Iterable[Snapshot]) -> dict[int, Obstacle]:

@@ -11,6 +11,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.freshness import Freshness
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle
+from provisioner.sites.models import Site
 from provisioner.web.notices import Action
 
 
@@ -19,12 +20,13 @@ class Offer:
     """A template with what people want to know before they request a workspace.
 
     `template` is annotated by `templates_offered_to`; `default` is the snapshot that
-    new workspaces get.
+    new workspaces get, at `site` if that is another than the template's.
     """
 
     template: Template
     user: User
     default: Snapshot | None
+    site: Site | None
     freshness: Freshness | None
     usual_seconds: float | None
     obstacle: Obstacle | None

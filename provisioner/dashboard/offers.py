@@ -27,6 +27,7 @@ from provisioner.catalog.queries import (
 from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
 from provisioner.workspace_requests.obstacles import obstacles_to
+from provisioner.workspace_requests.site_choice import places_of
 from provisioner.workspaces.queries import Uses, uses_of_templates
 from provisioner.workspaces.ready_times import usual_seconds
 
@@ -107,14 +108,19 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
     offered = templates_offered_to(user).annotate(is_pinned=is_pinned_by(user))
     templates = list(offered.in_bulk([choice.pk for choice in shown]).values())
     references = Snapshot.objects.references_of(templates)
-    defaults = defaults_among(references)
-    obstacles = obstacles_to(user, defaults.values(), quotas=quotas)
+    places = places_of(user, templates)
+    defaults = defaults_among(references) | {
+        pk: snapshot for pk, (_, snapshot) in places.items()
+    }
+    sites = {snapshot.pk: site for site, snapshot in places.values()}
+    obstacles = obstacles_to(user, defaults.values(), quotas=quotas, sites=sites)
     freshness, seconds = freshness_since(references), usual_seconds(templates)
     offers = {
         template.pk: Offer(
             template=template,
             user=user,
             default=default,
+            site=sites.get(default.pk) if default else None,
             freshness=freshness.get(template.pk),
             usual_seconds=seconds.get(template.pk),
             obstacle=obstacles.get(default.pk) if default else None,

@@ -17,6 +17,9 @@ from provisioner.limits.admission import Counted, known_of, place_limits
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
+AtSite = Counter[tuple[int, int]]
+"""Numbers by site id and the id of a template or snapshot."""
+
 # The ORM takes longer to put these together than they take to answer.
 _COUNTED = """
     SELECT site_id, template_id, snapshot_id, count(*)
@@ -32,26 +35,28 @@ _COUNTED = """
 
 
 def refusals_of(
-    snapshots: Collection[Snapshot], *, measured: Mapping[Site, SiteCapacity | None]
+    snapshots: Collection[Snapshot],
+    *,
+    places: Mapping[int, Site],
+    measured: Mapping[Site, SiteCapacity | None],
 ) -> dict[int, LimitReached]:
     """Return which limit refuses everybody a workspace, by snapshot id.
 
     Snapshots that can be cloned are left out. The snapshots have their templates
-    loaded; `measured` has the measurements of all their sites. Three queries.
+    loaded; `places` are the sites where they are cloned, by snapshot id, and `measured`
+    their measurements. Three queries.
     """
     known = known_of(measured)
     by_site, by_template, by_snapshot = _counted(known)
     refusals = {}
     for snapshot in snapshots:
-        template = snapshot.template
+        template, site_id = snapshot.template, places[snapshot.pk].pk
         counted = Counted(
-            by_template[template.pk],
-            by_snapshot[snapshot.pk],
-            by_site[template.site_id],
+            by_template[site_id, template.pk],
+            by_snapshot[site_id, snapshot.pk],
+            by_site[site_id],
         )
-        limits = place_limits(
-            known[template.site_id], template, snapshot, counted=counted
-        )
+        limits = place_limits(known[site_id], template, snapshot, counted=counted)
         refusal = refusal_of(limits)
         if refusal is not None:
             refusals[snapshot.pk] = refusal
@@ -60,9 +65,9 @@ def refusals_of(
 
 def _counted(
     sites: Collection[int],
-) -> tuple[Counter[int], Counter[int], Counter[int]]:
-    """Return our volumes by site, and our clones by template and by snapshot."""
-    by_site, by_template, by_snapshot = Counter[int](), Counter[int](), Counter[int]()
+) -> tuple[Counter[int], AtSite, AtSite]:
+    """Return our volumes by site, and our clones there by template and by snapshot."""
+    by_site, by_template, by_snapshot = Counter[int](), AtSite(), AtSite()
     with connection.cursor() as cursor:
         cursor.execute(
             _COUNTED,
@@ -74,6 +79,6 @@ def _counted(
         )
         for site_id, template_id, snapshot_id, number in cursor.fetchall():
             by_site[site_id] += number
-            by_template[template_id] += number
-            by_snapshot[snapshot_id] += number
+            by_template[site_id, template_id] += number
+            by_snapshot[site_id, snapshot_id] += number
     return by_site, by_template, by_snapshot

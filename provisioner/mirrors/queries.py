@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from collections.abc import Collection
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
@@ -34,10 +36,7 @@ def snapshots_at(template: Template, site: Site) -> SnapshotQuerySet:
     snapshots = Snapshot.objects.available().filter(template=template)
     if site.pk == template.site_id:
         return snapshots
-    there = MirroredSnapshot.objects.filter(
-        mirror__template=template, mirror__site=site, state=AVAILABLE
-    ).exclude(mirror__state=Mirror.State.DELETING)
-    return snapshots.filter(pk__in=there.values("snapshot"))
+    return snapshots.filter(pk__in=_available_at(site).values("snapshot"))
 
 
 def at_site(name: str) -> Q:
@@ -47,18 +46,39 @@ def at_site(name: str) -> Q:
 
 
 def default_at(template: Template, site: Site, *, quality: str = "") -> Snapshot | None:
-    """Return the snapshot that a new workspace at a site gets, or None.
-
-    That is `default_snapshot` at the template's own site. At a mirror's, it is the held
-    one alone if there is one, else the newest that is there and good enough.
-    """
+    """Return the snapshot that a new workspace at a site gets, or None."""
     if site.pk == template.site_id:
         return default_snapshot(template, quality=quality)
-    there = snapshots_at(template, site)
-    is_held = Q(held_at__isnull=False)
-    if Snapshot.objects.filter(is_held, template=template).exists():
-        there = there.filter(is_held)
-    return there.default_first(at_least=quality).first()
+    return mirrored_defaults(site, [template], quality=quality).get(template.pk)
+
+
+def mirrored_defaults(
+    site: Site, templates: Collection[Template], *, quality: str = ""
+) -> dict[int, Snapshot]:
+    """Return what new workspaces get from mirrors at a site, by template id.
+
+    That is a template's held snapshot alone if it has one, else the newest that is
+    there and good enough.
+    """
+    held_one = Snapshot.objects.filter(
+        template=OuterRef("template"), held_at__isnull=False
+    ).exclude(pk=OuterRef("pk"))
+    found = (
+        Snapshot.objects.default_first(at_least=quality)
+        .filter(
+            ~Exists(held_one),
+            pk__in=_available_at(site).values("snapshot"),
+            template__in=templates,
+        )
+        .order_by("template_id", "-created_at", "-id")
+        .distinct("template_id")
+    )
+    return {snapshot.template_id: snapshot for snapshot in found}
+
+
+def _available_at(site: Site) -> QuerySet[MirroredSnapshot]:
+    there = MirroredSnapshot.objects.filter(mirror__site=site, state=AVAILABLE)
+    return there.exclude(mirror__state=Mirror.State.DELETING).order_by()
 
 
 def mirror_sites(template: Template) -> QuerySet[Site]:

@@ -6,7 +6,7 @@ and the state of the site.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from django.utils import timezone
 
@@ -25,13 +25,17 @@ from provisioner.workspace_requests.claim import with_ready_member
 
 
 def obstacles_to(
-    by: User, snapshots: Collection[Snapshot], *, quotas: Sequence[Limit]
+    by: User,
+    snapshots: Collection[Snapshot],
+    *,
+    quotas: Sequence[Limit],
+    sites: Mapping[int, Site],
 ) -> dict[int, Obstacle]:
     """Return the obstacle to a workspace of each snapshot, by the snapshot's id.
 
     Snapshots without an obstacle are left out. The snapshots have their templates
-    loaded.
-    `quotas` are those of the person. A constant number of queries.
+    loaded. `quotas` are those of the person. `sites` are where it is cloned, by
+    snapshot id, if not at the template's site. A constant number of queries.
     """
     if not snapshots:
         return {}
@@ -39,9 +43,15 @@ def obstacles_to(
     if of_person is not None:
         full = _refused(of_person, button="Quota is full")
         return {snapshot.pk: full for snapshot in snapshots}
-    sites = _sites_of(snapshots)
-    of_place = dict(_of_places(snapshots, sites))
-    ready = with_ready_member(of_place, sites=sites, by=by)
+    site_ids = {
+        each.pk: sites[each.pk].pk if each.pk in sites else each.template.site_id
+        for each in snapshots
+    }
+    loaded = _loaded(site_ids.values())
+    places = {pk: loaded[site_id] for pk, site_id in site_ids.items()}
+    of_place = dict(_of_places(snapshots, places))
+    at_home = [snapshot for snapshot in of_place if snapshot.pk not in sites]
+    ready = with_ready_member(at_home, sites=loaded, by=by)
     return {
         snapshot.pk: obstacle
         for snapshot, obstacle in of_place.items()
@@ -49,26 +59,26 @@ def obstacles_to(
     }
 
 
-def _sites_of(snapshots: Collection[Snapshot]) -> dict[int, Site]:
+def _loaded(site_ids: Iterable[int]) -> dict[int, Site]:
     """Return the sites by id; the large site rows are read once."""
     sites = Site.objects.select_related("capacity", "perforce_server__slot_budget")
-    return sites.in_bulk({each.template.site_id for each in snapshots})
+    return sites.in_bulk(set(site_ids))
 
 
 def _of_places(
-    snapshots: Collection[Snapshot], sites: Mapping[int, Site]
+    snapshots: Collection[Snapshot], places: Mapping[int, Site]
 ) -> Iterator[tuple[Snapshot, Obstacle]]:
-    """Yield the obstacles that hold for everybody, for each snapshot."""
-    measured = {site: getattr(site, "capacity", None) for site in sites.values()}
-    refusals = refusals_of(snapshots, measured=measured)
-    waits = waits_of_new({site.perforce_server for site in sites.values()})
+    """Yield the obstacles that hold for everybody, for each snapshot at its place."""
+    measured = {site: getattr(site, "capacity", None) for site in places.values()}
+    refusals = refusals_of(snapshots, places=places, measured=measured)
+    waits = waits_of_new({site.perforce_server for site in places.values()})
     workers = alive_workers()
     down = {
         site.pk: why_down(site, capacity, workers=workers)
         for site, capacity in measured.items()
     }
     for snapshot in snapshots:
-        site = sites[snapshot.template.site_id]
+        site = places[snapshot.pk]
         wait, refusal = waits.get(site.perforce_server_id), refusals.get(snapshot.pk)
         obstacle = (
             (refusal and _refused(refusal, button="No room left"))

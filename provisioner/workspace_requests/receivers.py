@@ -1,4 +1,4 @@
-"""Report obstacles to the catalog."""
+"""Report obstacles and places of workspaces to the catalog."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 from django.dispatch import receiver
 
 from provisioner.accounts.models import User
-from provisioner.catalog.events import asks_obstacles
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.events import asks_obstacles, asks_places
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle
 from provisioner.limits.admission import quota_limits
+from provisioner.sites.models import Site
 from provisioner.workspace_requests.obstacles import obstacles_to
+from provisioner.workspace_requests.site_choice import places_of
 
 
 @receiver(asks_obstacles)
@@ -20,4 +22,14 @@ def what_stands_against(
     by: User, snapshots: Collection[Snapshot], **kwargs: Any
 ) -> dict[int, Obstacle]:
     """Return the obstacles to a workspace of each snapshot, by snapshot id."""
-    return obstacles_to(by, snapshots, quotas=quota_limits(by))
+    places = places_of(by, [snapshot.template for snapshot in snapshots])
+    sites = {snapshot.pk: site for site, snapshot in places.values()}
+    return obstacles_to(by, snapshots, quotas=quota_limits(by), sites=sites)
+
+
+@receiver(asks_places)
+def where_they_are_cloned(
+    by: User, templates: Collection[Template], **kwargs: Any
+) -> dict[int, tuple[Site, Snapshot]]:
+    """Return what a person gets at a home site, by template id."""
+    return places_of(by, templates)

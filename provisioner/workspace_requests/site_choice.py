@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.mirrors.queries import default_at, snapshots_at
+from provisioner.mirrors.queries import default_at, mirrored_defaults, snapshots_at
 from provisioner.mirrors.refusals import NothingAtSite
 from provisioner.sites.models import Site
 from provisioner.sites.queries import home_sites_of
@@ -43,3 +45,24 @@ def _has_it(
     if snapshot is not None:
         return snapshots_at(template, site).filter(pk=snapshot.pk).exists()
     return default_at(template, site, quality=quality) is not None
+
+
+def places_of(
+    by: User, templates: Collection[Template]
+) -> dict[int, tuple[Site, Snapshot]]:
+    """Return what a person gets at a home site, and which, by template id.
+
+    Templates of which they get workspaces at the template's own site are left out.
+    """
+    homes = home_sites_of(by)
+    there = {home: mirrored_defaults(home, templates) for home in homes}
+    places = {}
+    for template in templates:
+        for home in homes:
+            if home.pk == template.site_id:
+                break
+            if snapshot := there[home].get(template.pk):
+                snapshot.template = template
+                places[template.pk] = (home, snapshot)
+                break
+    return places

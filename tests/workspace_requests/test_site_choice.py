@@ -207,3 +207,15 @@ def test_people_choose_their_home_site(
     as_alice.post("/me/", {"home_site": bangalore.pk})
     assert alice.home_site.site == bangalore
     assert as_alice.post("/me/", {"home_site": 0}).status_code == 422
+
+
+def test_cards_say_where_and_what_the_click_gives(
+    as_alice: Client, alice: User, bangalore: Site, snapshot: Snapshot
+) -> None:
+    SnapshotFactory.create(template=snapshot.template, change=200)
+    for page in ("/", "/templates/"):
+        assert "at bangalore" not in as_alice.get(page).content.decode()
+    home_site_choose(by=alice, site=bangalore)
+    for page in ("/", "/templates/"):
+        shown = as_alice.get(page).content.decode()
+        assert '<span class="change">100</span> at bangalore' in shown
