@@ -90,6 +90,17 @@ def mirror_sites(template: Template) -> QuerySet[Site]:
     return sites.select_related("perforce_server").order_by("name")
 
 
+def snapshot_on_its_way(template: Template, site: Site) -> Snapshot | None:
+    """Return the snapshot that is being transferred to a mirror, or None."""
+    transferring = MirroredSnapshot.objects.filter(
+        mirror__template=template,
+        mirror__site=site,
+        state=MirroredSnapshot.State.TRANSFERRING,
+    )
+    mirrored = transferring.select_related("snapshot").first()
+    return None if mirrored is None else mirrored.snapshot
+
+
 def lock_mirror_of(snapshot: Snapshot, site: Site) -> None:
     """Lock the mirror that has a snapshot until a row of ours that needs it exists.
 

@@ -12,7 +12,7 @@ from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.leases.refusals import LeaseTooLong
 from provisioner.lib.refusals import ActionRefused
-from provisioner.mirrors.queries import default_at, mirror_sites
+from provisioner.mirrors.queries import default_at, mirror_sites, snapshot_on_its_way
 from provisioner.mirrors.refusals import NothingAtSite, SnapshotNotAtSite
 from provisioner.sites.models import Site
 from provisioner.web.forms import AskingForm, NameField
@@ -63,9 +63,13 @@ class SiteChoiceField(forms.ModelChoiceField[Site]):
 
     def label_from_instance(self, obj: Site) -> str:
         default = default_at(self.template, obj)
-        if default is None:
-            return f"{obj.name}, no snapshot yet"
-        return f"{obj.name}, change {default.change} {default.mark.lower()}"
+        said = f"{obj.name}, no snapshot yet"
+        if default is not None:
+            said = f"{obj.name}, change {default.change} {default.mark.lower()}"
+        coming = snapshot_on_its_way(self.template, obj)
+        if coming is not None:
+            said += f"; change {coming.change} is being transferred"
+        return said
 
 
 class WorkspaceCreateForm(AskingForm):

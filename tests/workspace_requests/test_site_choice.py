@@ -172,6 +172,11 @@ def test_the_page_offers_sites_where_there_are_mirrors(
     assert "bangalore, change 100 built" in page
     assert f"Your site: {snapshot.template.site.name}, change 100" in page
 
+    newer = SnapshotFactory.create(template=snapshot.template, change=200)
+    MirroredSnapshot.objects.create(mirror=Mirror.objects.get(), snapshot=newer)
+    page = as_alice.get(address).content.decode()
+    assert "bangalore, change 100 built; change 200 is being transferred" in page
+
     as_alice.post(address, {"site": bangalore.pk})
 
     assert Workspace.objects.get().site == bangalore
