@@ -349,8 +349,10 @@ def ensure_relationship_deleted(run: MirrorRun) -> None:
             run.ontap.abort_transfer(uuid, transfer_uuid=found.transfer_uuid)
         run.ontap.delete_relationship(uuid)
     if uuid:
-        source = run.source_ontap
-        source.release_relationship(uuid)
+        run.source_ontap.release_relationship(uuid)
+    with run.writing():
+        # From here on no sweep transfers to it, whatever becomes of the volume.
+        Mirror.with_deleted.filter(pk=mirror.pk).update(relationship_uuid="")
 
 
 def ensure_volume_deleted(run: MirrorRun) -> None:
