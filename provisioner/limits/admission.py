@@ -37,6 +37,7 @@ from provisioner.lib.limits import (
     refuse_what_is_reached,
 )
 from provisioner.limits.tallies import CountedTemplate, Tallies, Tally, held_by
+from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -263,10 +264,10 @@ def _template_limits(
     known: Known, tallies: Tallies, templates: Sequence[CountedTemplate]
 ) -> list[Limit]:
     """Return the limits of templates that have a volume."""
-    nothing, of_each = Tally(), tallies.by_template
+    nothing, of_each = Tally(), tallies.by_place
     limits = []
     for each in templates:
-        clones = of_each.get(each.pk, nothing).clones
+        clones = of_each.get((each.pk, each.site_id), nothing).clones
         limits += [
             _clones(known, each.name, used=clones + each.clones_of_others),
             _snapshots(known, each, ours=each.snapshots),
@@ -382,11 +383,13 @@ def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
     """Return the limits of a measured site and of all its templates."""
     templates = [each for each in tallies.templates if each.site_id == known.site.pk]
     with_volume = [each for each in templates if each.has_volume]
-    # A workspace is where its template is.
-    nothing, of_each = Tally(), tallies.by_template
-    clones = sum(of_each.get(each.pk, nothing).clones for each in templates)
+    here = known.site.pk
+    clones = sum(
+        there.clones for (_, site), there in tallies.by_place.items() if site == here
+    )
+    ours = clones + len(with_volume) + tallies.mirrors[here]
     return [
-        _volumes(known, ours=clones + len(with_volume)),
+        _volumes(known, ours=ours),
         *_space_limits(known, needed_bytes=1),
         *_template_limits(known, tallies, with_volume),
     ]
@@ -394,7 +397,8 @@ def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
 
 def _volumes_of_ours(site: Site) -> int:
     workspaces = site.workspaces.there().count()
-    return workspaces + site.templates.exclude(state=Template.State.NEW).count()
+    templates = site.templates.exclude(state=Template.State.NEW).count()
+    return workspaces + templates + Mirror.objects.filter(site=site).count()
 
 
 def _space_limits(known: Known, *, needed_bytes: int) -> list[Limit]:

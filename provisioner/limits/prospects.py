@@ -14,6 +14,7 @@ from django.db import connection
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.lib.limits import LimitReached, refusal_of
 from provisioner.limits.admission import Counted, known_of, place_limits
+from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -30,6 +31,11 @@ _COUNTED = """
     SELECT site_id, NULL, NULL, count(*)
     FROM catalog_template
     WHERE site_id = ANY(%(sites)s) AND state <> ALL(%(without_volume)s)
+    GROUP BY site_id
+    UNION ALL
+    SELECT site_id, NULL, NULL, count(*)
+    FROM mirrors_mirror
+    WHERE site_id = ANY(%(sites)s) AND state <> %(deleted)s
     GROUP BY site_id
 """
 
@@ -75,6 +81,7 @@ def _counted(
                 "sites": list(sites),
                 "retired": Workspace.State.RETIRED,
                 "without_volume": [Template.State.NEW, Template.State.DELETED],
+                "deleted": Mirror.State.DELETED,
             },
         )
         for site_id, template_id, snapshot_id, number in cursor.fetchall():

@@ -34,8 +34,9 @@ from provisioner.gateways.ontap.types import (
     most_inodes,
 )
 from provisioner.lib import clocks
-from provisioner.lib.names import tag_in
+from provisioner.lib.names import TAG_PREFIX, tag_in
 from provisioner.limits.samples import keep_limit_days
+from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -101,7 +102,9 @@ def measure(site: Site) -> SiteCapacity:
     _write_unique_bytes(usage)
     others = _of_others(site, usage)
     ours = [volume for volume in usage if volume not in others]
-    _give_inodes(ontap, site, ours)
+    # SnapMirror gives a mirror's volume the inodes that its source has.
+    mirrors = f"{TAG_PREFIX}mirror="
+    _give_inodes(ontap, site, [v for v in ours if not v.comment.startswith(mirrors)])
     _write_inodes(ours)
     _write_templates(usage)
     _write_clones_of_others(site, others)
@@ -286,4 +289,6 @@ def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
     templates = Template.objects.filter(site=site)
     ours = {tag_in(row.volume_comment) for row in workspaces.only("tag", "purpose")}
     ours |= {tag_in(row.volume_comment) for row in templates.only("tag")}
+    mirrors = Mirror.objects.filter(site=site)
+    ours |= {tag_in(row.volume_comment) for row in mirrors.only("tag")}
     return [volume for volume in usage if tag_in(volume.comment) not in ours]

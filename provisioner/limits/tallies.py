@@ -6,6 +6,7 @@ rows are read, once for templates and teams together.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from django.db.models.functions import Coalesce
 
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template, snapshot_is_there
+from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 
@@ -46,7 +48,9 @@ _FIGURES = {
     "taken_bytes": Coalesce(Sum("unique_bytes"), 0),
     **_HELD,
 }
-_PAIRS = _COUNTED.values_list("template", "owner__team").annotate(**_FIGURES)
+_PLACES_AND_TEAMS = _COUNTED.values_list("template", "site", "owner__team").annotate(
+    **_FIGURES
+)
 
 
 def held_by(**whose: User | Team) -> Tally:
@@ -85,18 +89,32 @@ class CountedTeam(NamedTuple):
 class Tallies:
     """Totals of all workspaces, read when first needed.
 
-    Templates and teams likewise.
+    Templates, mirrors and teams likewise.
     """
 
-    @property
+    @cached_property
     def by_template(self) -> Totals:
         """Totals by template id, for templates with workspaces."""
-        return self._by_template_and_team[0]
+        totals = Totals()
+        for (pk, _), there in self.by_place.items():
+            so_far = totals.get(pk, Tally())
+            totals[pk] = Tally(*map(sum, zip(so_far, there, strict=True)))
+        return totals
+
+    @property
+    def by_place(self) -> dict[tuple[int, int], Tally]:
+        """Totals by the ids of template and site: a mirror's clones are at its site."""
+        return self._by_place_and_team[0]
+
+    @cached_property
+    def mirrors(self) -> Counter[int]:
+        """How many mirrors there are, by the id of their site."""
+        return Counter(Mirror.objects.order_by().values_list("site", flat=True))
 
     @property
     def by_team(self) -> Totals:
         """Totals by team; None stands for people without a team."""
-        return self._by_template_and_team[1]
+        return self._by_place_and_team[1]
 
     @cached_property
     def by_owner(self) -> Totals:
@@ -105,23 +123,25 @@ class Tallies:
         return {owner: Tally(*figures) for owner, *figures in rows}
 
     @cached_property
-    def _by_template_and_team(self) -> tuple[Totals, Totals]:
-        """Both in one scan: PostgreSQL can group by each column, the ORM only by both.
+    def _by_place_and_team(self) -> tuple[dict[tuple[int, int], Tally], Totals]:
+        """Both in one scan: PostgreSQL can group by either, the ORM only by all.
 
         Source: https://www.postgresql.org/docs/15/queries-table-expressions.html
         """
-        sql, params = _PAIRS.query.sql_with_params()
+        sql, params = _PLACES_AND_TEAMS.query.sql_with_params()
         select, _, columns = sql.rpartition(" GROUP BY ")
-        by_template, by_team = Totals(), Totals()
+        template, site, team = columns.split(", ")
+        sets = f"(({template}, {site}), ({team}))"
+        by_place, by_team = dict[tuple[int, int], Tally](), Totals()
         with connection.cursor() as cursor:
-            cursor.execute(f"{select} GROUP BY GROUPING SETS ({columns})", params)
-            for template_id, team_id, *figures in cursor.fetchall():
+            cursor.execute(f"{select} GROUP BY GROUPING SETS {sets}", params)
+            for template_id, site_id, team_id, *figures in cursor.fetchall():
                 tally = Tally(*map(int, figures))
                 if template_id is not None:  # every workspace has a template
-                    by_template[template_id] = tally
+                    by_place[template_id, site_id] = tally
                 else:
                     by_team[team_id] = tally
-        return by_template, by_team
+        return by_place, by_team
 
     @cached_property
     def templates(self) -> list[CountedTemplate]:
