@@ -161,12 +161,15 @@ def test_rights_that_our_account_lacks_are_named(lab_site: Site, lab: Lab) -> No
         {"path": "/api/cluster/jobs*", **no_right},
         {"path": "/api/cluster/licensing/*", **no_right},
         {"path": "/api/storage/aggregates*", **no_right},
+        {"path": "/api/svm/peers*", **no_right},
     )
     checks = named(check_ontap(lab_site))
 
     assert checks["rights"].outcome == "failed"
     assert "may not read /api/cluster/jobs:" in checks["rights"].sentence
     assert checks["flexclone"].outcome == checks["aggregate"].outcome == "remarked"
+    assert checks["mirror_rights"].outcome == "remarked"
+    assert "may not read /api/svm/peers." in checks["mirror_rights"].sentence
 
 
 def test_a_certificate_that_is_out_of_date_is_named(lab_site: Site, lab: Lab) -> None:

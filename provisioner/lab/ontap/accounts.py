@@ -54,7 +54,10 @@ LEAST: Mapping[str, Access] = {
     "/api/cluster/jobs": "readonly",
     "/api/network/ip/interfaces": "readonly",
     "/api/protocols/nfs/export-policies": "all",
+    "/api/snapmirror/policies": "all",
+    "/api/snapmirror/relationships": "all",
     "/api/storage/volumes": "all",
+    "/api/svm/peers": "readonly",
     "/api/svm/svms": "readonly",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 
@@ -256,19 +257,41 @@ class _Checks(Checks):
         return "Only its workers' hosts may mount templates."
 
     @check(after=("svm",))
+    def mirror_rights(self) -> str:
+        """Read one of everything that mirrors need; nothing else depends on it."""
+        gateway = self.gateway
+        refused = _refused(
+            {
+                "/api/svm/peers": gateway.list_svm_peers,
+                "/api/snapmirror/policies": lambda: gateway.has_mirror_policy(NOBODYS),
+                "/api/snapmirror/relationships": (
+                    lambda: gateway.find_relationship(NOBODYS)
+                ),
+            }
+        )
+        if refused:
+            raise Remark(
+                f"Templates cannot be mirrored to or from this site: "
+                f"{self.site.ontap_user} may not read {', '.join(refused)}.",
+                advice="Only mirrors need it. Give its role the right to read "
+                "/api/svm/peers, and all rights to /api/snapmirror/policies and "
+                "/api/snapmirror/relationships.",
+            )
+        return (
+            "It may read SVM peers and SnapMirror relationships. The first mirror "
+            "proves that it may create them."
+        )
+
+    @check(after=("svm",))
     def rights(self) -> str:
         """Read one of everything that is read, before anything is written."""
         gateway = self.gateway
-        reads = {
-            "/api/storage/volumes": lambda: gateway.find_volume(NOBODYS),
-            "/api/cluster/jobs": gateway.list_unfinished_jobs,
-        }
-        refused = {}
-        for path, read in reads.items():
-            try:
-                read()
-            except GatewayError as error:
-                refused[path] = error.sentence
+        refused = _refused(
+            {
+                "/api/storage/volumes": lambda: gateway.find_volume(NOBODYS),
+                "/api/cluster/jobs": gateway.list_unfinished_jobs,
+            }
+        )
         if refused:
             reason = next(iter(refused.values()))
             raise Wrong(
@@ -279,3 +302,14 @@ class _Checks(Checks):
                 "/api/storage/aggregates.",
             )
         return "It may read volumes and jobs. “Try it out” proves that it may write."
+
+
+def _refused(reads: Mapping[str, Callable[[], object]]) -> dict[str, str]:
+    """Return the paths that cannot be read, each with the reason."""
+    refused = {}
+    for path, read in reads.items():
+        try:
+            read()
+        except GatewayError as error:
+            refused[path] = error.sentence
+    return refused
