@@ -54,7 +54,7 @@ def mirror_scene(
     settings.STEP_GIVE_UP_SECONDS = 5
     server = PerforceServerFactory.create()
     home, site = (
-        SiteFactory.create(name=name, perforce_server=server, **_address(end))
+        SiteFactory.create(name=name, perforce_server=server, **address_of(end))
         for name, end in (
             ("munich", mirrored_labs.source),
             ("bangalore", mirrored_labs.destination),
@@ -71,7 +71,7 @@ def mirror_scene(
     return scene
 
 
-def _address(end: End) -> dict[str, Any]:
+def address_of(end: End) -> dict[str, Any]:
     config = end.lab.config
     return {
         "ontap_port": end.lab.port,
