@@ -19,6 +19,7 @@ from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import snapshots_at
 from provisioner.mirrors.sweeps import RETRIED_AFTER, check_all, transfer_all
 from provisioner.sites.models import PerforceServer
+from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
 from tests.support.jobs import settle
 from tests.support.mirrored_labs import mirrored_labs, two_clusters
@@ -56,6 +57,9 @@ def test_a_clone_is_made_beside_the_person_and_keeps_the_mirror(
     mirror.refresh_from_db()
     assert mirror.state == Mirror.State.READY
     assert superfluous(scene.template) == []
+    workspace_retire(by=alice, workspace=workspace)
+    settle(workspace)
+    assert workspace.state == Workspace.State.TRASHED, workspace.status_message
 
 
 def test_a_mirror_is_deleted_with_all_that_it_has(mirror_scene: MirrorScene) -> None:
