@@ -26,6 +26,9 @@ from provisioner.demo.company.opening import NotEmpty, ensure_company, point_abr
 from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
 from provisioner.engine.models import Operation
+from provisioner.mirrors.actions import mirror_create
+from provisioner.mirrors.models import MirroredSnapshot
+from provisioner.mirrors.queries import find_mirror
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.requests import WorkspaceRequest
@@ -50,7 +53,8 @@ class DemoFailed(Exception):
 class DemoOptions:
     """`source` None means the installed Django; `build` "" means byte-compilation.
 
-    `has_company`: include half a year of a studio.
+    `has_company`: include half a year of a studio. `has_two_sites`: mirror the template
+    to a second one.
     """
 
     source: Path | None = None
@@ -58,6 +62,7 @@ class DemoOptions:
     ignore: str = ""
     btrfs: str = ""
     has_company: bool = False
+    has_two_sites: bool = False
 
 
 class Demo:
@@ -70,6 +75,7 @@ class Demo:
         self.log_dir = settings.VAR_DIR / "demo"
         self.lab: dict[str, Any] = {}
         self.url = ""
+        self.has_two_sites = options.has_two_sites
 
     def __enter__(self) -> Demo:
         return self
@@ -89,12 +95,32 @@ class Demo:
             arguments = ensure_company(is_wanted=self.options.has_company, say=self.say)
         except NotEmpty as error:
             raise DemoFailed(str(error)) from error
+        self.choose_sites()
+        if self.has_two_sites:
+            arguments = [*arguments, "--peer", "--peer-svm", seed.SVM_BANGALORE]
         self._start_lab(arguments)
-        site = seed.ensure_site(lab=self.lab)
-        point_abroad(self.lab)
+        if self.has_two_sites:
+            password = self.lab["peer"]["password"]
+            os.environ[f"ONTAP_PASSWORD_{seed.BANGALORE.upper()}"] = password
+            site = seed.ensure_two_sites(lab=self.lab)
+        else:
+            site = seed.ensure_site(lab=self.lab)
+            point_abroad(self.lab)
         self._start_worker()
         self._start_web()
         return site
+
+    def choose_sites(self) -> None:
+        """Keep two sites that exist, even when they are no longer requested.
+
+        Raises: DemoFailed if there is a demo with other sites.
+        """
+        if Site.objects.filter(name=seed.BANGALORE).exists():
+            self.has_two_sites = True
+        elif self.has_two_sites and Site.objects.exists():
+            raise DemoFailed(
+                "There is already a demo with other sites. Delete it first: make clean."
+            )
 
     def _start_lab(self, arguments: list[str]) -> None:
         if self.options.btrfs:
@@ -208,15 +234,40 @@ class Demo:
             "steps": _step_times(last_build) if last_build else [],
         }
 
+    def mirror(self, template: Template) -> dict[str, Any]:
+        """Mirror a template to the second site; return its default snapshot there."""
+        site = Site.objects.get(name=seed.BANGALORE)
+        mirror = find_mirror(template, site)
+        if mirror is None:
+            self.say(f"Mirroring the template {template.name} to {site.name}")
+            mirror = mirror_create(
+                by=User.objects.get(username="admin"), template=template, site=site
+            )
+            self._follow(mirror.operations.latest("pk"))
+            self._follow(mirror.operations.latest("pk"))  # which the first has begun
+        mirrored = mirror.snapshots.select_related("snapshot").latest("arrived_at")
+        return {
+            "site": site.name,
+            "snapshot": mirrored.snapshot.name,
+            "state": mirrored.state,
+            "bytes": mirrored.bytes,
+            "transfer_seconds": round(mirrored.seconds, 3),
+            "steps": _step_times(mirror.operations.latest("pk")),
+        }
+
     def refresh_template(self, template: Template) -> None:
         """Build a template again, at the newest change."""
         admin = User.objects.get(username="admin")
         self._follow(template_build(by=admin, template=template))
 
-    def provision(self, template: Template) -> tuple[Workspace, dict[str, Any]]:
-        """Make a workspace for alice; return it with durations."""
+    def provision(
+        self, template: Template, *, site: Site | None = None
+    ) -> tuple[Workspace, dict[str, Any]]:
+        """Make a workspace for alice, at a mirror's site if named; return durations."""
         alice = User.objects.get(username="alice")
-        workspace = workspace_create(WorkspaceRequest(by=alice, template=template))
+        workspace = workspace_create(
+            WorkspaceRequest(by=alice, template=template, site=site)
+        )
         operation = latest_operation(workspace)
         assert operation is not None
         self._follow(operation)
@@ -320,6 +371,9 @@ class Demo:
             )
         )
         left = checks.left_behind(workspace)
+        abroad: dict[str, Any] = {}
+        if self.has_two_sites:
+            abroad = self._mirror_once(template, found=found, left=left)
         self._check_children()
         return {
             "ok": all(check.ok for check in found) and not left,
@@ -328,7 +382,27 @@ class Demo:
             "checks": [asdict(check) for check in found],
             "retired": retired,
             "left_behind": left,
+            **abroad,
         }
+
+    def _mirror_once(
+        self, template: Template, *, found: list[checks.Check], left: list[str]
+    ) -> dict[str, Any]:
+        """Mirror the template, and check a workspace there; add what was found."""
+        mirror = self.mirror(template)
+        site = Site.objects.get(name=seed.BANGALORE)
+        workspace, made = self.provision(template, site=site)
+        found += [
+            checks.Check(
+                name=f"{mirror['snapshot']} is available at {site.name}",
+                ok=mirror["state"] == MirroredSnapshot.State.AVAILABLE,
+                detail=mirror["state"],
+            ),
+            *checks.check_ready(workspace),
+        ]
+        self.retire(workspace)
+        left += checks.left_behind(workspace)
+        return {"mirror": mirror, "workspace_at_mirror": made}
 
 
 def _step_times(operation: Operation) -> list[dict[str, Any]]:

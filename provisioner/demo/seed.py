@@ -18,6 +18,9 @@ from provisioner.sites.models import PerforceServer, Site
 SITE_NAME = "demo"
 # What the lab calls its SVM, and that of its second cluster where it has one.
 SVM, SVM_ABROAD = "svm_dev", "svm_montreal"
+# A demo with two sites has these in place of the one.
+MUNICH, BANGALORE = "munich", "bangalore"
+SVM_BANGALORE = "svm_blr"
 # Loopback only, printed on the terminal: a lock on a doll's house.
 PASSWORD = "cloneyard"  # noqa: S105
 TEMPLATE_UID = 20000
@@ -73,7 +76,16 @@ def ensure_people() -> None:
         )
 
 
-def ensure_site(*, lab: dict[str, Any]) -> Site:
+def ensure_two_sites(*, lab: dict[str, Any]) -> Site:
+    """Ensure a site for each of the lab's two clusters; return that of the first."""
+    abroad = {**lab, "ontap": lab["peer"]}
+    ensure_site(lab=abroad, name=BANGALORE, title="Bangalore")
+    return ensure_site(lab=lab, name=MUNICH, title="Munich")
+
+
+def ensure_site(
+    *, lab: dict[str, Any], name: str = SITE_NAME, title: str = "Demo lab"
+) -> Site:
     """Ensure the lab's site, at its current ports."""
     rescue_root = Path(settings.VAR_DIR) / "rescue"
     rescue_root.mkdir(mode=0o755, exist_ok=True)
@@ -87,9 +99,9 @@ def ensure_site(*, lab: dict[str, Any]) -> Site:
         },
     )
     admin = User.objects.get(username="admin")
-    site = Site.objects.filter(name=SITE_NAME).first() or Site(
-        name=SITE_NAME,
-        title="Demo lab",
+    site = Site.objects.filter(name=name).first() or Site(
+        name=name,
+        title=title,
         export_clients=["127.0.0.1"],
         template_uid=TEMPLATE_UID,
         template_gid=GID,

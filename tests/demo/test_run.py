@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.demo import seed
 from provisioner.demo.processes import Child, ProcessFailed
-from provisioner.demo.run import Demo, DemoOptions
+from provisioner.demo.run import Demo, DemoFailed, DemoOptions
+from provisioner.sites.models import Site
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -22,3 +24,30 @@ def test_a_demo_fails_when_a_worker_ends_that_nobody_told_to(
 
         with pytest.raises(ProcessFailed, match=r"worker ended .* nobody told it to"):
             demo.serve()
+
+
+def test_a_demo_with_one_site_gets_no_second_one_later(site: Site) -> None:
+    with (
+        Demo(DemoOptions(has_two_sites=True), say=print) as demo,
+        pytest.raises(DemoFailed, match="make clean"),
+    ):
+        demo.choose_sites()
+
+
+def test_two_sites_stay_when_they_are_no_longer_requested(db: None) -> None:
+    seed.ensure_people()
+    perforce = {"port": "127.0.0.1:1666"}
+    end = {"host": "127.0.0.1", "port": 8443, "user": "admin", "ca_file": ""}
+    ontap = {**end, "svm": "svm_a", "aggregate": "aggr1", "mount_root": "/a"}
+    peer = {**end, "svm": "svm_b", "aggregate": "aggr1", "mount_root": "/b"}
+    home = seed.ensure_two_sites(
+        lab={"ontap": ontap, "peer": peer, "perforce": perforce}
+    )
+    demo = Demo(DemoOptions(), say=print)
+
+    demo.choose_sites()
+
+    assert demo.has_two_sites
+    abroad = Site.objects.get(name="bangalore")
+    assert (home.name, home.svm, abroad.svm) == ("munich", "svm_a", "svm_b")
+    assert home.perforce_server == abroad.perforce_server

@@ -45,6 +45,11 @@ class Command(BaseCommand):
             help="Fill it with half a year of a studio, where it is new.",
         )
         parser.add_argument(
+            "--two-sites",
+            action="store_true",
+            help="Mirror the template to a second site with an ONTAP of its own.",
+        )
+        parser.add_argument(
             "--once", action="store_true", help="Make, check, retire, and stop."
         )
         parser.add_argument(
@@ -57,12 +62,15 @@ class Command(BaseCommand):
             raise CommandError(f"SOURCE={source} is not a directory.")
         if source is not None and not options["build"]:
             raise CommandError("SOURCE needs a BUILD, such as BUILD='make'.")
+        if options["two_sites"] and options["company"]:
+            raise CommandError("--company has sites of its own, without --two-sites.")
         demo_options = DemoOptions(
             source=source.resolve() if source else None,
             build=options["build"],
             ignore=options["ignore"].replace(",", "\n"),
             btrfs=options["btrfs"],
             has_company=options["company"],
+            has_two_sites=options["two_sites"],
         )
         signal.signal(signal.SIGTERM, _interrupt)
         # What happens is said in sentences here; the worker's log has the events.
@@ -74,6 +82,8 @@ class Command(BaseCommand):
                     report = demo.run_once(site)
                 else:
                     template, _ = demo.build_template(site, name=demo.fill_depot())
+                    if demo.has_two_sites:
+                        demo.mirror(template)
                     self._show(demo, _workspace_of(demo, template))
                     demo.serve()
         except (DemoFailed, ProcessFailed) as error:
@@ -112,6 +122,11 @@ class Command(BaseCommand):
             self.stdout.write(
                 "  Everybody else in the studio has this password, too: see People. "
                 "Its trees are\n  names without contents until they are built here.\n"
+            )
+        if demo.has_two_sites:
+            self.stdout.write(
+                f"  The template is mirrored to {seed.BANGALORE}: choose that site "
+                "for a workspace there.\n"
             )
         if os.geteuid() != 0:
             self.stdout.write(
