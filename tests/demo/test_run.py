@@ -11,6 +11,7 @@ from provisioner.demo import seed
 from provisioner.demo.processes import Child, ProcessFailed
 from provisioner.demo.run import Demo, DemoFailed, DemoOptions
 from provisioner.sites.models import Site
+from tests.support.factories import SiteFactory
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -26,7 +27,8 @@ def test_a_demo_fails_when_a_worker_ends_that_nobody_told_to(
             demo.serve()
 
 
-def test_a_demo_with_one_site_gets_no_second_one_later(site: Site) -> None:
+def test_a_demo_with_one_site_gets_no_second_one_later(db: None) -> None:
+    SiteFactory.create()
     with (
         Demo(DemoOptions(has_two_sites=True), say=print) as demo,
         pytest.raises(DemoFailed, match="make clean"),
@@ -36,7 +38,7 @@ def test_a_demo_with_one_site_gets_no_second_one_later(site: Site) -> None:
 
 def test_two_sites_stay_when_they_are_no_longer_requested(db: None) -> None:
     seed.ensure_people()
-    perforce = {"port": "127.0.0.1:1666"}
+    perforce = {"port": "127.0.0.1:1666", "user": "cloneyard"}
     end = {"host": "127.0.0.1", "port": 8443, "user": "admin", "ca_file": ""}
     ontap = {**end, "svm": "svm_a", "aggregate": "aggr1", "mount_root": "/a"}
     peer = {**end, "svm": "svm_b", "aggregate": "aggr1", "mount_root": "/b"}
