@@ -396,7 +396,7 @@ TYPED = {
     "AdminSignInForm": {"username": ASKED, "password": ASKED},
     "SignInForm": {"username": ASKED, "password": ASKED},
     "WorkspaceCreateForm": {
-        **dict.fromkeys(("purpose", "snapshot", "quality"), CHOSEN),
+        **dict.fromkeys(("purpose", "site", "snapshot", "quality"), CHOSEN),
         "name": "Workspace.name",
         "request_key": "Workspace.request_key",
     },
