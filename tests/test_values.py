@@ -403,7 +403,6 @@ TYPED = {
     "TemplateCreateForm": {"site": CHOSEN, "name": "Template.name"},
     "TemplateDefinitionForm": {"volume_size_bytes": "a number: lib/sizes.py"},
     "TemplateBuildForm": {"paths": "arguments of p4: templates._checked_paths"},
-    "ZoneForm": {"time_zone": "User.time_zone"},
     "QuotaForm": {
         **dict.fromkeys(("workspaces", "space"), CHOSEN),
         "max_unique_bytes": "a number: lib/sizes.py",
@@ -423,7 +422,9 @@ TYPED = {
     "ViewForm": {"name": "SavedView.name"},
     "TeamChangeForm": {"team": CHOSEN},
     "RoleChangeForm": {"standing": CHOSEN},
-    "TeamForm": {"name": "Team.name"},
+    "HomeSiteForm": {"home_site": CHOSEN},
+    "PreferencesForm": {"home_site": CHOSEN, "time_zone": CHOSEN},
+    "TeamForm": {"name": "Team.name", "home_site": CHOSEN},
     "BisectionCreateForm": {"command": "Bisection.command"},
     "TransferForm": {"snapshot": CHOSEN, "name": "Workspace.name"},
     "LeaseExtendForm": {"span": CHOSEN},
