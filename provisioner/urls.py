@@ -25,6 +25,7 @@ from provisioner.leases import urls as lease_urls
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.limits import urls as limit_urls
 from provisioner.maintenance import urls as maintenance_urls
+from provisioner.mirrors import urls as mirror_urls
 from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
@@ -49,6 +50,7 @@ FEATURES = (
     lease_urls,
     limit_urls,
     maintenance_urls,
+    mirror_urls,
     notify_urls,
     people_urls,
     pool_urls,

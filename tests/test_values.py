@@ -463,6 +463,10 @@ TYPED = {
         "max_age_seconds": "a span: lib/spans.py",
         "idle_seconds": "a span: lib/spans.py",
     },
+    "MirrorTemplateForm": {"template": CHOSEN},
+    "MirrorChangeForm": {"start": CHOSEN},
+    "MirrorCreateForm": {"site": CHOSEN},
+    "MirrorTransferForm": {"snapshot": CHOSEN},
     "PoolCreateForm": {"template": CHOSEN, "purpose": CHOSEN, "owner": ASKED},
     "TokenForm": {
         "name": "ApiToken.name",
@@ -488,7 +492,7 @@ TYPED = {
             *("SearchForm", "AbandonedFilterForm", "WorkspaceFilterForm"),
             *("TemplateFilterForm", "BisectionFilterForm", "FindingFilterForm"),
             *("OwnWorkspaceFilterForm", "AuditLogFilterForm", "OperationFilterForm"),
-            "PeopleFilterForm",
+            *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
         ),
         dict.fromkeys(
             (
@@ -505,6 +509,7 @@ TYPED = {
     "LeaseExtendRequest": {"until": "a time"},
     "LeaseKeepRequest": {"reason": "Workspace.keep_reason"},
     "LeasePolicySaveRequest": {"seal": "compared alone"},
+    "MirrorCreateRequest": {"site": ASKED},
     "PatchedPoolChangeRequest": {"windows": "Pool.windows"},
     "PatchedWebhookChangeRequest": {"url": "Webhook.url"},
     "PauseRequest": {"reason": "SlotBudget.paused_reason"},

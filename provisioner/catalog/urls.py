@@ -23,7 +23,8 @@ register(
         title="Templates",
         section=Section.TEMPLATES,
         url_name="template-list",
-        covers=("template-", "snapshot-"),
+        # Mirrors have a place of their own, which only administrators have.
+        covers=("template-", "snapshot-", "mirror"),
         rank=10,
     ),
     Place(

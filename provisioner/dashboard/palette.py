@@ -14,6 +14,8 @@ from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
 from provisioner.lib.rows import with_words, words_of
+from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import mirrors_visible_to
 from provisioner.sites.models import Site
 from provisioner.sites.queries import sites_matching
 from provisioner.workspaces.models import Workspace
@@ -28,6 +30,7 @@ class Found:
     """Rows with a matching name that a person may see."""
 
     templates: list[Template]
+    mirrors: list[Mirror]
     workspaces: list[Workspace]
     operations: list[Operation]
     people: list[User]
@@ -52,9 +55,17 @@ def found(user: User, text: str) -> Found:
     return Found(
         workspaces=[shown[pk] for (pk,) in keys if pk in shown],
         templates=list(templates.order_by("name")[:SHOWN]),
+        mirrors=_mirrors(user, text),
         operations=_operations(user, text.strip()),
         **_of_administrators(user, text),
     )
+
+
+def _mirrors(user: User, text: str) -> list[Mirror]:
+    if not words_of(text):
+        return []
+    mirrors = mirrors_visible_to(user).select_related(None)
+    return list(with_words(mirrors, text, "name").order_by("name")[:SHOWN])
 
 
 def _of_administrators(user: User, text: str) -> dict[str, Any]:

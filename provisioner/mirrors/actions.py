@@ -14,7 +14,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.refusals import require_not_archived, require_offered
 from provisioner.engine.models import Operation
 from provisioner.engine.starting import start_operation
-from provisioner.lib.refusals import InvalidRequest, StateChanged
+from provisioner.lib.refusals import ActionRefused, InvalidRequest, StateChanged
 from provisioner.mirrors.models import (
     Mirror,
     MirroredSnapshot,
@@ -44,7 +44,7 @@ def mirror_create(
     """
     permissions.require(permissions.can_manage_templates(by))
     require_not_archived(template)
-    _require_fit(template, site)
+    require_fit(template, site)
     try:
         with transaction.atomic():
             mirror = Mirror.objects.create(
@@ -74,9 +74,10 @@ def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
     """
     permissions.require(permissions.can_manage_templates(by))
     if "keep" in settings and settings["keep"] != mirror.keep:
-        raise InvalidRequest(
-            "keep: it belongs to the relationship's SnapMirror policy. Delete the "
-            "mirror and create it again to keep more or fewer."
+        raise InvalidRequest.at(
+            "keep",
+            "It belongs to the relationship's SnapMirror policy. Delete the mirror and "
+            "create it again to keep more or fewer.",
         )
     with transaction.atomic():
         before = {name: getattr(mirror, name) for name in settings}
@@ -113,7 +114,7 @@ def mirror_transfer(*, by: User, mirror: Mirror, snapshot: Snapshot) -> Operatio
     """
     permissions.require(permissions.can_change_template(by, mirror.template))
     if snapshot.template_id != mirror.template_id:
-        raise InvalidRequest("snapshot: The template has no such snapshot.")
+        raise InvalidRequest.at("snapshot", "The template has no such snapshot.")
     require_offered(snapshot)
     return begin_transfer(by=by, mirror=mirror, snapshot=snapshot)
 
@@ -164,7 +165,24 @@ def _set_state(mirror: Mirror, to: Mirror.State, *, message: str, by: User) -> N
         raise MirrorBusy(site=mirror.site.name) from error
 
 
-def _require_fit(template: Template, site: Site) -> None:
+def fitting_sites(template: Template) -> tuple[list[Site], list[tuple[Site, str]]]:
+    """Return the sites for a mirror, and the others with what is against each."""
+    fitting: list[Site] = []
+    others: list[tuple[Site, str]] = []
+    mirrored = set(Mirror.objects.filter(template=template).values_list("site"))
+    for site in Site.objects.select_related("perforce_server").order_by("name"):
+        try:
+            if (site.pk,) in mirrored:
+                raise MirrorExists(template=template.name, site=site.name)
+            require_fit(template, site)
+        except ActionRefused as refusal:
+            others.append((site, refusal.sentence))
+        else:
+            fitting.append(site)
+    return fitting, others
+
+
+def require_fit(template: Template, site: Site) -> None:
     """Refuse a site where a mirror of the template would be of no use.
 
     Raises: MirrorSiteUnfit.

@@ -200,3 +200,8 @@ class MirroredSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.snapshot} at {self.mirror.site}"
+
+    @property
+    def bytes_per_second(self) -> int | None:
+        """The rate of its last transfer; None if nothing was transferred."""
+        return int(self.bytes / self.seconds) if self.bytes and self.seconds else None

@@ -8,11 +8,15 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.dispatch import receiver
 
+from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.audit_log.queries import register_visible
 from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.catalog.events import template_built
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import Hold, register_hold
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.mirrors.overviews import mirrors_ever
 from provisioner.mirrors.sweeps import transfer_next
 
 
@@ -41,6 +45,12 @@ def _bases(snapshots: Sequence[Snapshot]) -> QuerySet[MirroredSnapshot]:
     return needed.filter(snapshot__in=snapshots).select_related("mirror__site")
 
 
+def _events_visible_to(user: User) -> Q:
+    visible = mirrors_ever(user).order_by().values("pk")
+    return Q(subject_kind=Event.SubjectKind.MIRROR, subject_id__in=visible)
+
+
+register_visible(_events_visible_to)
 register_hold(
     Hold(
         rows=_bases,

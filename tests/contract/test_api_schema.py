@@ -40,7 +40,12 @@ from provisioner.notify.models import WebhookDelivery
 from provisioner.pools.actions import pool_create
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.states import set_workspace_state
-from tests.support.factories import PASSWORD, SnapshotFactory, UserFactory
+from tests.support.factories import (
+    PASSWORD,
+    MirrorFactory,
+    SnapshotFactory,
+    UserFactory,
+)
 from tests.support.module_rows import Write, written_once
 from tests.support.requests import workspace_create
 from tests.support.undoing import undone
@@ -170,6 +175,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
                 owner=alice,
                 size=1,
             ).pk,
+            "mirrors": MirrorFactory.create(template=snapshot.template).pk,
             "bisections": bisection_start(
                 by=alice, template=snapshot.template, good=1, bad=100
             ).pk,

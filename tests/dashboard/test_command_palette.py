@@ -91,11 +91,11 @@ def test_it_takes_few_queries(
     workspace: Workspace,
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         places_for(alice, text="7")
     with django_assert_max_num_queries(5):
         places_for(alice, text="@7")
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         places_for(alice, text="retire")
 
 

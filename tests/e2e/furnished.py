@@ -32,6 +32,7 @@ from provisioner.engine.models import LockWait, Operation, SlotBudget, Step
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.actions.policies import lease_policy_save
 from provisioner.leases.models import LeasePolicy
+from provisioner.mirrors.actions import mirror_transfer
 from provisioner.notify.actions.subscriptions import template_subscribe
 from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import Webhook, WebhookDelivery
@@ -53,6 +54,8 @@ from tests.support.abandoned import abandon
 from tests.support.bisections import read
 from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import (
+    MirroredSnapshotFactory,
+    MirrorFactory,
     SiteFactory,
     SnapshotFactory,
     TemplateFactory,
@@ -120,6 +123,7 @@ class Furnished:
         self.bisections()
         self.telling()
         self.check_drift()
+        self.mirrors()
 
     def people(self) -> None:
         rendering = make_team("Rendering", max_workspaces=40)
@@ -412,6 +416,21 @@ class Furnished:
         operation = workspace_retire(by=self.admin, workspace=members[0])
         operation.subject.workspace.refresh_from_db()
         fail(operation.subject.workspace)
+
+    def mirrors(self) -> None:
+        """One at rest, and one to which a snapshot is being transferred."""
+        self.mirror, self.transferring_to = (
+            MirrorFactory.create(
+                template=self.template,
+                site=SiteFactory.create(name=name, perforce_server=self.server),
+                trouble=trouble,
+            )
+            for name, trouble in (("pune", "The relationship is paused."), ("oslo", ""))
+        )
+        arrived, begun = self.snapshots[:2]
+        for mirror in (self.mirror, self.transferring_to):
+            MirroredSnapshotFactory.create(mirror=mirror, snapshot=arrived)
+        mirror_transfer(by=self.admin, mirror=self.transferring_to, snapshot=begun)
 
     def telling(self) -> None:
         self.webhook: Webhook = webhook_create(

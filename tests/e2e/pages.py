@@ -10,7 +10,7 @@ from django.urls import URLResolver, get_resolver, reverse
 
 from tests.e2e.furnished import Furnished
 
-# Not pages: they end a session, lead on, or are read by programs.
+# Not pages: they end a session, lead on, or are read by programs and other pages.
 LEFT_OUT = {
     "logout",
     "login",
@@ -20,6 +20,7 @@ LEFT_OUT = {
     "healthz",
     "readyz",
     "command-line",
+    "mirror-progress",
     "operation-step-log-download",
     "operation-step-log-error",
     "workspace-rescue-download",
@@ -76,6 +77,10 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "pool-detail": [(rows.pool.pk,)],
         "pool-edit": [(rows.pool.pk,)],
         "pool-delete": [(rows.pool.pk,)],
+        "mirror-detail": [(rows.mirror.pk,), (rows.transferring_to.pk,)],
+        "mirror-edit": [(rows.mirror.pk,)],
+        "mirror-transfer": [(rows.mirror.pk,)],
+        "mirror-delete": [(rows.mirror.pk,)],
         "perforce-server-detail": [(rows.server.pk,)],
         "perforce-server-edit": [(rows.server.pk,)],
         "site-detail": [(rows.site.pk,), (rows.away.pk,)],

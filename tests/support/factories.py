@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import TypeVar
 
 from django.db.models import Model
-from factory.declarations import LazyAttribute, LazyFunction, Sequence, SubFactory
+from factory.declarations import (
+    LazyAttribute,
+    LazyFunction,
+    SelfAttribute,
+    Sequence,
+    SubFactory,
+)
 from factory.django import DjangoModelFactory, Password
 from factory.faker import Faker
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.lib import clocks
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -85,6 +93,39 @@ class SnapshotFactory(DjangoModelFactory[Snapshot]):
     have_digest = "0" * 64
     parts = LazyFunction(list)
     is_complete = LazyAttribute(lambda made: not made.parts)
+
+
+class MirrorFactory(DjangoModelFactory[Mirror]):
+    """A mirror at rest: creating one takes two clusters."""
+
+    class Meta:
+        model = Mirror
+
+    template = SubFactory(TemplateFactory)
+    site = SubFactory(
+        SiteFactory,
+        perforce_server=SelfAttribute("..template.site.perforce_server"),
+        svm="svm_far",
+    )
+    name = LazyAttribute(lambda made: f"{made.template.name} at {made.site.name}")
+    state = Mirror.State.READY
+    volume_uuid = Faker("uuid4")
+    relationship_uuid = Faker("uuid4")
+
+
+class MirroredSnapshotFactory(DjangoModelFactory[MirroredSnapshot]):
+    """A snapshot that has arrived."""
+
+    class Meta:
+        model = MirroredSnapshot
+
+    mirror = SubFactory(MirrorFactory)
+    snapshot = SubFactory(SnapshotFactory, template=SelfAttribute("..mirror.template"))
+    state = MirroredSnapshot.State.AVAILABLE
+    ontap_uuid = Faker("uuid4")
+    bytes = 4096
+    seconds = 2.0
+    arrived_at = LazyFunction(clocks.database_now)
 
 
 def copy_of(row: Row) -> Row:

@@ -26,7 +26,12 @@ from provisioner.pools.models import Pool
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
-from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.factories import (
+    MirrorFactory,
+    SnapshotFactory,
+    TemplateFactory,
+    UserFactory,
+)
 from tests.support.findings import finding_about
 from tests.support.maintenance import make_maintenance
 from tests.support.module_rows import Write
@@ -145,6 +150,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
     )
     bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)
     return {
+        "mirror": {"pk": MirrorFactory.create(template=template).pk},
         "pool": {"pk": pool.pk},
         "person": {"pk": workspace.owner_id},
         "team-": {"pk": workspace.owner.team_id},

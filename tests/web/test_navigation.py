@@ -72,6 +72,7 @@ def test_people_of_a_team_have_its_workspaces(alice: User, as_alice: Client) -> 
     [
         ("/sites/", [("Storage", "true"), ("Sites", "page")]),
         ("/sites/new/", [("Storage", "true"), ("Sites", "true")]),
+        ("/mirrors/new/", [("Storage", "true"), ("Mirrors", "true")]),
         ("/overview/", [("Overview", "page")]),
         ("/lease-policies/edit/", [("Policies", "true"), ("Leases", "true")]),
         ("/tokens/", [("My account", "true"), ("API tokens", "page")]),
@@ -90,6 +91,7 @@ def test_details_mark_the_list_that_they_are_of(
     of_template = as_alice.get(f"/templates/{template.pk}/").text
     of_workspace = f"/workspaces/{workspace.pk}/"
 
+    assert marked(as_alice.get("/mirrors/").text)[-1] == ("Templates", "true")
     assert marked(of_template)[-1] == ("Templates", "true")
     assert marked(as_alice.get(of_workspace).text)[-1] == ("My workspaces", "true")
     assert marked(as_admin.get(of_workspace).text)[-1] == ("All workspaces", "true")

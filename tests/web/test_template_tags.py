@@ -7,6 +7,7 @@ from provisioner.catalog.models import Template
 from provisioner.engine.logs.excerpt import Excerpt
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import StepLine
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.web.templatetags.cloneyard import STATE_ICONS, count, said
 from provisioner.workspaces.models import Workspace
 
@@ -45,7 +46,11 @@ def test_count_knows_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "states", [Workspace.State, Template.State, Operation.State, Step.State]
+    "states",
+    [
+        *(Workspace.State, Template.State, Operation.State, Step.State),
+        *(Mirror.State, MirroredSnapshot.State),
+    ],
 )
 def test_every_state_has_an_icon(states: type[TextChoices]) -> None:
     assert set(states.values) <= set(STATE_ICONS)

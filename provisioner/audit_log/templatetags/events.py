@@ -20,6 +20,8 @@ def subject_link(event: Event) -> SafeString | str:
         url = reverse("workspace-detail", args=[event.workspace_id])
     elif event.template_id:
         url = reverse("template-detail", args=[event.template_id])
+    elif event.subject_kind == Event.SubjectKind.MIRROR:
+        url = reverse("mirror-detail", args=[event.subject_id])
     if not url:
         return event.subject
     return format_html('<a href="{}">{}</a>', url, event.subject)

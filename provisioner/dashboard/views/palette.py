@@ -28,6 +28,7 @@ PAGES = {
     "Templates": "template-list",
     "Operations": "operation-list",
     "Bisections": "bisection-list",
+    "Mirrors": "mirror-list",
     "My account and time zone": "my-account",
     "Change my password": "my-password",
     "API tokens": "token-list",
@@ -44,6 +45,7 @@ ADMINISTRATORS_PAGES = {
     "Abandoned workspaces": "abandoned-list",
     "Lease policies": "lease-policy-list",
     "Define a template": "template-create",
+    "Create a mirror": "mirror-create",
     "Warm pools": "pool-list",
     "Sites": "site-list",
     "Connect a site": "site-create",
@@ -142,6 +144,12 @@ def _rows(user: User, text: str) -> Iterator[Place]:
             title=template.heading,
             kind=kind,
             url=reverse("template-detail", args=[template.pk]),
+        )
+    for mirror in found.mirrors:
+        yield Place(
+            title=mirror.name,
+            kind=f"mirror, {mirror.get_state_display().lower()}",
+            url=reverse("mirror-detail", args=[mirror.pk]),
         )
     for workspace in found.workspaces:
         yield Place(

@@ -31,6 +31,8 @@ register.filter("digest", digest)
 
 STATE_ICONS = {
     "provisioning": "running",
+    "creating": "running",
+    "transferring": "running",
     "retiring": "running",
     "restoring": "running",
     "purging": "running",
@@ -39,12 +41,14 @@ STATE_ICONS = {
     "deleted": "trash",
     "running": "running",
     "ready": "done",
+    "available": "done",
     "succeeded": "done",
     "done": "done",
     "failed": "failed",
     "refused": "warning",
     "retrying": "retry",
     "retired": "retired",
+    "gone": "retired",
     "trashed": "trash",
     "canceled": "skipped",
     "skipped": "skipped",

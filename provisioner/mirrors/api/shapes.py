@@ -1,0 +1,154 @@
+"""Serializers of mirrors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from provisioner.api.fields import IdOrName, Number, read_once
+from provisioner.mirrors.forms import LARGEST_THROTTLE
+from provisioner.mirrors.models import MOST_KEPT, Mirror, MirroredSnapshot
+from provisioner.mirrors.overviews import MirrorOverview, overviews_of
+
+
+class NewestMirroredSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    change = serializers.IntegerField()
+    quality = serializers.CharField()
+
+
+class MirrorFiguresSerializer(serializers.Serializer[Any]):
+    """What is at the site, and how far it is behind the template's default."""
+
+    newest = NewestMirroredSerializer(
+        allow_null=True, help_text="The newest snapshot there; null: none yet."
+    )
+    snapshots = serializers.IntegerField(help_text="How many snapshots are there.")
+    has_default = serializers.BooleanField(
+        help_text="Whether the template's default snapshot is there."
+    )
+    snapshots_behind = serializers.IntegerField(
+        allow_null=True,
+        help_text="Snapshots after the newest there, up to the default; null: unknown.",
+    )
+    changes_behind = serializers.IntegerField(
+        allow_null=True, help_text="The changes in between; null: unknown."
+    )
+
+
+class MirrorSerializer(serializers.ModelSerializer[Mirror]):
+    template = serializers.CharField(source="template.name")
+    template_id = serializers.IntegerField()
+    site = serializers.CharField(source="site.name")
+    volume_path = serializers.CharField(help_text="“svm:volume” at the site.")
+    policy = serializers.CharField(source="policy_name", help_text="Of SnapMirror.")
+    trouble = serializers.CharField(
+        help_text="What is wrong in ONTAP, with the remedy; empty: nothing."
+    )
+    figures = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Mirror
+        fields = (
+            "id",
+            "name",
+            "template",
+            "template_id",
+            "site",
+            "state",
+            "status_code",
+            "status_message",
+            "failed_at",
+            "trouble",
+            "checked_at",
+            "start",
+            "throttle_kilobytes",
+            "keep",
+            "volume_path",
+            "relationship_uuid",
+            "policy",
+            "created_at",
+            "figures",
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(MirrorFiguresSerializer)
+    def get_figures(self, mirror: Mirror) -> Any:
+        by_mirror = read_once(self, "figures", _overviews_by_mirror)
+        return MirrorFiguresSerializer(by_mirror[mirror.pk]).data
+
+
+def _overviews_by_mirror(mirrors: list[Mirror]) -> dict[int, MirrorOverview]:
+    return {each.mirror.pk: each for each in overviews_of(mirrors)}
+
+
+class MirroredSnapshotSerializer(serializers.ModelSerializer[MirroredSnapshot]):
+    snapshot = serializers.IntegerField(source="snapshot_id")
+    name = serializers.CharField(source="snapshot.name")
+    change = serializers.IntegerField(source="snapshot.change")
+    quality = serializers.CharField(source="snapshot.quality")
+    bytes = serializers.IntegerField(help_text="Of its last transfer.")
+    seconds = serializers.FloatField(help_text="Of its last transfer.")
+
+    class Meta:
+        model = MirroredSnapshot
+        fields = (
+            "snapshot",
+            "name",
+            "change",
+            "quality",
+            "state",
+            "bytes",
+            "seconds",
+            "arrived_at",
+        )
+        read_only_fields = fields
+
+
+class MirrorListQuery(serializers.Serializer[Any]):
+    template = serializers.CharField(required=False, help_text="Its id or its name.")
+    site = serializers.CharField(source="site__name", required=False)
+    state = serializers.ChoiceField(
+        choices=[c for c in Mirror.State.choices if c[0] != Mirror.State.DELETED],
+        required=False,
+    )
+
+
+class MirrorChangeSerializer(serializers.Serializer[Any]):
+    """Fields that are left out do not change."""
+
+    start = serializers.ChoiceField(
+        choices=Mirror.Start.choices,
+        required=False,
+        help_text="When transfers start.",
+    )
+    throttle_kilobytes = Number(
+        min_value=0,
+        max_value=LARGEST_THROTTLE,
+        required=False,
+        help_text="The most that a transfer may use, in kB per second. 0: no limit.",
+    )
+
+
+class MirrorCreateSerializer(MirrorChangeSerializer):
+    """Defaults: transfers start at once, without a throttle; ten snapshots stay."""
+
+    template = IdOrName(help_text="Its id or its name.")
+    site = IdOrName(help_text="Where to mirror it to: its id or its name.")
+    keep = Number(
+        min_value=1,
+        max_value=MOST_KEPT,
+        required=False,
+        help_text="How many snapshots stay at the site, besides those that clones "
+        "need. It cannot be changed later.",
+    )
+
+
+class MirrorTransferSerializer(serializers.Serializer[Any]):
+    snapshot = IdOrName(
+        required=False,
+        help_text="Its id or its name; left out: the template's default snapshot.",
+    )

@@ -1,0 +1,153 @@
+"""Mirrors with what has arrived there, and how far that is behind."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from provisioner.accounts.models import User
+from provisioner.catalog.freshness import behind_of, freshness_since
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.queries import defaults_among, in_scope
+from provisioner.catalog.retention import needs_of
+from provisioner.engine.models import Operation
+from provisioner.engine.queries import operations_visible_to
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.mirrors.queries import AVAILABLE
+from provisioner.web.templatetags.cloneyard import count
+
+OPERATIONS_SHOWN = 10
+CLONES_NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorOverview:
+    """A mirror, and how far it is behind its template.
+
+    `newest` is the newest snapshot there, and `snapshots` how many are there; `default`
+    is what new workspaces at the template's site get. `snapshots_behind` counts the
+    template's snapshots after `newest`, up to the default, and `changes_behind` the
+    changes in between; None: unknown.
+    """
+
+    mirror: Mirror
+    newest: Snapshot | None
+    snapshots: int
+    default: Snapshot | None
+    has_default: bool
+    snapshots_behind: int | None
+    changes_behind: int | None
+
+    @property
+    def is_moving(self) -> bool:
+        return self.mirror.is_moving
+
+    @property
+    def behind(self) -> str:
+        """How far it is behind the default snapshot, as a phrase."""
+        if self.default is None:
+            return "The template has no default snapshot"
+        if self.has_default:
+            return "Up to date"
+        if self.newest is None:
+            return "Nothing is there yet"
+        if not self.snapshots_behind:
+            return "Without the default snapshot"
+        said = [count(self.snapshots_behind, "snapshot", "snapshots")]
+        if self.changes_behind is not None:
+            said.append(count(self.changes_behind, "change", "changes"))
+        return f"{', '.join(said)} behind"
+
+
+def overviews_of(mirrors: Sequence[Mirror]) -> list[MirrorOverview]:
+    """Return mirrors with what is there, in seven queries for all."""
+    templates = list({each.template_id: each.template for each in mirrors}.values())
+    references = Snapshot.objects.references_of(templates)
+    defaults = defaults_among(references)
+    there = _snapshots_there(mirrors)
+    behind = behind_of(snapshots[0] for snapshots in there.values())
+    freshness = freshness_since(references)
+    published = _publication_times(templates)
+    overviews = []
+    for mirror in mirrors:
+        template_id = mirror.template_id
+        default, known = defaults.get(template_id), freshness.get(template_id)
+        snapshots = there.get(mirror.pk, [])
+        newest = snapshots[0] if snapshots else None
+        changes = later = None
+        if newest is not None and default is not None:
+            times = published[template_id]
+            later = sum(newest.created_at < at <= default.created_at for at in times)
+            if newest.pk in behind and known is not None:
+                changes = max(behind[newest.pk] - known.changes, 0)
+        overviews.append(
+            MirrorOverview(
+                mirror=mirror,
+                newest=newest,
+                snapshots=len(snapshots),
+                default=default,
+                has_default=default in snapshots,
+                snapshots_behind=later,
+                changes_behind=changes,
+            )
+        )
+    return overviews
+
+
+def _snapshots_there(mirrors: Sequence[Mirror]) -> dict[int, list[Snapshot]]:
+    """Return the snapshots that are there, newest first, by the mirror's id."""
+    there = defaultdict(list)
+    available = MirroredSnapshot.objects.filter(mirror__in=mirrors, state=AVAILABLE)
+    for mirrored in available.select_related("snapshot"):
+        there[mirrored.mirror_id].append(mirrored.snapshot)
+    return there
+
+
+def _publication_times(templates: Sequence[Template]) -> dict[int, list[dt.datetime]]:
+    """Return when the available snapshots were published, by the template's id."""
+    times = defaultdict(list)
+    snapshots = Snapshot.objects.available().complete().filter(template__in=templates)
+    for template_id, created_at in snapshots.values_list("template_id", "created_at"):
+        times[template_id].append(created_at)
+    return times
+
+
+def mirrors_ever(user: User) -> QuerySet[Mirror]:
+    """Return the mirrors that a person may see, with those that were deleted."""
+    mirrors = Mirror.with_deleted.filter(in_scope(user, by="template"))
+    return mirrors.select_related(
+        "template__site__perforce_server", "site__perforce_server"
+    )
+
+
+def mirrors_of(template: Template) -> list[MirrorOverview]:
+    """Return a template's mirrors, by site."""
+    mirrors = Mirror.objects.filter(template=template).select_related("site")
+    listed = list(mirrors.order_by("site__name"))
+    for mirror in listed:
+        mirror.template = template
+    return overviews_of(listed) if listed else []
+
+
+def latest_operations(user: User, mirror: Mirror) -> list[Operation]:
+    """Return a mirror's latest operations that a person may see, newest first."""
+    of_it = operations_visible_to(user).filter(subject=mirror.subject_id)
+    return list(of_it.prefetch_related(None)[:OPERATIONS_SHOWN])
+
+
+def clones_of(mirror: Mirror) -> list[Any]:
+    """Return the first workspaces, by name, that are clones of a mirror's snapshots."""
+    snapshots = list(Snapshot.objects.filter(template=mirror.template_id))
+    clones = [
+        clone
+        for rows in needs_of(snapshots)
+        for clone in rows.filter(site=mirror.site_id)
+        .select_related("owner")
+        .order_by("name")[:CLONES_NAMED]
+    ]
+    return sorted(clones, key=lambda clone: clone.name)[:CLONES_NAMED]
