@@ -23,7 +23,7 @@ exit codes:
   1  it failed at the server; standard error says why
   2  wrong usage
   3  refused: not possible now, or not allowed
-  4  no such workspace, template, snapshot or bisection
+  4  no such workspace, template, snapshot, mirror or bisection
   5  the server cannot be reached, or is too busy
   6  not signed in
   7  still running after --timeout; the server continues
@@ -1233,12 +1233,31 @@ def delete_template(server: Server, args: argparse.Namespace, template: Json) ->
     Raises: Stop if it is needed, or its deletion failed.
     """
     operation = server.ask("DELETE", f"templates/{template['id']}")
+    said = (f"{template['name']} is", "being deleted", "gone")
+    follow_operation(server, args, operation, said=said)
+
+
+def follow_operation(
+    server: Server,
+    args: argparse.Namespace,
+    operation: Json,
+    *,
+    said: tuple[str, str, str],
+) -> None:
+    """Wait until an operation has ended, unless --no-wait was given; print it.
+
+    `said` are the words for people: the subject with its verb, what is being done, and
+    what came of it.
+
+    Raises: Stop if it failed, or takes longer than --timeout.
+    """
+    subject, doing, done = said
     line, ends = ProgressLine(), time.monotonic() + args.timeout
     try:
         while operation["state"] == "running" and args.wait is not False:
             if time.monotonic() > ends:
-                raise Stop(UNDER_WAY, f"{template['name']} is still being deleted.")
-            line.say(f"{template['name']}: being deleted")
+                raise Stop(UNDER_WAY, f"{subject} still {doing}.")
+            line.say(", ".join(filter(None, [f"{subject} {doing}", moved(operation)])))
             time.sleep(POLL_EVERY_SECONDS)
             operation = server.ask("GET", f"operations/{operation['id']}")
     finally:
@@ -1248,8 +1267,13 @@ def delete_template(server: Server, args: argparse.Namespace, template: Json) ->
     if args.json:
         print_json(operation)
     else:
-        is_gone = operation["state"] == "succeeded"
-        print(f"{template['name']} is {'gone' if is_gone else 'being deleted'}.")
+        print(f"{subject} {doing if operation['state'] == 'running' else done}.")
+
+
+def moved(operation: Json) -> str:
+    """Return how far the running step says that it is, "" if it does not."""
+    running = [step for step in operation["steps"] if step["state"] == "running"]
+    return next((str(step["progress"].get("text", "")) for step in running), "")
 
 
 def run_snapshots(args: argparse.Namespace) -> None:
@@ -1318,6 +1342,68 @@ def show_snapshot(args: argparse.Namespace, snapshot: Json) -> None:
         "withdrawn": said_by(snapshot, "withdrawn", "withdraw_reason"),
     }
     print_rows(rows)
+
+
+# --- mirrors
+
+
+def run_mirrors(args: argparse.Namespace) -> None:
+    """List mirrors, of all templates or of one; or transfer a snapshot to one."""
+    server = server_of(args)
+    if args.about == "transfer":
+        transfer_to_mirror(server, args)
+        return
+    if args.template is not None or args.snapshot is not None:
+        raise Stop(USAGE, "“cloneyard mirrors [TEMPLATE]” takes nothing more.")
+    query: Json = {"limit": 200}
+    if args.about is not None:
+        args.template = args.about
+        query["template"] = find_template(server, args)["id"]
+    found = all_pages(server, "mirrors", query)
+    if args.json:
+        print_json(found)
+    elif found:
+        heading = ["ID", "TEMPLATE", "SITE", "STATE", "CHANGE", "BEHIND", "TROUBLE"]
+        print_table([heading, *map(mirror_row, found)])
+    else:
+        tell("No mirrors.")
+
+
+def mirror_row(mirror: Json) -> list[Any]:
+    figures = mirror["figures"]
+    newest, behind = figures["newest"], figures["snapshots_behind"]
+    if figures["has_default"]:
+        said = "up to date"
+    elif not behind:
+        said = "-"
+    else:
+        said = f"{behind} snapshot{'' if behind == 1 else 's'}"
+    return [
+        *(mirror["id"], mirror["template"], mirror["site"], mirror["state"]),
+        *(newest["change"] if newest else "-", said),
+        mirror["status_message"] or mirror["trouble"],
+    ]
+
+
+def transfer_to_mirror(server: Server, args: argparse.Namespace) -> None:
+    """Transfer a template's default snapshot, or the named one, to a mirror.
+
+    Raises: Stop if there is no such mirror, it is refused, or it failed.
+    """
+    if args.template is None or args.to is None:
+        raise Stop(USAGE, "“cloneyard mirrors transfer” takes TEMPLATE and SITE.")
+    template = find_template(server, args)
+    query = {"template": template["id"], "site": args.to}
+    found = server.ask("GET", "mirrors", query=query)["results"]
+    if not found:
+        sentence = f"{template['name']} has no mirror at “{args.to}”."
+        raise Stop(NOT_FOUND, sentence)
+    body = {} if args.snapshot is None else {"snapshot": id_or_name(args.snapshot)}
+    where = f"mirrors/{found[0]['id']}/transfer"
+    operation = server.ask("POST", where, body=body)
+    what = args.snapshot or "The default snapshot"
+    there = (f"being transferred to {args.to}", f"available at {args.to}")
+    follow_operation(server, args, operation, said=(f"{what} is", *there))
 
 
 # --- sites, pages, logs
@@ -1557,6 +1643,12 @@ def names_of(kind: str, rest: list[str]) -> list[str]:
             return names(server.ask("GET", "workspaces", query=query))
         if kind == "template":
             return names(server.ask("GET", "templates", query={"limit": 200}))
+        if kind == "about":  # of “mirrors”
+            return [*names_of("template", rest), "transfer"]
+        if kind == "to":
+            return sorted(
+                {each["site"] for each in all_pages(server, "mirrors", {"limit": 200})}
+            )
         if kind == "site":
             return [each["name"] for each in sites_of_templates(server)]
     except Stop:
@@ -1814,6 +1906,29 @@ def make_parser() -> Parser:
     )
     template.add_argument(
         "--build", metavar="ID", type=int, help="the build to roll back"
+    )
+    mirrors = add(
+        "mirrors",
+        run_mirrors,
+        "list mirrors, or transfer a snapshot to one",
+        *(at_site, asking),
+    )
+    mirrors.add_argument(
+        "about",
+        nargs="?",
+        type=word,
+        metavar="TEMPLATE|transfer",
+        help="list those of a template; transfer is followed by TEMPLATE and SITE",
+    )
+    mirrors.add_argument("template", nargs="?", type=word, help="name or ID")
+    mirrors.add_argument(
+        "to", nargs="?", type=word, metavar="SITE", help="the site of the mirror"
+    )
+    mirrors.add_argument(
+        "--snapshot",
+        metavar="NAME",
+        type=word,
+        help="name or ID (default: the template's default snapshot)",
     )
     snapshots = add("snapshots", run_snapshots, "list a template's snapshots", at_site)
     snapshots.add_argument("template", type=word, help="name or ID")
