@@ -17,7 +17,10 @@ ROOT: Path = settings.BASE_DIR
 # What is shown in which order; a document that is not named comes under the last one.
 GROUPS = (
     ("Begin here", ("glossary", "cli", "api", "examples", "flex")),
-    ("Running Cloneyard", ("configuration", "mounts", "security", "changelog", "lab")),
+    (
+        "Running Cloneyard",
+        ("configuration", "mounts", "mirrors", "security", "changelog", "lab"),
+    ),
     ("How it is made", ("architecture", "adr")),
     ("More", ()),
 )
