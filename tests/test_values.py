@@ -423,7 +423,7 @@ TYPED = {
     "TeamChangeForm": {"team": CHOSEN},
     "RoleChangeForm": {"standing": CHOSEN},
     "HomeSiteForm": {"home_site": CHOSEN},
-    "PreferencesForm": {"home_site": CHOSEN, "time_zone": CHOSEN},
+    "PreferencesForm": {"home_site": CHOSEN, "time_zone": "User.time_zone"},
     "TeamForm": {"name": "Team.name", "home_site": CHOSEN},
     "BisectionCreateForm": {"command": "Bisection.command"},
     "TransferForm": {"snapshot": CHOSEN, "name": "Workspace.name"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -88,6 +88,20 @@ def mirror_sites(template: Template) -> QuerySet[Site]:
     ).exclude(mirror__state=Mirror.State.DELETING)
     sites = Site.objects.filter(pk__in=there.values("mirror__site"))
     return sites.select_related("perforce_server").order_by("name")
+
+
+def sites_with_mirrors(template_ids: Iterable[int]) -> dict[int, set[str]]:
+    """Return the names of sites whose mirrors have snapshots, by template id."""
+    ids, names = set(template_ids), dict[int, set[str]]()
+    if not ids:
+        return names
+    there = MirroredSnapshot.objects.filter(
+        mirror__template__in=ids, state=AVAILABLE
+    ).exclude(mirror__state=Mirror.State.DELETING)
+    pairs = there.order_by().values_list("mirror__template", "mirror__site__name")
+    for template_id, site in pairs.distinct():
+        names.setdefault(template_id, set()).add(site)
+    return names
 
 
 def snapshot_on_its_way(template: Template, site: Site) -> Snapshot | None:

@@ -19,6 +19,7 @@ from provisioner.lib.limits import Limit, LimitReached, refusal_of
 from provisioner.lib.times import largest_unit
 from provisioner.limits.admission import limits_of_token
 from provisioner.limits.prospects import refusals_of
+from provisioner.mirrors.queries import sites_with_mirrors
 from provisioner.sites.availability import why_down
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.claim import with_ready_member
@@ -77,13 +78,18 @@ def _of_places(
         site.pk: why_down(site, capacity, workers=workers)
         for site, capacity in measured.items()
     }
+    without_site = [each for each in snapshots if down[places[each.pk].pk]]
+    elsewhere = sites_with_mirrors(each.template_id for each in without_site)
     for snapshot in snapshots:
         site = places[snapshot.pk]
         wait, refusal = waits.get(site.perforce_server_id), refusals.get(snapshot.pk)
         obstacle = (
             (refusal and _refused(refusal, button="No room left"))
             or _paused(wait)
-            or _down(down[site.pk])
+            or _down(
+                down[site.pk],
+                others=elsewhere.get(snapshot.template_id, set()) - {site.name},
+            )
             or _no_slot(wait)
         )
         if obstacle is not None:
@@ -102,13 +108,14 @@ def _paused(wait: Wait | None) -> Obstacle | None:
     )
 
 
-def _down(why: str) -> Obstacle | None:
+def _down(why: str, *, others: set[str]) -> Obstacle | None:
     if not why:
         return None
-    return Obstacle(
-        sentence=f"{why} Requests wait until it works again.",
-        button="Request: site is down",
-    )
+    sentence = f"{why} Requests wait until it works again."
+    if others:
+        names = ", ".join(sorted(others))
+        sentence += f" With options you can get a workspace at {names}."
+    return Obstacle(sentence=sentence, button="Request: site is down")
 
 
 def _no_slot(wait: Wait | None) -> Obstacle | None:

@@ -219,8 +219,16 @@ def test_cards_say_where_and_what_the_click_gives(
 ) -> None:
     SnapshotFactory.create(template=snapshot.template, change=200)
     for page in ("/", "/templates/"):
-        assert "at bangalore" not in as_alice.get(page).content.decode()
+        assert "</span> at bangalore" not in as_alice.get(page).content.decode()
     home_site_choose(by=alice, site=bangalore)
     for page in ("/", "/templates/"):
         shown = as_alice.get(page).content.decode()
         assert '<span class="change">100</span> at bangalore' in shown
+
+
+def test_a_site_that_is_down_names_the_others_that_have_it(
+    as_alice: Client, bangalore: Site
+) -> None:
+    said = as_alice.get("/").content.decode()
+    assert "No worker runs for the site" in said
+    assert "With options you can get a workspace at bangalore." in said
