@@ -16,6 +16,7 @@ from provisioner.engine.models import SlotBudget
 from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.tallies import Tallies
+from provisioner.mirrors.queries import mirrors_in_trouble
 from provisioner.web.notices import Level
 from provisioner.workspaces.models import LEASED, Workspace
 
@@ -40,7 +41,7 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return the current problems, except missing workers. Three queries."""
+    """Return the current problems, except missing workers. Four queries."""
     return [
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
@@ -51,6 +52,11 @@ def troubles(
             failed_today,
             ("operation failed in 24 hours", "operations failed in 24 hours"),
             f"{reverse('operation-list')}?state=failed",
+        ),
+        *_counted(
+            mirrors_in_trouble().count(),
+            ("mirror needs somebody", "mirrors need somebody"),
+            reverse("mirror-list"),
         ),
         *_counted(
             open_findings_number(),

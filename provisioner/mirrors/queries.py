@@ -26,6 +26,11 @@ def mirrors_visible_to(user: User) -> QuerySet[Mirror]:
     )
 
 
+def mirrors_in_trouble() -> QuerySet[Mirror]:
+    """Return the mirrors that failed, or that somebody changed in ONTAP."""
+    return Mirror.objects.filter(Q(state=Mirror.State.FAILED) | ~Q(trouble=""))
+
+
 def find_mirror(template: Template, site: Site) -> Mirror | None:
     """Return the template's mirror at a site, or None."""
     return Mirror.objects.filter(template=template, site=site).first()
