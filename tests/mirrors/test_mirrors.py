@@ -249,7 +249,7 @@ def test_a_mirror_whose_work_was_lost_says_so(mirror_scene: MirrorScene) -> None
         by=mirror_scene.by, template=mirror_scene.template, site=mirror_scene.site
     )
     Operation.objects.update(
-        state=Operation.State.CANCELLED, ended_at=clocks.database_now()
+        state=Operation.State.CANCELED, ended_at=clocks.database_now()
     )
 
     watchdog(timestamp=0)
