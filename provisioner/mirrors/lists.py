@@ -41,6 +41,12 @@ MIRRORS = Listing[Mirror](
     matching=searched(mirrors_visible_to, "template__name", "site__name"),
     usual="template",
     form=MirrorFilterForm,
+    reads=(
+        *("name", "tag", "state", "status_message", "trouble"),
+        *("template__name", "template__site__name"),
+        *("template__site__perforce_server__name", "site__perforce_server__name"),
+        *("site__name", "site__svm"),
+    ),
     dress=lambda user, some: overviews_of(some),
     chips=(Chip(label="Failed", query={"state": Mirror.State.FAILED}),),
     quiet_below=10,
@@ -74,6 +80,11 @@ def snapshots_of(mirror: Mirror) -> Listing[MirroredSnapshot]:
             lambda user: mirror.snapshots.select_related("snapshot"), "snapshot__name"
         ),
         usual="-created_at",
+        reads=(
+            *("state", "bytes", "seconds", "arrived_at", "mirror_id"),
+            *("snapshot__name", "snapshot__change", "snapshot__quality"),
+            *("snapshot__created_at", "snapshot__is_complete"),
+        ),
         form=MirroredSnapshotFilterForm,
         quiet_below=10,
         nothing="No snapshot was transferred yet.",

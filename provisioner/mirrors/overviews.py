@@ -23,6 +23,11 @@ from provisioner.web.templatetags.cloneyard import count
 
 OPERATIONS_SHOWN = 10
 CLONES_NAMED = 20
+# What names a snapshot, and what says how far it is behind.
+_SNAPSHOT_FIELDS = (
+    *("name", "change", "quality", "created_at"),
+    *("template_id", "is_complete"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +108,8 @@ def _snapshots_there(mirrors: Sequence[Mirror]) -> dict[int, list[Snapshot]]:
     """Return the snapshots that are there, newest first, by the mirror's id."""
     there = defaultdict(list)
     available = MirroredSnapshot.objects.filter(mirror__in=mirrors, state=AVAILABLE)
-    for mirrored in available.select_related("snapshot"):
+    named = (f"snapshot__{each}" for each in _SNAPSHOT_FIELDS)
+    for mirrored in available.select_related("snapshot").only("mirror_id", *named):
         there[mirrored.mirror_id].append(mirrored.snapshot)
     return there
 

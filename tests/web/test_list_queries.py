@@ -9,11 +9,14 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks import pages
+from provisioner.catalog.models import Template
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
+from tests.support.factories import MirroredSnapshotFactory
 from tests.support.undoing import undone
 
 FEW, MANY = 1, 2
@@ -55,10 +58,16 @@ def queries_of_pages(company: Company, who: str) -> Counter[str]:
     """
     numbers: Counter[str] = Counter()
     owner = company.people.alice
+    for template in Template.objects.all():
+        mirrored = MirroredSnapshotFactory.create(mirror__template=template)
+    MirroredSnapshotFactory.create_batch(times, mirror=mirrored.mirror)
     browser = Client()
     browser.force_login(company.people.admin if who == "admin" else owner)
     browser.get("/")  # what is read once for all, such as kinds of content
-    addresses = pages.addresses(owner)
+    addresses = [
+        *pages.addresses(owner),
+        reverse("mirror-detail", args=[mirrored.mirror_id]),
+    ]
     for page in addresses:
         with CaptureQueriesContext(connection) as queries:
             answer = browser.get(page)
