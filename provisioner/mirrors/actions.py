@@ -96,7 +96,7 @@ def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
 
 
 def mirror_retry(*, by: User, mirror: Mirror) -> Operation:
-    """Try again after a failure, from the first step that is not done.
+    """Try again after a failure or trouble, from the first step that is not done.
 
     Raises: NotAllowed, MirrorBusy.
     """

@@ -200,10 +200,12 @@ def _notices(
     if mirror.state == Mirror.State.FAILED:
         yield _failure(user, mirror, operations)
     if mirror.trouble and not mirror.is_moving:
+        is_ready = mirror.state == Mirror.State.READY
         yield Notice(
             level=Level.WARNING,
             title="The mirror needs attention in ONTAP",
             texts=(mirror.trouble,),
+            actions=_retry(user, mirror) if is_ready else (),
         )
     if mirror.template.is_archived:
         sentence = "The template is archived: nothing is transferred by itself."
@@ -215,16 +217,22 @@ def _failure(user: User, mirror: Mirror, operations: list[Operation]) -> Notice:
     texts = [mirror.status_message]
     if kind == MirrorOperation.TRANSFER and mirror.start == Mirror.Start.AT_ONCE:
         texts.append("It is tried again every ten minutes.")
-    retry = Action(
-        label="Retry", url=reverse("mirror-retry", args=[mirror.pk]), is_post=True
-    )
-    if kind == MirrorOperation.DELETE:
+    actions = _retry(user, mirror)
+    if actions and kind == MirrorOperation.DELETE:
         url = reverse("mirror-delete", args=[mirror.pk])
-        retry = Action(label="Delete it again…", url=url)
+        actions = (Action(label="Delete it again…", url=url),)
     return Notice(
         level=Level.ERROR,
         title=_FAILED[kind],
         texts=tuple(texts),
-        actions=(retry,) if permissions.can_manage_templates(user) else (),
+        actions=actions,
         is_urgent=True,
     )
+
+
+def _retry(user: User, mirror: Mirror) -> tuple[Action, ...]:
+    """Return the action that tries again, for those who may."""
+    if not permissions.can_manage_templates(user):
+        return ()
+    url = reverse("mirror-retry", args=[mirror.pk])
+    return (Action(label="Retry", url=url, is_post=True),)

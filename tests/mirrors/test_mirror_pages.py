@@ -178,6 +178,20 @@ def test_a_failure_says_why_and_is_retried(
     assert mirror.state == Mirror.State.CREATING
 
 
+def test_what_a_storage_administrator_has_repaired_is_retried(
+    as_admin: Client, as_carol: Client, mirror: Mirror
+) -> None:
+    Mirror.objects.update(trouble="The relationship is paused. Then retry.")
+    retry = page_of(mirror, "mirror-retry")
+    assert retry not in as_carol.get(page_of(mirror)).text
+    assert retry in as_admin.get(page_of(mirror)).text
+
+    as_admin.post(retry)
+
+    mirror.refresh_from_db()
+    assert mirror.state == Mirror.State.CREATING
+
+
 def test_settings_are_changed_and_wrong_ones_are_said_at_the_form(
     as_admin: Client, mirror: Mirror
 ) -> None:

@@ -106,7 +106,7 @@ class MirrorViewSet(ApiViewSet):
         return self.shown_now(mirror)
 
     @described(
-        "Retry a mirror that failed",
+        "Retry a mirror that failed or has trouble",
         "For administrators. It begins with the first step that is not done, and "
         "transfers the default snapshot. The answer is the operation to follow.",
         ok=OperationSerializer,
