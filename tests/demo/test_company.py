@@ -22,7 +22,10 @@ from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
 from provisioner.engine.models import Operation, Step
 from provisioner.leases.sweeps import leases
+from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import next_to_transfer
 from provisioner.notify.models import Notification
+from provisioner.sites.queries import same_installation
 from provisioner.workspaces.models import MOVING, Workspace
 from tests.support.module_rows import Write, written_once
 
@@ -67,6 +70,18 @@ def test_every_state_is_there_and_all_of_it_has_happened(company: Company) -> No
             if isinstance(field, models.DateTimeField) and field.name not in AHEAD:
                 late = model._default_manager.filter(**{f"{field.name}__gt": now})
                 assert not late.exists(), f"{model.__name__}.{field.name}"
+
+
+def test_mirrors_are_up_to_date_behind_and_failed(company: Company) -> None:
+    up_to_date, behind, failed = Mirror.objects.order_by("pk")
+    assert next_to_transfer(up_to_date) is None
+    assert next_to_transfer(behind) == default_snapshot(behind.template)
+    assert behind.snapshots.exists()
+    assert (failed.state, failed.status_code) == ("failed", "mirror_not_peered")
+    homes = {mirror.template.site.perforce_server for mirror in company.mirrors}
+    assert all(
+        same_installation(failed.site.perforce_server, server) for server in homes
+    )
 
 
 def test_rows_agree_with_each_other(company: Company) -> None:

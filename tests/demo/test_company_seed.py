@@ -13,6 +13,7 @@ from provisioner.demo import seed
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
 from provisioner.engine.models import Step
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.workspaces.models import Workspace
 
 SMALL = CompanySize(
@@ -32,6 +33,8 @@ def test_the_same_seed_and_moment_make_the_same_company() -> None:
             pictures.append(
                 (
                     list(Workspace.objects.order_by("pk").values_list()),
+                    list(Mirror.with_deleted.order_by("pk").values_list()),
+                    list(MirroredSnapshot.objects.order_by("pk").values_list()),
                     list(Step.objects.order_by("pk").values_list()),
                     list(Event.objects.order_by("pk").values_list("at", "kind", "via")),
                 )

@@ -15,6 +15,7 @@ from provisioner.demo.company.drift import Differences, Drift
 from provisioner.demo.company.events import Log
 from provisioner.demo.company.fates import Fates
 from provisioner.demo.company.lives import Lives
+from provisioner.demo.company.mirrors import Mirrors
 from provisioner.demo.company.office import Office
 from provisioner.demo.company.operations import Engine
 from provisioner.demo.company.owners import Owners
@@ -28,6 +29,7 @@ from provisioner.demo.company.templates import (
     remember_changes,
     withdraw_unneeded,
 )
+from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
@@ -49,6 +51,7 @@ class Company:
         self.engine = Engine(self.studio)
         self.differences = Differences()
         self.workspaces: list[Workspace] = []
+        self.mirrors: list[Mirror] = []
 
     def found(self) -> None:
         """Write everything, with the first of its workspaces."""
@@ -102,6 +105,13 @@ class Company:
             withdraw_unneeded(built, needed=needed)
             pin(built, self.history)
             self.lives.provisioning.settle(built.snapshots)
+        self.mirrors = Mirrors(
+            studio,
+            places=self.places,
+            admin=self.people.admin,
+            engine=self.engine,
+            log=log,
+        ).keep(self.templates)
         Owners(studio, leases=self.lives.leases, log=log).judge(self.templates, there)
         remember_changes(studio, self.templates, self.history)
         for site in self.places.all:
@@ -113,14 +123,18 @@ class Company:
 
     def _measure(self, site: Site, there: list[Workspace]) -> None:
         templates = [each for each in self.templates if each.template.site == site]
+        filled = [
+            each for each in self.mirrors if each.site == site and each.volume_uuid
+        ]
         used = used_bytes(there, templates)
+        used += sum(each.template.used_bytes or 0 for each in filled)
         places.measure(
             self.studio,
             site,
             size=max(ceil(4 * used / FULL / TIB), 1) * TIB // 4,
             now_used=used,
             clones=len(there),
-            volumes=len(there) + len(templates) + 1,
+            volumes=len(there) + len(templates) + len(filled) + 1,
         )
 
         for built in templates:

@@ -19,7 +19,7 @@ from typing import Any
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
-from provisioner.catalog.snapshot_comments import SnapshotMark, asked_text
+from provisioner.catalog.snapshot_comments import MIRROR_LABEL, SnapshotMark, asked_text
 from provisioner.catalog.steps.volume import template_client_spec
 from provisioner.demo import seed
 from provisioner.demo.company.changes import FIRST_NUMBER
@@ -29,6 +29,7 @@ from provisioner.demo.company.templates import Built, oldest_published
 from provisioner.demo.company.trees import paths_of
 from provisioner.gateways.perforce.specs import split_view_line
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import CapacityDay, Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.provision import client_spec_of
@@ -53,6 +54,11 @@ def write(company: Company, *, directory: Path) -> None:
         site.svm: {
             "aggregate_bytes": _size_of(site),
             "volumes": list(_volumes(company, site)),
+            "relationships": [
+                _relationship(mirror)
+                for mirror in company.mirrors
+                if mirror.site == site and mirror.relationship_uuid
+            ],
         }
         for site in company.places.all
     }
@@ -77,6 +83,9 @@ def _volumes(company: Company, site: Site) -> Iterator[dict[str, Any]]:
     for built in company.templates:
         if built.template.site == site and built.template.volume_uuid:
             yield _of_template(built)
+    for mirror in company.mirrors:
+        if mirror.site == site and mirror.volume_uuid:
+            yield _of_mirror(company, mirror)
     differences = company.differences
     for workspace in company.workspaces:
         is_gone = workspace == differences.gone or not _has_volume(workspace)
@@ -126,7 +135,41 @@ def _snapshot(built: Built, snapshot: Snapshot) -> dict[str, Any]:
         "uuid": snapshot.ontap_uuid,
         "name": snapshot.name,
         "comment": str(mark),
+        "snapmirror_label": MIRROR_LABEL,
         "create_time": _moment(snapshot.created_at),
+    }
+
+
+def _of_mirror(company: Company, mirror: Mirror) -> dict[str, Any]:
+    [built] = [each for each in company.templates if each.template == mirror.template]
+    marked = {each["name"]: each for each in _of_template(built)["snapshots"]}
+    there = MirroredSnapshot.objects.filter(mirror=mirror).select_related("snapshot")
+    return {
+        "uuid": mirror.volume_uuid,
+        "name": mirror.volume_name,
+        "type": "dp",
+        "comment": mirror.volume_comment,
+        "size_bytes": mirror.template.actual_size_bytes,
+        "create_time": _moment(mirror.created_at),
+        "export_policy": "default",
+        "unix_permissions": 700,
+        "said_bytes": mirror.template.used_bytes,
+        "said_own_bytes": mirror.template.used_bytes,
+        "snapshots": [
+            {**marked[each.snapshot.name], "uuid": each.ontap_uuid} for each in there
+        ],
+    }
+
+
+def _relationship(mirror: Mirror) -> dict[str, Any]:
+    return {
+        "uuid": mirror.relationship_uuid,
+        "source_svm": mirror.template.site.svm,
+        "source_volume": mirror.template.volume_name,
+        "destination_volume": mirror.volume_name,
+        "policy": mirror.policy_name,
+        "label": MIRROR_LABEL,
+        "keep": mirror.keep,
     }
 
 

@@ -27,6 +27,7 @@ from provisioner.sites.models import (
     ConnectionTest,
     PerforceServer,
     ServerAbilities,
+    ServerKind,
     Site,
     SiteCapacity,
 )
@@ -54,6 +55,9 @@ def settle(studio: Studio, *, admin: User) -> Places:
     """Add both sites; the lab's ports are set at each start."""
     home = _site(studio, seed.SITE_NAME, title="Munich", svm=seed.SVM)
     abroad = _site(studio, ABROAD, title="Montreal", svm=seed.SVM_ABROAD)
+    # The lab has one Perforce server, so that is what both addresses lead to.
+    abroad.perforce_server.kind = ServerKind.PROXY
+    abroad.perforce_server.upstream = home.perforce_server
     places = Places(home=home, abroad=abroad)
     for site in places.all:
         _ask(studio, site, admin=admin)

@@ -4,24 +4,34 @@ Their trees are empty and their usage is only reported, so an array can be fulle
 any disk of this machine. The file is a JSON object with `aggregate_bytes` and `volumes`
 by the name of each SVM. A volume has fields of its record, its `export_policy` by name,
 and its `snapshots`; `said_bytes`, `said_own_bytes` and `said_files` are added to what
-is measured.
+is measured. An SVM may have `relationships` that fill its volumes from the peer.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from provisioner.lab.ontap.operations.volumes import own_root
-from provisioner.lab.ontap.records import LIVE, ExportPolicy, Snapshot, Svm, Volume
+from provisioner.lab.ontap.records import (
+    LIVE,
+    Destination,
+    ExportPolicy,
+    Relationship,
+    SnapmirrorPolicy,
+    Snapshot,
+    Svm,
+    Volume,
+)
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 AGGREGATE_BYTES = "said_aggregate_bytes"
-_TAKEN = "has_taken_volumes"
+_TAKEN, _RELATED = "has_taken_volumes", "has_taken_relationships"
 
 
 def take(array: Array, path: Path) -> None:
@@ -34,6 +44,75 @@ def take(array: Array, path: Path) -> None:
             if svm.name in named:
                 _take(array, svm, named[svm.name])
         array.store.remember(_TAKEN, True)
+
+
+def relate(array: Array, path: Path) -> None:
+    """Create the relationships of the file from the peer, at the first start only."""
+    if array.peer is None or array.store.setting(_RELATED):
+        return
+    named: dict[str, dict[str, Any]] = json.loads(path.read_text())
+    with array.store.transaction(), array.peer.store.transaction():
+        for svm in array.store.select(Svm):
+            for fields in named.get(svm.name, {}).get("relationships", ()):
+                _relate(array, array.peer, svm, fields)
+        array.store.remember(_RELATED, True)
+
+
+def _relate(array: Array, source: Array, svm: Svm, fields: dict[str, Any]) -> None:
+    [source_svm] = source.store.select(Svm, name=fields["source_svm"])
+    [original] = source.store.select(Volume, name=fields["source_volume"])
+    [volume] = array.store.select(Volume, name=fields["destination_volume"])
+    originals = {
+        each.name: each
+        for each in source.store.select(Snapshot, volume_uuid=original.uuid)
+    }
+    there = array.store.select(Snapshot, volume_uuid=volume.uuid)
+    for snapshot in there:
+        version = originals[snapshot.name].version_uuid
+        array.store.save(replace(snapshot, version_uuid=version))
+    newest = max(there, key=lambda each: each.create_time)
+    ends: dict[str, Any] = {
+        "uuid": fields["uuid"],
+        "source_path": f"{source_svm.name}:{original.name}",
+        "source_uuid": original.uuid,
+        "source_svm_uuid": source_svm.uuid,
+        "destination_path": f"{svm.name}:{volume.name}",
+        "destination_svm_uuid": svm.uuid,
+    }
+    array.store.save(
+        Relationship(
+            **ends,
+            source_cluster=source.config.cluster,
+            destination_uuid=volume.uuid,
+            policy_uuid=_mirror_policy(array, svm, fields).uuid,
+            state="snapmirrored",
+            exported_snapshot=newest.name,
+            exported_time=newest.create_time,
+        )
+    )
+    source.store.save(
+        Destination(
+            **ends,
+            destination_cluster=array.config.cluster,
+            policy_name=fields["policy"],
+            policy_type="async",
+            base_snapshot_uuid=originals[newest.name].uuid,
+        )
+    )
+
+
+def _mirror_policy(array: Array, svm: Svm, fields: dict[str, Any]) -> SnapmirrorPolicy:
+    for row in array.store.select(SnapmirrorPolicy, name=fields["policy"]):
+        return row
+    policy = SnapmirrorPolicy(
+        str(uuid.uuid4()),
+        name=fields["policy"],
+        svm_uuid=svm.uuid,
+        create_snapshot_on_source=False,
+        retention=[{"label": fields["label"], "count": str(fields["keep"])}],
+    )
+    array.store.save(policy)
+    return policy
 
 
 def _take(array: Array, svm: Svm, named: dict[str, Any]) -> None:

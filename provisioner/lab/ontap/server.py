@@ -18,6 +18,7 @@ from cheroot import wsgi
 from cheroot.server import HTTPConnection, HTTPRequest
 from cheroot.ssl.builtin import BuiltinSSLAdapter
 
+from provisioner.lab.ontap import given
 from provisioner.lab.ontap.accounts import logins
 from provisioner.lab.ontap.app import SOCKET_KEY, Application
 from provisioner.lab.ontap.array import Array
@@ -139,7 +140,12 @@ class OntapLab:
                 self.array.peer, self.peer.array.peer = self.peer.array, self.array
             labs = [self] if self.peer is None else [self.peer, self]
             # No job of one may find the other half-open, nor a client either.
-            for step in (OntapLab._prepare, OntapLab._resume, OntapLab._serve):
+            for step in (
+                OntapLab._prepare,
+                OntapLab._relate,
+                OntapLab._resume,
+                OntapLab._serve,
+            ):
                 for lab in labs:
                     step(lab)
         except BaseException:
@@ -158,6 +164,11 @@ class OntapLab:
         self._certificates = ensure_certificates(root, host=self.config.host)
         self.ca_file = self._certificates.authority
         self._array = Array(self.config)
+
+    def _relate(self) -> None:
+        """Create the relationships that were given, once both clusters are open."""
+        if self.config.volumes is not None:
+            given.relate(self.array, self.config.volumes)
 
     def _prepare(self) -> None:
         """Bind the port, and reconcile files and state."""
