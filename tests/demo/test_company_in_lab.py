@@ -20,7 +20,12 @@ from provisioner.demo.processes import Child, manage
 from provisioner.drift.models import FarSide, Finding
 from provisioner.drift.sweeps.checks import run_drift_check
 from provisioner.engine.models import Operation
+from provisioner.lib import clocks
 from provisioner.limits.sweeps import measure
+from provisioner.mirrors.actions import mirror_retry, mirror_transfer
+from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import next_to_transfer
+from provisioner.mirrors.sweeps import check_all
 from provisioner.sites.models import CapacityDay, Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.requests import WorkspaceRequest
@@ -72,6 +77,7 @@ def test_far_sides_are_as_the_company_says_and_people_can_work_there(
     in_lab: list[str],
 ) -> None:
     far_sides_are_as_the_company_says()
+    mirrors_are_as_they_say_and_can_be_filled()
     people_can_work_with_what_is_there()
 
 
@@ -86,6 +92,23 @@ def far_sides_are_as_the_company_says() -> None:
         assert said is not None
         assert abs(measure(site).aggregate_used_bytes / said - 1) < 0.02
     assert open_findings() == told
+
+
+def mirrors_are_as_they_say_and_can_be_filled() -> None:
+    check_all(now=clocks.database_now())
+    admin = User.objects.get(username="admin")
+    _, behind, failed = Mirror.objects.order_by("pk")
+    assert set(Mirror.objects.values_list("trouble", flat=True)) == {""}
+    wanted = next_to_transfer(behind)
+    assert wanted is not None
+    asked = [
+        mirror_transfer(by=admin, mirror=behind, snapshot=wanted),
+        mirror_retry(by=admin, mirror=failed),
+    ]
+    run_jobs_once()
+    for operation in asked:
+        operation.refresh_from_db()
+        assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
 
 def people_can_work_with_what_is_there() -> None:
