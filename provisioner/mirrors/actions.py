@@ -31,6 +31,7 @@ from provisioner.mirrors.refusals import (
 )
 from provisioner.mirrors.states import begin_transfer_of, set_mirror_state
 from provisioner.sites.models import Site
+from provisioner.sites.queries import same_installation
 
 
 def mirror_create(
@@ -190,10 +191,10 @@ def require_fit(template: Template, site: Site) -> None:
     home = template.site
     if site == home:
         raise MirrorSiteUnfit(f"The template is already at {site.name}.")
-    if site.perforce_server_id != home.perforce_server_id:
+    if not same_installation(site.perforce_server, home.perforce_server):
         raise MirrorSiteUnfit(
-            f"{site.name} uses another Perforce server than {home.name}: workspaces "
-            "there could not be flushed to the template's changes."
+            f"{site.name} uses another Perforce installation than {home.name}: "
+            "workspaces there could not be flushed to the template's changes."
         )
     if _svm_of(site) == _svm_of(home):
         raise MirrorSiteUnfit(

@@ -16,6 +16,7 @@ from benchmarks import pages
 from provisioner.catalog.models import Template
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
+from provisioner.mirrors.models import Mirror
 from tests.support.factories import MirroredSnapshotFactory
 from tests.support.undoing import undone
 
@@ -48,6 +49,9 @@ def company_of(times: int) -> Company:
     )
     company = Company(size, now=timezone.now())
     company.found()
+    for template in Template.objects.all():
+        mirrored = MirroredSnapshotFactory.create(mirror__template=template)
+    MirroredSnapshotFactory.create_batch(times, mirror=mirrored.mirror)
     return company
 
 
@@ -58,15 +62,12 @@ def queries_of_pages(company: Company, who: str) -> Counter[str]:
     """
     numbers: Counter[str] = Counter()
     owner = company.people.alice
-    for template in Template.objects.all():
-        mirrored = MirroredSnapshotFactory.create(mirror__template=template)
-    MirroredSnapshotFactory.create_batch(times, mirror=mirrored.mirror)
     browser = Client()
     browser.force_login(company.people.admin if who == "admin" else owner)
     browser.get("/")  # what is read once for all, such as kinds of content
     addresses = [
         *pages.addresses(owner),
-        reverse("mirror-detail", args=[mirrored.mirror_id]),
+        reverse("mirror-detail", args=[Mirror.objects.latest("pk").pk]),
     ]
     for page in addresses:
         with CaptureQueriesContext(connection) as queries:
