@@ -33,6 +33,25 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "libexec"
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which the program was built."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("compiled") / "libexec"
+        patch.setattr(native, "PLACE", place)
+        native.build()
+    return place
+
+
+@pytest.fixture
+def program(compiled: Path, place: Path) -> Path:
+    """The program, where it has been built."""
+    shutil.copytree(compiled, place)
+    built = native.find_program()
+    assert built is not None
+    return built
+
+
 @needs_compiler
 def test_building_twice_compiles_once(place: Path) -> None:
     first = native.build()
@@ -44,24 +63,24 @@ def test_building_twice_compiles_once(place: Path) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("which", ["program", "directory"])
-def test_one_that_others_may_change_is_not_run(place: Path, which: str) -> None:
-    program = native.build()
+def test_one_that_others_may_change_is_not_run(
+    program: Path, place: Path, which: str
+) -> None:
     (program if which == "program" else place).chmod(0o777)
     assert native.find_program() is None
 
 
 @needs_compiler
 def test_one_of_another_source_is_not_run(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = native.build()
     changed = shutil.copytree(native.SOURCE, tmp_path / "changed")
     with (changed / "walk.c").open("a") as source:
         source.write("/* changed */\n")
     monkeypatch.setattr(native, "SOURCE", changed)
     assert native.find_program() is None
-    assert native.build() != old
-    assert not old.exists()
+    assert native.build() != program
+    assert not program.exists()
 
 
 @needs_compiler
@@ -110,9 +129,8 @@ def test_where_none_was_built_it_is_slow_and_says_so_once(
 @needs_root
 @needs_compiler
 def test_where_one_was_built_it_walks(
-    place: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    program: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    native.build()
     entries = plant(tmp_path / "clone")
     report = change_ownership(tmp_path / "clone", uid=OWNER, gid=GROUP)
     assert (report.walker, report.done) == ("compiled", entries)
@@ -123,9 +141,8 @@ def test_where_one_was_built_it_walks(
 @needs_root
 @needs_compiler
 def test_where_calls_wait_for_a_server_many_threads_leave_nothing_out(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    native.build()
     shim = tmp_path / "slow_chown.so"
     compile_shim = ["cc", "-shared", "-fPIC", "-o", str(shim), str(SLOW_CALLS), "-ldl"]
     subprocess.run(compile_shim, check=True)
@@ -155,8 +172,7 @@ def test_where_calls_wait_for_a_server_many_threads_leave_nothing_out(
     ],
 )
 def test_the_program_refuses_what_is_no_order(
-    place: Path, arguments: list[str]
+    program: Path, arguments: list[str]
 ) -> None:
-    program = native.build()
     with pytest.raises(native.BuildFailed, match=r"usage|Invalid argument"):
         native._run([str(program), str(os.getpid()), *arguments], status=0)
