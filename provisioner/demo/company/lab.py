@@ -248,8 +248,9 @@ def _perforce_users(company: Company) -> Iterator[User]:
 def _user(user: User) -> str:
     password = hashlib.md5(seed.PASSWORD.encode(), usedforsecurity=False).hexdigest()
     name, full = user.perforce_name, user.get_full_name() or user.username
+    email = (user.email or name).replace("@", "@@")  # as the format doubles it
     return (
-        f"@pv@ 7 @db.user@ @{name}@ @{user.email or name}@ @@ 10 20 @{full}@ "
+        f"@pv@ 7 @db.user@ @{name}@ @{email}@ @@ 10 20 @{full}@ "
         f"@{password.upper()}@ 1 @@ 0 0 0 0 0 0 "
     )
 
