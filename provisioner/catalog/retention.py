@@ -68,7 +68,7 @@ class Pins:
 
 
 def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
-    """Return what pins each published snapshot, newest first; four queries.
+    """Return what pins each published snapshot, newest first; five queries.
 
     At most `named` workspaces of each are listed by name; None: all of them.
     """

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.urls import reverse
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import behind_of, freshness_since
 from provisioner.catalog.models import Snapshot, Template
@@ -19,6 +21,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import AVAILABLE
+from provisioner.web.notices import Action
 from provisioner.web.templatetags.cloneyard import count
 
 OPERATIONS_SHOWN = 10
@@ -131,13 +134,30 @@ def mirrors_ever(user: User) -> QuerySet[Mirror]:
     )
 
 
-def mirrors_of(template: Template) -> list[MirrorOverview]:
-    """Return a template's mirrors, by site."""
+@dataclass(frozen=True, kw_only=True)
+class MirrorsOfTemplate:
+    """A template's mirrors, by site, and what its reader may do about them."""
+
+    mirrors: list[MirrorOverview]
+    actions: list[Action]
+
+    @property
+    def is_shown(self) -> bool:
+        return bool(self.mirrors or self.actions)
+
+
+def mirrors_of(template: Template, user: User) -> MirrorsOfTemplate:
+    """Return what the page of a template shows of its mirrors."""
     mirrors = Mirror.objects.filter(template=template).select_related("site")
     listed = list(mirrors.order_by("site__name"))
     for mirror in listed:
         mirror.template = template
-    return overviews_of(listed) if listed else []
+    may_create = permissions.can_manage_templates(user) and not template.is_archived
+    create = f"{reverse('mirror-create')}?template={template.pk}"
+    actions = [Action(label="Create a mirror", url=create)] if may_create else []
+    return MirrorsOfTemplate(
+        mirrors=overviews_of(listed) if listed else [], actions=actions
+    )
 
 
 def latest_operations(user: User, mirror: Mirror) -> list[Operation]:

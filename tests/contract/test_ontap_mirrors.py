@@ -130,8 +130,8 @@ def test_the_destination_keeps_the_newest_with_the_label_and_what_is_cloned(
                 )
             )
 
-    there = [each.name for each in labs.there.list_snapshots(volume.uuid)]
-    assert there == ["cl_8", "cl_10"]
+    there = {each.name for each in labs.there.list_snapshots(volume.uuid)}
+    assert there == {"cl_8", "cl_10"}
 
 
 def test_peers_are_told_by_both_of_their_names(mirrored_labs: MirroredLabs) -> None:

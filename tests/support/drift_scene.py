@@ -86,9 +86,12 @@ def emptied_lab(
         if is_ours and volume.name != kept_volume:
             ontap.unmount_volume(volume.uuid)
             ontap.delete_volume(volume.uuid, force=True)
-    for client in p4.run("clients", "-e", "cy-*"):
-        if client["client"] != kept_client:
-            p4.run("client", "-d", "-f", "-Fd", client["client"])
+    for client in p4.run("clients", "-a", "-e", "cy-*"):
+        name = client["client"]
+        if name != kept_client:
+            bound_to = p4.fetch_client(name).get("ServerID")
+            at = (f"--serverid={bound_to}",) if bound_to else ()
+            p4.run("client", "-d", "-f", "-Fd", *at, name)
 
 
 def depth(ontap: OntapGateway) -> Callable[[Volume], int]:

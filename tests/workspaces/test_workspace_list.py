@@ -112,7 +112,7 @@ def test_more_workspaces_take_no_more_queries(
     # snapshots, their sites, the clock, clones, volumes, steps at Perforce, workers,
     # pools, freshness, usual times, what others share, how many workspaces there are,
     # which the page shows, these, policies, maintenance
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(23):
         as_alice.get("/")
 
 
