@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.freshness import behind_of, freshness_since
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.overviews import TemplateOverview
 from provisioner.catalog.queries import defaults_among, in_scope
 from provisioner.catalog.retention import needs_of
 from provisioner.engine.models import Operation
@@ -72,39 +73,64 @@ class MirrorOverview:
         return f"{', '.join(said)} behind"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Published:
+    """What mirrors of a template are compared with.
+
+    `behind` are changes that snapshots are behind the depot, by id, and
+    `default_behind` those of the default; None: unknown. `times` are when the
+    snapshots were published that people can get.
+    """
+
+    default: Snapshot | None
+    default_behind: int | None
+    behind: Mapping[int, int | None]
+    times: Sequence[dt.datetime]
+
+
 def overviews_of(mirrors: Sequence[Mirror]) -> list[MirrorOverview]:
     """Return mirrors with what is there, in seven queries for all."""
     templates = list({each.template_id: each.template for each in mirrors}.values())
     references = Snapshot.objects.references_of(templates)
-    defaults = defaults_among(references)
-    there = _snapshots_there(mirrors)
+    defaults, there = defaults_among(references), _snapshots_there(mirrors)
     behind = behind_of(snapshots[0] for snapshots in there.values())
-    freshness = freshness_since(references)
-    published = _publication_times(templates)
-    overviews = []
-    for mirror in mirrors:
-        template_id = mirror.template_id
-        default, known = defaults.get(template_id), freshness.get(template_id)
-        snapshots = there.get(mirror.pk, [])
-        newest = snapshots[0] if snapshots else None
-        changes = later = None
-        if newest is not None and default is not None:
-            times = published[template_id]
-            later = sum(newest.created_at < at <= default.created_at for at in times)
-            if newest.pk in behind and known is not None:
-                changes = max(behind[newest.pk] - known.changes, 0)
-        overviews.append(
-            MirrorOverview(
-                mirror=mirror,
-                newest=newest,
-                snapshots=len(snapshots),
-                default=default,
-                has_default=default in snapshots,
-                snapshots_behind=later,
-                changes_behind=changes,
-            )
+    freshness, times = freshness_since(references), _publication_times(templates)
+    published = {
+        template.pk: _Published(
+            default=defaults.get(template.pk),
+            default_behind=known.changes if known else None,
+            behind=behind,
+            times=times[template.pk],
         )
-    return overviews
+        for template in templates
+        for known in [freshness.get(template.pk)]
+    }
+    return [
+        _overview(mirror, there.get(mirror.pk, []), published[mirror.template_id])
+        for mirror in mirrors
+    ]
+
+
+def _overview(
+    mirror: Mirror, snapshots: Sequence[Snapshot], published: _Published
+) -> MirrorOverview:
+    default, newest = published.default, snapshots[0] if snapshots else None
+    changes = later = None
+    if newest is not None and default is not None:
+        first, last = newest.created_at, default.created_at
+        later = sum(first < at <= last for at in published.times)
+        behind = published.behind.get(newest.pk)
+        if behind is not None and published.default_behind is not None:
+            changes = max(behind - published.default_behind, 0)
+    return MirrorOverview(
+        mirror=mirror,
+        newest=newest,
+        snapshots=len(snapshots),
+        default=default,
+        has_default=default in snapshots,
+        snapshots_behind=later,
+        changes_behind=changes,
+    )
 
 
 def _snapshots_there(mirrors: Sequence[Mirror]) -> dict[int, list[Snapshot]]:
@@ -146,17 +172,32 @@ class MirrorsOfTemplate:
         return bool(self.mirrors or self.actions)
 
 
-def mirrors_of(template: Template, user: User) -> MirrorsOfTemplate:
-    """Return what the page of a template shows of its mirrors."""
-    mirrors = Mirror.objects.filter(template=template).select_related("site")
-    listed = list(mirrors.order_by("site__name"))
-    for mirror in listed:
-        mirror.template = template
+def mirrors_of(overview: TemplateOverview) -> MirrorsOfTemplate:
+    """Return what the page of a template shows of its mirrors, in two queries."""
+    template, user = overview.template, overview.user
+    mirrors = list(
+        Mirror.objects.filter(template=template)
+        .select_related("site")
+        .only("template_id", "state", "trouble", "site__name")
+        .order_by("site__name")
+    )
+    there = _snapshots_there(mirrors) if mirrors else {}
+    lines, fresh = overview.snapshots if mirrors else [], overview.freshness
+    snapshots = [line.snapshot for line in lines if line.snapshot.is_complete]
+    offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
+    published = _Published(
+        default=overview.default,
+        default_behind=fresh.changes if fresh else None,
+        behind={line.snapshot.pk: line.behind for line in lines},
+        times=[each.created_at for each in offered],
+    )
     may_create = permissions.can_manage_templates(user) and not template.is_archived
     create = f"{reverse('mirror-create')}?template={template.pk}"
-    actions = [Action(label="Create a mirror", url=create)] if may_create else []
     return MirrorsOfTemplate(
-        mirrors=overviews_of(listed) if listed else [], actions=actions
+        mirrors=[
+            _overview(each, there.get(each.pk, []), published) for each in mirrors
+        ],
+        actions=[Action(label="Create a mirror", url=create)] if may_create else [],
     )
 
 

@@ -29,20 +29,26 @@ def transfer_at_once(template: Template, **kwargs: Any) -> None:
         transfer_next(mirror)
 
 
-def _bases(snapshots: Sequence[Snapshot]) -> QuerySet[MirroredSnapshot]:
-    """Return what mirrors need of these: transfers under way, and the newest there.
-
-    ONTAP continues from the newest snapshot at both ends.
-    """
-    there = (
-        MirroredSnapshot.objects.filter(state=MirroredSnapshot.State.AVAILABLE)
-        .order_by("mirror_id", "-arrived_at")
-        .distinct("mirror_id")
+# What mirrors need: transfers under way, and the newest there, from which ONTAP
+# continues. Put together once.
+_NEWEST = (
+    MirroredSnapshot.objects.filter(state=MirroredSnapshot.State.AVAILABLE)
+    .order_by("mirror_id", "-arrived_at")
+    .distinct("mirror_id")
+)
+_NEEDED = (
+    MirroredSnapshot.objects.filter(
+        Q(pk__in=_NEWEST.values("pk")) | Q(state=MirroredSnapshot.State.TRANSFERRING)
     )
-    is_base = Q(pk__in=there.values("pk"))
-    is_under_way = Q(state=MirroredSnapshot.State.TRANSFERRING)
-    needed = MirroredSnapshot.objects.filter(is_base | is_under_way)
-    return needed.filter(snapshot__in=snapshots).select_related("mirror__site")
+    .select_related("mirror__site")
+    .only("snapshot_id", "mirror__site__name")
+    .order_by()
+)
+
+
+def _needed(snapshots: Sequence[Snapshot]) -> QuerySet[MirroredSnapshot]:
+    """Return what mirrors need of these."""
+    return _NEEDED.filter(snapshot__in=snapshots)
 
 
 def _events_visible_to(user: User) -> Q:
@@ -53,7 +59,7 @@ def _events_visible_to(user: User) -> Q:
 register_visible(_events_visible_to)
 register_hold(
     Hold(
-        rows=_bases,
+        rows=_needed,
         says=lambda row: f"the mirror at {row.mirror.site.name} continues from it",
     )
 )

@@ -450,7 +450,11 @@ def _line(check: ConnectionCheck, *, place: str) -> CheckLine:
 
 def home_sites_of(person: User) -> list[Site]:
     """Return a person's home site and that of their team, those that are chosen."""
-    homes = HomeSite.objects.filter(
+    chosen = HomeSite.objects.filter(
         Q(person=person) | Q(team=person.team_id, team__isnull=False)
-    ).select_related("site__perforce_server")
-    return [home.site for home in homes.order_by(F("person").asc(nulls_last=True))]
+    ).order_by(F("person").asc(nulls_last=True))
+    ids = list(chosen.values_list("site", flat=True))
+    if not ids:
+        return []
+    sites = Site.objects.select_related("perforce_server").in_bulk(ids)
+    return [sites[pk] for pk in ids]
