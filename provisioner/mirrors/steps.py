@@ -345,9 +345,7 @@ def ensure_relationship_deleted(run: MirrorRun) -> None:
     found = run.ontap.find_relationship(mirror.volume_name)
     uuid = found.uuid if found is not None else mirror.relationship_uuid
     if found is not None:
-        if found.transfer_uuid:
-            run.ontap.abort_transfer(uuid, transfer_uuid=found.transfer_uuid)
-        run.ontap.delete_relationship(uuid)
+        run.ontap.end_relationship(found)
     if uuid:
         run.source_ontap.release_relationship(uuid)
     with run.writing():

@@ -17,7 +17,7 @@ from provisioner.gateways.errors import (
     Unreachable,
 )
 from provisioner.gateways.ontap.polling import wait_until
-from provisioner.gateways.ontap.types import CloneSpec, Relationship
+from provisioner.gateways.ontap.types import CloneSpec, Relationship, Transfer
 from tests.support.mirrored_labs import (
     COMMENT,
     POLICY,
@@ -37,16 +37,24 @@ def settled(labs: MirroredLabs, uuid: str) -> Relationship:
 
     def look() -> Relationship | None:
         found = labs.there.get_relationship(uuid)
-        return None if found.is_transferring else found
+        return None if found.transfer_uuid else found
 
     found = wait_until(look, limit_seconds=10)
     assert found is not None
     return found
 
 
-def transferred(labs: MirroredLabs, uuid: str, snapshot: str) -> Relationship:
-    labs.there.start_transfer(uuid, snapshot=snapshot)
-    return settled(labs, uuid)
+def ended(labs: MirroredLabs, uuid: str, transfer_uuid: str) -> Transfer:
+    """Return a transfer once none is running."""
+    settled(labs, uuid)
+    found = labs.there.find_transfer(uuid, transfer_uuid=transfer_uuid)
+    assert found is not None
+    return found
+
+
+def transferred(labs: MirroredLabs, uuid: str, snapshot: str) -> Transfer:
+    started = labs.there.start_transfer(uuid, snapshot=snapshot)
+    return ended(labs, uuid, started)
 
 
 def test_a_snapshot_arrives_with_its_version_and_can_be_cloned(
@@ -57,15 +65,15 @@ def test_a_snapshot_arrives_with_its_version_and_can_be_cloned(
     made = labs.there.create_relationship(
         volume.name, source_path=labs.source_path, policy=POLICY
     )
-    assert (made.state, made.policy, made.lag) == ("uninitialized", POLICY, None)
-    assert (made.source_path, made.is_transferring) == (labs.source_path, False)
+    assert (made.state, made.policy) == ("uninitialized", POLICY)
+    assert (made.source_path, made.transfer_uuid) == (labs.source_path, "")
     assert labs.there.find_snapshot_version(volume.uuid, name="cl_7") is None
 
     first = transferred(labs, made.uuid, "cl_7")
 
-    assert (first.state, first.transfer_state) == ("snapmirrored", "success")
-    assert first.is_healthy
-    assert first.lag is not None
+    assert first.state == "success"
+    related = labs.there.get_relationship(made.uuid)
+    assert (related.state, related.is_healthy) == ("snapmirrored", True)
     copy = labs.there.find_snapshot_version(volume.uuid, name="cl_7")
     original = labs.source.gateway.find_snapshot_version(labs.volume.uuid, name="cl_7")
     assert copy is not None
@@ -134,10 +142,11 @@ def test_the_destination_keeps_the_newest_with_the_label_and_what_is_cloned(
     assert there == {"cl_8", "cl_10"}
 
 
-def test_peers_are_told_by_both_of_their_names(mirrored_labs: MirroredLabs) -> None:
+def test_peers_are_told_with_the_uuids_of_their_svms(
+    mirrored_labs: MirroredLabs,
+) -> None:
     [peer] = mirrored_labs.there.list_svm_peers()
-    assert (peer.name, peer.svm_name, peer.cluster) == ("svm_dev", "svm_dev", "lab")
-    assert (peer.state, peer.has_snapmirror) == ("peered", True)
+    assert (peer.name, peer.state, peer.has_snapmirror) == ("svm_dev", "peered", True)
     [svm] = mirrored_labs.source.gateway.list_svms()
     assert peer.svm_uuid == svm.uuid
 
@@ -158,7 +167,7 @@ def test_a_snapshot_that_the_source_lacks_is_refused(
     with pytest.raises(Refused) as raised:
         mirrored_labs.there.start_transfer(uuid, snapshot="cl_nowhere")
     assert "cl_nowhere" in raised.value.sentence
-    assert not mirrored_labs.there.get_relationship(uuid).is_transferring
+    assert mirrored_labs.there.get_relationship(uuid).transfer_uuid == ""
 
 
 def test_a_transfer_that_is_aborted_leaves_no_copy_and_is_started_again(
@@ -169,7 +178,7 @@ def test_a_transfer_that_is_aborted_leaves_no_copy_and_is_started_again(
     labs.destination.control.set_settings(transfer_seconds=30.0)
     labs.there.start_transfer(uuid, snapshot="cl_7")
     running = labs.there.get_relationship(uuid)
-    assert running.is_transferring
+    assert running.transfer_uuid
     with pytest.raises(Busy):
         labs.there.start_transfer(uuid, snapshot="cl_7")
     with pytest.raises(Busy):
@@ -177,37 +186,32 @@ def test_a_transfer_that_is_aborted_leaves_no_copy_and_is_started_again(
 
     labs.there.abort_transfer(uuid, transfer_uuid=running.transfer_uuid)
 
-    aborted = settled(labs, uuid)
-    assert (aborted.transfer_state, aborted.transfer_uuid) == ("aborted", "")
+    assert ended(labs, uuid, running.transfer_uuid).state == "aborted"
     volume = labs.there.find_volume("tmpl_dst")
     assert volume is not None
     assert labs.there.find_snapshot_version(volume.uuid, name="cl_7") is None
     with pytest.raises(Refused):
         labs.there.abort_transfer(uuid, transfer_uuid=running.transfer_uuid)
     labs.destination.control.set_settings(transfer_seconds=0.0)
-    assert transferred(labs, uuid, "cl_7").transfer_state == "success"
+    assert transferred(labs, uuid, "cl_7").state == "success"
 
 
 def test_a_transfer_that_failed_says_why(mirrored_labs: MirroredLabs) -> None:
     labs = mirrored_labs
     uuid = labs.relate().uuid
-    started = labs.there.start_transfer(uuid, snapshot="cl_7")
-    settled(labs, uuid)
-    done = labs.there.find_transfer(uuid, transfer_uuid=started)
-    assert done is not None
+    done = transferred(labs, uuid, "cl_7")
     assert (done.state, done.snapshot, done.error_message) == ("success", "cl_7", "")
     assert done.bytes > 0
     labs.source.gateway.create_snapshot(labs.volume.uuid, name="cl_8", comment="")
     labs.destination.control.set_settings(svm_peering=False)
 
-    started = labs.there.start_transfer(uuid, snapshot="cl_8")
-    failed = settled(labs, uuid)
+    failed = transferred(labs, uuid, "cl_8")
 
-    assert (failed.transfer_state, failed.is_healthy) == ("failed", False)
-    assert "not peered" in failed.unhealthy_reason
-    error = labs.there.find_transfer(uuid, transfer_uuid=started)
-    assert error is not None
-    assert "not peered" in error.error_message
+    assert failed.state == "failed"
+    assert "not peered" in failed.error_message
+    related = labs.there.get_relationship(uuid)
+    assert not related.is_healthy
+    assert "not peered" in related.unhealthy_reason
 
 
 def test_a_full_destination_is_named_as_the_reason(mirrored_labs: MirroredLabs) -> None:
@@ -238,6 +242,21 @@ def test_deleting_a_relationship_keeps_the_snapshots_of_both_ends(
         is not None
     )
     labs.source.gateway.delete_volume(labs.volume.uuid, force=True)
+
+
+def test_ending_a_relationship_ends_its_transfer_or_finds_it_ended(
+    mirrored_labs: MirroredLabs,
+) -> None:
+    labs = mirrored_labs
+    uuid = labs.relate().uuid
+    labs.destination.control.set_settings(transfer_seconds=30.0)
+    labs.there.start_transfer(uuid, snapshot="cl_7")
+    running = labs.there.get_relationship(uuid)
+    labs.there.abort_transfer(uuid, transfer_uuid=running.transfer_uuid)
+
+    labs.there.end_relationship(running)  # as it was seen before it ended
+
+    assert labs.there.find_relationship("tmpl_dst") is None
 
 
 # --- every write
@@ -298,7 +317,7 @@ def start_transfer(labs: MirroredLabs) -> Verb:
         "POST",
         "*/transfers*",
         lambda: labs.there.start_transfer(uuid, snapshot="cl_7"),
-        lambda: labs.there.get_relationship(uuid).is_transferring,
+        lambda: labs.there.get_relationship(uuid).transfer_uuid != "",
         Busy,
     )
 

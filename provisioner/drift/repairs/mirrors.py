@@ -43,11 +43,7 @@ def remove_volume(finding: Finding) -> str:
     said = f"The volume {volume.name} was deleted."
     relationship = ontap.find_relationship(volume.name)
     if relationship is not None:
-        if relationship.transfer_uuid:
-            ontap.abort_transfer(
-                relationship.uuid, transfer_uuid=relationship.transfer_uuid
-            )
-        ontap.delete_relationship(relationship.uuid)
+        ontap.end_relationship(relationship)
         deleted = Mirror.with_deleted.filter(tag=finding.tag)
         said += _release(relationship, site=finding.site, mirrors=deleted)
     if volume.junction_path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from provisioner.gateways.errors import NotFound
+from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.ontap import bodies, records
 from provisioner.gateways.ontap.names import exact_name, path_uuid
 from provisioner.gateways.ontap.types import (
@@ -187,6 +187,18 @@ class Mirrors(Volumes):
             f"{_transfers_path(relationship_uuid)}/{path_uuid(transfer_uuid)}",
             body={"state": "aborted"},
         )
+
+    def end_relationship(self, relationship: Relationship) -> None:
+        """Delete the relationship; a running transfer is aborted first.
+
+        Raises: Busy (the transfer has not stopped yet).
+        """
+        if relationship.transfer_uuid:
+            with contextlib.suppress(NotFound, Refused):  # it has ended meanwhile
+                self.abort_transfer(
+                    relationship.uuid, transfer_uuid=relationship.transfer_uuid
+                )
+        self.delete_relationship(relationship.uuid)
 
     def delete_relationship(self, uuid: str) -> None:
         """Delete the relationship at its destination. One that is gone is success.

@@ -11,8 +11,6 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.dateparse import parse_duration
-
 from provisioner.gateways.ontap.types import (
     Aggregate,
     CloneParent,
@@ -57,10 +55,10 @@ FILE_FIELDS = "name,type,owner_id,group_id"
 SVM_FIELDS = "uuid,name,state,nfs.enabled,aggregates.name"
 LIF_FIELDS = "name,ip.address,state,enabled"
 JOB_FIELDS = "uuid,state,description,message"
-PEER_FIELDS = "name,state,applications,peer.svm,peer.cluster.name"
+PEER_FIELDS = "name,state,applications,peer.svm"
 RELATIONSHIP_FIELDS = (
-    "uuid,source.path,state,healthy,unhealthy_reason,lag_time,policy.name,"
-    "transfer.state,transfer.uuid,destination.path"
+    "uuid,source.path,state,healthy,unhealthy_reason,policy.name,"
+    "transfer.uuid,destination.path"
 )
 TRANSFER_FIELDS = "uuid,snapshot,state,bytes_transferred,error_info"
 EXPORT_POLICY_FIELDS = "id,name,rules"
@@ -193,15 +191,12 @@ def svm_peer(record: Record) -> SvmPeer:
     return SvmPeer(
         name=record["name"],
         svm_uuid=_at(record, "peer.svm.uuid", ""),
-        svm_name=_at(record, "peer.svm.name", ""),
-        cluster=_at(record, "peer.cluster.name", ""),
         state=record.get("state", ""),
         has_snapmirror="snapmirror" in record.get("applications", ()),
     )
 
 
 def relationship(record: Record) -> Relationship:
-    lag = record.get("lag_time")
     return Relationship(
         uuid=record["uuid"],
         source_path=_at(record, "source.path", ""),
@@ -212,9 +207,7 @@ def relationship(record: Record) -> Relationship:
         unhealthy_reason=" ".join(
             reason.get("message", "") for reason in record.get("unhealthy_reason", ())
         ),
-        lag=parse_duration(lag) if lag else None,
         transfer_uuid=_at(record, "transfer.uuid", ""),
-        transfer_state=_at(record, "transfer.state", ""),
     )
 
 

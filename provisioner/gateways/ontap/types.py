@@ -268,14 +268,12 @@ class DataLif:
 class SvmPeer:
     """An SVM that ours is peered with, or about to be.
 
-    `name` is what ours calls it, `svm_name` what its own `cluster` does. `state` is
-    ONTAP's word: "peered", "pending", "suspended" …
+    `name` is what ours calls it. `state` is ONTAP's word: "peered", "pending",
+    "suspended" …
     """
 
     name: str
     svm_uuid: str
-    svm_name: str
-    cluster: str
     state: str
     has_snapmirror: bool
 
@@ -294,9 +292,8 @@ class MirrorVolumeSpec:
 class Relationship:
     """A SnapMirror relationship.
 
-    Paths are "svm:volume". `state` and `transfer_state` are ONTAP's words; the latter
-    is that of the transfer that runs or ran last, "" before the first. `transfer_uuid`
-    is "" unless one is running. `lag` is None before the first.
+    Paths are "svm:volume". `state` is ONTAP's word. `transfer_uuid` is "" unless a
+    transfer is running.
     """
 
     uuid: str
@@ -306,16 +303,7 @@ class Relationship:
     state: str
     is_healthy: bool
     unhealthy_reason: str
-    lag: dt.timedelta | None
     transfer_uuid: str
-    transfer_state: str
-
-    @property
-    def is_transferring(self) -> bool:
-        return self.transfer_state in RUNNING_TRANSFERS
-
-
-RUNNING_TRANSFERS = ("queued", "transferring")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,7 +319,7 @@ class Transfer:
 
     @property
     def is_running(self) -> bool:
-        return self.state in RUNNING_TRANSFERS
+        return self.state in ("queued", "transferring")
 
 
 @dataclass(frozen=True, kw_only=True)
