@@ -27,8 +27,7 @@ from provisioner.demo.ports import listen
 from provisioner.demo.processes import Child, ProcessFailed, manage, started_anew
 from provisioner.engine.models import Operation
 from provisioner.mirrors.actions import mirror_create
-from provisioner.mirrors.models import MirroredSnapshot
-from provisioner.mirrors.queries import find_mirror
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.requests import WorkspaceRequest
@@ -237,7 +236,7 @@ class Demo:
     def mirror(self, template: Template) -> dict[str, Any]:
         """Mirror a template to the second site; return its default snapshot there."""
         site = Site.objects.get(name=seed.BANGALORE)
-        mirror = find_mirror(template, site)
+        mirror = Mirror.objects.filter(template=template, site=site).first()
         if mirror is None:
             self.say(f"Mirroring the template {template.name} to {site.name}")
             mirror = mirror_create(

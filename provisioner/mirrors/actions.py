@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
@@ -46,25 +46,20 @@ def mirror_create(
     permissions.require(permissions.can_manage_templates(by))
     require_not_archived(template)
     require_fit(template, site)
-    try:
-        with transaction.atomic():
-            mirror = Mirror.objects.create(
-                template=template,
-                site=site,
-                name=f"{template.name} at {site.name}",
-                **settings,
-            )
-            record_event(
-                mirror,
-                kind="mirror_creating",
-                message=f"Mirror {template.name} to {site.name}.",
-                actor=by,
-            )
-            start_operation(MirrorOperation.CREATE, about=mirror, by=by)
-    except IntegrityError as error:
-        if "mirror_once_at_a_site" in str(error):
-            raise MirrorExists(template=template.name, site=site.name) from error
-        raise
+    name = f"{template.name} at {site.name}"
+    with transaction.atomic():
+        mirror, is_new = Mirror.objects.get_or_create(
+            template=template, site=site, defaults={"name": name, **settings}
+        )
+        if not is_new:
+            raise MirrorExists(template=template.name, site=site.name)
+        record_event(
+            mirror,
+            kind="mirror_creating",
+            message=f"Mirror {template.name} to {site.name}.",
+            actor=by,
+        )
+        start_operation(MirrorOperation.CREATE, about=mirror, by=by)
     return mirror
 
 
@@ -81,6 +76,8 @@ def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
             "create it again to keep more or fewer.",
         )
     with transaction.atomic():
+        row = Mirror.objects.select_for_update(of=("self",), no_key=True)
+        mirror = row.get(pk=mirror.pk)
         before = {name: getattr(mirror, name) for name in settings}
         changes = changes_between(before, settings)
         if changes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -31,17 +32,12 @@ def mirrors_in_trouble() -> QuerySet[Mirror]:
     return Mirror.objects.filter(Q(state=Mirror.State.FAILED) | ~Q(trouble=""))
 
 
-def find_mirror(template: Template, site: Site) -> Mirror | None:
-    """Return the template's mirror at a site, or None."""
-    return Mirror.objects.filter(template=template, site=site).first()
-
-
 def snapshots_at(template: Template, site: Site) -> SnapshotQuerySet:
     """Return the template's snapshots that workspaces can be cloned from at a site."""
     snapshots = Snapshot.objects.available().filter(template=template)
     if site.pk == template.site_id:
         return snapshots
-    return snapshots.filter(pk__in=_available_at(site).values("snapshot"))
+    return snapshots.filter(pk__in=_available(mirror__site=site).values("snapshot"))
 
 
 def at_site(name: str) -> Q:
@@ -72,7 +68,7 @@ def mirrored_defaults(
         Snapshot.objects.default_first(at_least=quality)
         .filter(
             ~Exists(held_one),
-            pk__in=_available_at(site).values("snapshot"),
+            pk__in=_available(mirror__site=site).values("snapshot"),
             template__in=templates,
         )
         .order_by("template_id", "-created_at", "-id")
@@ -81,16 +77,15 @@ def mirrored_defaults(
     return {snapshot.template_id: snapshot for snapshot in found}
 
 
-def _available_at(site: Site) -> QuerySet[MirroredSnapshot]:
-    there = MirroredSnapshot.objects.filter(mirror__site=site, state=AVAILABLE)
+def _available(**of: Any) -> QuerySet[MirroredSnapshot]:
+    """Return the mirrored snapshots that can be cloned."""
+    there = MirroredSnapshot.objects.filter(state=AVAILABLE, **of)
     return there.exclude(mirror__state=Mirror.State.DELETING).order_by()
 
 
 def mirror_sites(template: Template) -> QuerySet[Site]:
     """Return the sites with a mirror of the template that has snapshots."""
-    there = MirroredSnapshot.objects.filter(
-        mirror__template=template, state=AVAILABLE
-    ).exclude(mirror__state=Mirror.State.DELETING)
+    there = _available(mirror__template=template)
     sites = Site.objects.filter(pk__in=there.values("mirror__site"))
     return sites.select_related("perforce_server").order_by("name")
 
@@ -100,10 +95,8 @@ def sites_with_mirrors(template_ids: Iterable[int]) -> dict[int, set[str]]:
     ids, names = set(template_ids), dict[int, set[str]]()
     if not ids:
         return names
-    there = MirroredSnapshot.objects.filter(
-        mirror__template__in=ids, state=AVAILABLE
-    ).exclude(mirror__state=Mirror.State.DELETING)
-    pairs = there.order_by().values_list("mirror__template", "mirror__site__name")
+    there = _available(mirror__template__in=ids)
+    pairs = there.values_list("mirror__template", "mirror__site__name")
     for template_id, site in pairs.distinct():
         names.setdefault(template_id, set()).add(site)
     return names

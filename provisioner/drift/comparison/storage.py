@@ -85,7 +85,7 @@ def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Findi
         external_id=volume.uuid,
         details=details,
         action=Action.REMOVE,
-        sentence=f"The volume {volume.name} carries the tag of {tree.title}, but is "
+        sentence=f"The volume {volume.name} has the tag of {tree.title}, but is "
         "not the one that Cloneyard made for it. Somebody may have copied it. Find "
         "out whose it is. Only the tag is removed; the volume stays.",
     )
@@ -159,7 +159,7 @@ def _volume_of_nobody(
         tag=uuid,
         details=_evidence(volume),
         action=Action.ADOPT if holds_work else Action.REMOVE,
-        sentence=f"The volume {volume.name} carries the tag of a {kind} that is not in "
+        sentence=f"The volume {volume.name} has the tag of a {kind} that is not in "
         "this database: another installation of Cloneyard may own it, or the database "
         "was restored from before it was made. "
         + (
@@ -184,7 +184,7 @@ def _volume_of_no_mirror(volume: Volume, tag: str) -> Finding:
         tag=tag,
         details=_evidence(volume),
         action=Action.REMOVE,
-        sentence=f"The volume {volume.name} carries the tag of a mirror that was "
+        sentence=f"The volume {volume.name} has the tag of a mirror that was "
         "deleted, or is not in this database: another installation of Cloneyard may "
         "own it. It has copies of a template's snapshots. It is not removed while it "
         "has clones.",
