@@ -19,12 +19,20 @@ from provisioner.gateways.errors import (
     Refused,
 )
 from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import (
     SIZES_DIFFER_BYTES,
+    CloneSplit,
     ExportRule,
     most_inodes,
 )
-from tests.support.ontap_scene import GID, SIZE_BYTES, UID, OntapScene
+from tests.support.ontap_scene import (
+    GID,
+    SIZE_BYTES,
+    UID,
+    LabControl,
+    OntapScene,
+)
 
 NO_SUCH_UUID = "00000000-0000-4000-8000-000000000000"
 
@@ -487,6 +495,50 @@ def test_a_snapshot_with_a_clone_stays_until_the_clone_goes(ontap: OntapScene) -
         ontap.gateway.delete_snapshot(parent, snapshot_uuid=snapshot)
     ontap.gateway.delete_volume(clone.uuid, force=True)
     ontap.gateway.delete_snapshot(parent, snapshot_uuid=snapshot)
+
+
+# --- splits
+
+
+def test_a_split_is_started_followed_and_frees_the_snapshot(ontap: OntapScene) -> None:
+    clone = ontap.make_clone()
+    assert clone.clone_parent is not None
+    parent, snapshot = (
+        clone.clone_parent.volume_uuid,
+        clone.clone_parent.snapshot_uuid,
+    )
+    before = ontap.gateway.get_clone_split(clone.uuid)
+    assert (before.is_clone, before.is_running, before.percent) == (True, False, None)
+    assert before.estimate_bytes is not None
+
+    ontap.gateway.start_clone_split(clone.uuid)
+
+    def split() -> CloneSplit | None:
+        seen = ontap.gateway.get_clone_split(clone.uuid)
+        return None if seen.is_clone else seen
+
+    assert wait_until(split, limit_seconds=60) is not None
+    assert ontap.gateway.start_clone_split(clone.uuid).is_clone is False
+    assert ontap.gateway.get_volume(clone.uuid).clone_parent is None
+    ontap.gateway.delete_snapshot(parent, snapshot_uuid=snapshot)
+
+
+def test_a_split_is_stopped_and_again(
+    lab_ontap: OntapScene, lab_control: LabControl
+) -> None:
+    lab_control.set_settings(split_seconds=60.0)
+    clone = lab_ontap.make_clone()
+    assert lab_ontap.gateway.start_clone_split(clone.uuid).is_running
+    assert lab_ontap.gateway.start_clone_split(clone.uuid).is_running
+
+    for _ in range(2):
+        stopped = lab_ontap.gateway.stop_clone_split(clone.uuid)
+        assert (stopped.is_clone, stopped.is_running) == (True, False)
+
+
+def test_a_volume_that_is_no_clone_needs_no_split(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    assert ontap.gateway.start_clone_split(volume.uuid).is_clone is False
 
 
 # --- what volumes take

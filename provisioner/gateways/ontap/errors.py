@@ -107,6 +107,7 @@ CODES: dict[str, Meaning] = {
     # clones
     "524601": Meaning(NotFound, "The parent volume does not exist."),
     "1638400": Meaning(NotFound, "The parent volume has no such snapshot."),
+    "918235": Meaning(Refused, "The volume is not a clone."),
     "918247": Meaning(Refused, "ONTAP does not accept one of the values for a clone."),
     "13565983": Meaning(Refused, "ONTAP cannot give a clone to uid or gid 0."),
     # snapshots

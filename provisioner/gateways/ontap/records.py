@@ -14,6 +14,7 @@ from typing import Any
 from provisioner.gateways.ontap.types import (
     Aggregate,
     CloneParent,
+    CloneSplit,
     Cluster,
     DataLif,
     Efficiency,
@@ -47,6 +48,8 @@ USAGE_FIELDS = (
     "uuid,name,comment,size,snapshot_count,clone,space.used,space.physical_used,"
     "aggregates.name,files.used,files.maximum"
 )
+# All of clone: what a split shows is expensive, and absent while none runs.
+SPLIT_FIELDS = "uuid,name,state,comment,clone,snapmirror.is_protected"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 VERSION_FIELDS = "uuid,name,version_uuid"
 # All of space: releases that lack one kind of efficiency reject its name.
@@ -149,6 +152,7 @@ def volume_usage(record: Record) -> VolumeUsage:
         parent_uuid=parent.volume_uuid if parent else "",
         parent_snapshot_uuid=parent.snapshot_uuid if parent else "",
         own_bytes=_own_bytes(record, is_clone=parent is not None),
+        is_clone=_at(record, "clone.is_flexclone", None),
         aggregates=tuple(each["name"] for each in record.get("aggregates", ())),
         used_bytes=_at(record, "space.used", None),
         used_inodes=_at(record, "files.used", None),
@@ -169,6 +173,19 @@ def _own_bytes(record: Record, *, is_clone: bool) -> int | None:
     if shared is None:
         shared = _at(record, "clone.split_estimate", None)
     return None if shared is None else max(0, used - shared)
+
+
+def clone_split(record: Record) -> CloneSplit:
+    return CloneSplit(
+        name=record["name"],
+        state=record.get("state", ""),
+        comment=record.get("comment", ""),
+        is_clone=_at(record, "clone.is_flexclone", None),
+        is_running=_at(record, "clone.split_initiated", False),
+        is_mirrored=_at(record, "snapmirror.is_protected", False),
+        percent=_at(record, "clone.split_complete_percent", None),
+        estimate_bytes=_at(record, "clone.split_estimate", None),
+    )
 
 
 def max_volumes(record: Record) -> int | None:

@@ -162,7 +162,8 @@ class VolumeUsage:
 
     `own_bytes` is what destroying it would free: its physical blocks without those
     shared with its parent's snapshot. `parent_uuid` and `parent_snapshot_uuid` are ""
-    for a volume that is not a FlexClone. A FlexGroup has several `aggregates`.
+    for a volume that is not a FlexClone; `is_clone` is None where ONTAP did not say
+    whether it is one. A FlexGroup has several `aggregates`.
     """
 
     uuid: str
@@ -173,6 +174,7 @@ class VolumeUsage:
     parent_uuid: str
     parent_snapshot_uuid: str
     own_bytes: int | None
+    is_clone: bool | None = None
     aggregates: tuple[str, ...] = ()
     used_bytes: int | None = None
     used_inodes: int | None = None
@@ -213,6 +215,25 @@ class CloneSpec:
     comment: str
     uid: int | None
     gid: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloneSplit:
+    """How far the split of a clone from its parent's snapshot is.
+
+    `is_clone` is None while ONTAP does not say, as of some volumes that are offline.
+    `percent` is None unless a split runs. `estimate_bytes` is what a split copies at
+    most, None if ONTAP does not say.
+    """
+
+    name: str
+    state: str
+    comment: str
+    is_clone: bool | None
+    is_running: bool
+    is_mirrored: bool
+    percent: int | None
+    estimate_bytes: int | None
 
 
 @dataclass(frozen=True, kw_only=True)

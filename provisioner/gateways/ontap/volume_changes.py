@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from provisioner.gateways.errors import NotFound, Refused
-from provisioner.gateways.ontap import bodies
+from provisioner.gateways.ontap import bodies, records
 from provisioner.gateways.ontap.names import check_junction_path
-from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, Volume
+from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, CloneSplit, Volume
 from provisioner.gateways.ontap.verbs import volume_path
 from provisioner.gateways.ontap.volumes import Volumes, without_unknown_setting
 
@@ -156,6 +156,52 @@ class VolumeChanges(Volumes):
                 return
             raise
         self._wait_for(is_unmounted)
+
+    def get_clone_split(self, uuid: str) -> CloneSplit:
+        """Return how far the split of a clone is.
+
+        Raises: NotFound.
+        Source: GET /api/storage/volumes/{uuid}?fields=clone.
+        """
+        return records.clone_split(
+            self._ontap.get(volume_path(uuid), query={"fields": records.SPLIT_FIELDS})
+        )
+
+    def start_clone_split(self, uuid: str) -> CloneSplit:
+        """Start to split a clone from its parent's snapshot. Safe to repeat.
+
+        It goes on in ONTAP until `get_clone_split` says that it is no clone any more.
+        Blocks that a stopped split has copied stay copied.
+
+        Raises: NotFound, Refused (mirrored, or no clone), OutOfSpace.
+        Source: PATCH /api/storage/volumes/{uuid} clone.split_initiated.
+        """
+        return self._set_split(uuid, is_wanted=True)
+
+    def stop_clone_split(self, uuid: str) -> CloneSplit:
+        """Stop the split of a clone, if one runs. Safe to repeat.
+
+        Raises: NotFound.
+        Source: PATCH /api/storage/volumes/{uuid} clone.split_initiated.
+        """
+        return self._set_split(uuid, is_wanted=False)
+
+    def _set_split(self, uuid: str, *, is_wanted: bool) -> CloneSplit:
+        def settled() -> CloneSplit | None:
+            seen = self.get_clone_split(uuid)
+            is_over = seen.is_clone is False
+            return seen if is_over or seen.is_running == is_wanted else None
+
+        if (seen := settled()) is not None:
+            return seen
+        body = {"clone": {"split_initiated": is_wanted}}
+        try:
+            self._write("PATCH", volume_path(uuid), body=body)
+        except Refused:
+            if (seen := settled()) is None:  # it may have ended meanwhile
+                raise
+            return seen
+        return self._wait_for(settled)
 
     def _change_volume(
         self, uuid: str, *, body: dict[str, Any], is_done: Callable[[Volume], bool]
