@@ -210,7 +210,10 @@ def _quotas(code: str, subject: str, most: Bounds, tally: Tally) -> list[Limit]:
 
 
 class Counted(NamedTuple):
-    """Our clones of a volume and of its snapshot, and our volumes."""
+    """Our clones of a volume and of its snapshot, and our volumes.
+
+    Independent workspaces count as volumes alone.
+    """
 
     clones: int
     clones_of_snapshot: int
@@ -221,7 +224,7 @@ def _limits_of_place(
     template: Template, snapshot: Snapshot, *, site: Site
 ) -> list[Limit]:
     """Return the limits on one more clone of a snapshot, whoever requests it."""
-    at_site = template.workspaces.there().filter(site=site)
+    at_site = template.workspaces.clones().filter(site=site)
     ours = at_site.aggregate(
         volume=Count("pk"), snapshot=Count("pk", filter=Q(snapshot=snapshot))
     )
@@ -267,7 +270,8 @@ def _template_limits(
     nothing, of_each = Tally(), tallies.by_place
     limits = []
     for each in templates:
-        clones = of_each.get((each.pk, each.site_id), nothing).clones
+        there = of_each.get((each.pk, each.site_id), nothing)
+        clones = there.clones - there.independent
         limits += [
             _clones(known, each.name, used=clones + each.clones_of_others),
             _snapshots(known, each, ours=each.snapshots),

@@ -23,17 +23,17 @@ AtSite = Counter[tuple[int, int]]
 
 # The ORM takes longer to put these together than they take to answer.
 _COUNTED = """
-    SELECT site_id, template_id, snapshot_id, count(*)
+    SELECT site_id, template_id, snapshot_id, count(*), count(*) - count(split_at)
     FROM workspaces_workspace
     WHERE site_id = ANY(%(sites)s) AND state <> %(retired)s
     GROUP BY site_id, template_id, snapshot_id
     UNION ALL
-    SELECT site_id, NULL, NULL, count(*)
+    SELECT site_id, NULL, NULL, count(*), 0
     FROM catalog_template
     WHERE site_id = ANY(%(sites)s) AND state <> ALL(%(without_volume)s)
     GROUP BY site_id
     UNION ALL
-    SELECT site_id, NULL, NULL, count(*)
+    SELECT site_id, NULL, NULL, count(*), 0
     FROM mirrors_mirror
     WHERE site_id = ANY(%(sites)s) AND state <> %(deleted)s
     GROUP BY site_id
@@ -84,8 +84,8 @@ def _counted(
                 "deleted": Mirror.State.DELETED,
             },
         )
-        for site_id, template_id, snapshot_id, number in cursor.fetchall():
-            by_site[site_id] += number
-            by_template[site_id, template_id] += number
-            by_snapshot[site_id, snapshot_id] += number
+        for site_id, template_id, snapshot_id, volumes, clones in cursor.fetchall():
+            by_site[site_id] += volumes
+            by_template[site_id, template_id] += clones
+            by_snapshot[site_id, snapshot_id] += clones
     return by_site, by_template, by_snapshot

@@ -39,6 +39,7 @@ from provisioner.limits.samples import keep_limit_days
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.states import mark_independent
 
 DAYS_KEPT = 396
 
@@ -100,6 +101,7 @@ def measure(site: Site) -> SiteCapacity:
     max_volumes = ontap.max_volumes()
 
     _write_unique_bytes(usage)
+    _note_splits(site, usage)
     others = _of_others(site, usage)
     ours = [volume for volume in usage if volume not in others]
     # SnapMirror gives a mirror's volume the inodes that its source has.
@@ -186,6 +188,18 @@ def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
                 [own for _, own in measured],
                 Workspace.State.RETIRED,
             ],
+        )
+
+
+def _note_splits(site: Site, usage: Iterable[VolumeUsage]) -> None:
+    """Record which clones are independent: somebody split or moved them in ONTAP."""
+    alone = [volume.uuid for volume in usage if volume.is_clone is False]
+    clones = Workspace.objects.clones().filter(site=site, volume_uuid__in=alone)
+    for workspace in clones:
+        mark_independent(
+            workspace,
+            message="Its volume is independent of its snapshot: it was split or moved "
+            "in ONTAP.",
         )
 
 

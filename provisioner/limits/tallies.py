@@ -23,10 +23,12 @@ from provisioner.workspaces.models import PUT_AWAY, Workspace
 class Tally(NamedTuple):
     """The totals of some workspaces, without purged ones.
 
+    `independent` are those of `clones` whose volume was split from its snapshot.
     `held` and `held_bytes` are what quotas count; pool members do not count.
     """
 
     clones: int = 0
+    independent: int = 0
     ready: int = 0
     failed: int = 0
     taken_bytes: int = 0
@@ -43,6 +45,7 @@ _HELD = {
 }
 _FIGURES = {
     "clones": Count("pk"),
+    "independent": Count("split_at"),
     "ready": Count("pk", filter=Q(state=Workspace.State.READY)),
     "failed": Count("pk", filter=Q(state=Workspace.State.FAILED)),
     "taken_bytes": Coalesce(Sum("unique_bytes"), 0),

@@ -21,11 +21,11 @@ from provisioner.workspaces.ready_times import usual_seconds
 
 
 class Clones:
-    """Workspaces need their snapshots until they are purged."""
+    """Workspaces need their snapshots until they are purged or independent."""
 
     def rows(self, snapshots: Sequence[Snapshot]) -> QuerySet[Workspace]:
         workspaces = Workspace.objects.filter(snapshot__in=snapshots).order_by()
-        return workspaces.there()
+        return workspaces.clones()
 
     def by_name(
         self, rows: QuerySet[Workspace], *, most: int | None

@@ -107,6 +107,22 @@ def set_workspace_state(
         )
 
 
+def mark_independent(
+    workspace: Workspace, *, message: str, actor: User | None = None
+) -> bool:
+    """Record that a clone was split; return whether it was one until now."""
+    now = clocks.database_now()
+    with transaction.atomic():
+        clones = Workspace.objects.filter(pk=workspace.pk, split_at=None)
+        if not clones.update(split_at=now):
+            return False
+        workspace.split_at = now
+        record_event(
+            workspace, kind="workspace_independent", message=message, actor=actor
+        )
+    return True
+
+
 def client_of(workspace: Workspace) -> WorkspaceClient:
     """Return the current state of a workspace's client."""
     return WorkspaceClient.objects.get_or_create(workspace=workspace)[0]

@@ -12,11 +12,15 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
+from provisioner.catalog.retention import pins_of
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.limits import sweeps as limit_sweeps
+from provisioner.limits.queries import limits_of_sites
+from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
@@ -144,6 +148,39 @@ def test_volumes_of_others_are_counted_apart(
     built_template.refresh_from_db()
     snapshot.refresh_from_db()
     assert (built_template.clones_of_others, snapshot.clones_of_others) == (0, 0)
+
+
+def clones_counted() -> int:
+    [of_site] = limits_of_sites(Tallies())
+    [limit] = [each for each in of_site.limits if each.code == "clone_limit"]
+    assert limit.used is not None
+    return limit.used
+
+
+def test_a_clone_that_was_split_in_ontap_is_known_to_be_independent(
+    lab_workspace: Workspace,
+) -> None:
+    site, snapshot = lab_workspace.site, lab_workspace.snapshot
+    limit_sweeps.measure(site)
+    assert pins_of(snapshot.template)[0].workspaces == [lab_workspace]
+    before = clones_counted()
+    ontap = registry.ontap(site)
+    ontap.start_clone_split(lab_workspace.volume_uuid)
+    ends = time.monotonic() + SETTLED_WITHIN_SECONDS
+    while ontap.get_clone_split(lab_workspace.volume_uuid).is_clone:
+        assert time.monotonic() < ends
+        time.sleep(POLL_EVERY_SECONDS)
+
+    limit_sweeps.measure(site)
+    limit_sweeps.measure(site)
+
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.is_independent
+    assert Event.objects.filter(kind="workspace_independent").count() == 1
+    assert pins_of(snapshot.template)[0].workspaces == []
+    assert clones_counted() == before - 1
+    tally = Tallies().by_template[snapshot.template_id]
+    assert (tally.clones, tally.independent) == (1, 1)
 
 
 def test_every_site_is_measured_by_workers_that_reach_it(

@@ -42,7 +42,7 @@ class KnownTree:
     `junction_path` is "" if it should not be mounted, None if either is right.
     `client_view` is () if nothing can be said about it. `stand_ins` are the clients
     that stand in for a workspace's own for a while. `is_settled`: it was retired, and
-    no work of anybody can be left in it.
+    no work of anybody can be left in it. `is_independent`: its clone was split.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class KnownTree:
     volume_name: str
     volume_uuid: str
     parent_volume: str = ""
+    is_independent: bool = False
     junction_path: str | None
     client: Wanted
     client_name: str = ""

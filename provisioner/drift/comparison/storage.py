@@ -192,7 +192,8 @@ def _volume_of_no_mirror(volume: Volume, tag: str) -> Finding:
 
 
 def _volume_of_retired(tree: KnownTree, volume: Volume) -> Finding:
-    is_ours = tree.is_its_volume(volume) and bool(tree.parent_volume)
+    knows_parent = bool(tree.parent_volume) or tree.is_independent
+    is_ours = tree.is_its_volume(volume) and knows_parent
     is_out_of_reach = not volume.junction_path
     cannot_hold_work = is_ours and is_out_of_reach and tree.is_settled
     return about(

@@ -133,7 +133,9 @@ def put_tag_back(finding: Finding) -> str:
     volume = find_volume(finding)
     if volume is None or row.is_tagged(volume.comment):
         return GONE
-    parent = parent_volume(row.snapshot, row.site) if isinstance(row, Workspace) else ""
+    parent = ""
+    if isinstance(row, Workspace) and not row.is_independent:
+        parent = parent_volume(row.snapshot, row.site)
     seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
     is_proven = (volume.uuid, volume.name) == (row.volume_uuid, row.volume_name)
     if not is_proven or seen_parent not in ("", parent):

@@ -179,7 +179,8 @@ def _of_workspace(
         volume=volume,
         volume_name=workspace.volume_name,
         volume_uuid=workspace.volume_uuid,
-        parent_volume=parent_volume,
+        parent_volume="" if workspace.is_independent else parent_volume,
+        is_independent=workspace.is_independent,
         junction_path=_path(workspace.junction_path, is_mounted),
         client=client
         if has_client or (_is_of_bisection(workspace) and client is M)

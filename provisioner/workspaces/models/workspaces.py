@@ -39,6 +39,10 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
         """Keep those not purged: they have volumes, and their names are taken."""
         return self.exclude(state=Workspace.State.RETIRED)
 
+    def clones(self) -> WorkspaceQuerySet:
+        """Keep those that need their snapshots: neither purged nor independent."""
+        return self.there().filter(split_at=None)
+
     def not_put_away(self) -> WorkspaceQuerySet:
         """Keep those not in the trash, being purged or retired."""
         return self.exclude(state__in=PUT_AWAY)
@@ -182,6 +186,12 @@ class Workspace(HasOperations):
         help_text="The abandoned page lists it until it is purged or restored.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
+    split_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When its volume was found to be independent of its snapshot. Empty: "
+        "it is a clone.",
+    )
     opened_to = models.CharField(
         max_length=16,
         choices=OpenTo,
@@ -354,6 +364,7 @@ class Workspace(HasOperations):
             ),
             models.Index(
                 fields=("site", "template", "snapshot"),
+                include=("split_at",),
                 condition=~Q(state="retired"),
                 name="workspace_in_place",
             ),
@@ -484,6 +495,11 @@ class Workspace(HasOperations):
     def is_put_away(self) -> bool:
         """Whether it is in the trash, being purged or retired."""
         return self.state in PUT_AWAY
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether its volume was split from its snapshot."""
+        return self.split_at is not None
 
     @property
     def is_trashed(self) -> bool:

@@ -22,7 +22,7 @@ from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.hosts import files, ownership, sampling
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.hosts.trees.run import WalkReport
-from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.gateways.ontap.types import CloneSpec, Volume
 from provisioner.gateways.perforce.errors import ClientTypeMissing
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec
@@ -56,7 +56,32 @@ class Clone(StepResult):
 
 
 def ensure_clone(run: WorkspaceRun) -> Clone:
-    """Ensure a FlexClone of the pinned snapshot with our tag."""
+    """Ensure a FlexClone of the pinned snapshot with our tag.
+
+    One that is independent of its snapshot by now is not made again.
+    """
+    workspace = run.workspace
+    volume = _independent(run) if workspace.is_independent else _clone(run)
+    require_online(volume)
+    with run.writing():
+        Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
+    return Clone(volume.uuid)
+
+
+def _independent(run: WorkspaceRun) -> Volume:
+    workspace = run.workspace
+    volume = run.ontap.find_volume(workspace.volume_name)
+    if volume is None or not workspace.is_tagged(volume.comment):
+        raise StepRefused(
+            f"The volume {workspace.volume_name} is no longer on the SVM "
+            f"{run.site.svm}. It was independent of its snapshot, so it cannot be "
+            "cloned again. Retire the workspace.",
+            code="clone_is_gone",
+        )
+    return volume
+
+
+def _clone(run: WorkspaceRun) -> Volume:
     workspace = run.workspace
     owned_by_ontap = run.site.reown == Site.Reown.ONTAP
     spec = CloneSpec(
@@ -80,10 +105,7 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
             f"snapshot {workspace.snapshot.name}; it was left alone.",
             code="volume_is_not_the_clone",
         )
-    require_online(volume)
-    with run.writing():
-        Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
-    return Clone(volume.uuid)
+    return volume
 
 
 def ensure_exported(run: WorkspaceRun) -> None:
