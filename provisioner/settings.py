@@ -99,6 +99,7 @@ INSTALLED_APPS = [
     "provisioner.rescues",
     "provisioner.leases",
     "provisioner.limits",
+    "provisioner.storage",
     "provisioner.transfer",
     "provisioner.bisect",
     "provisioner.drift",

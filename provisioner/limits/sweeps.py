@@ -100,7 +100,7 @@ def measure(site: Site) -> SiteCapacity:
     usage = ontap.list_volume_usage()
     max_volumes = ontap.max_volumes()
 
-    _write_unique_bytes(usage)
+    _write_bytes(usage)
     _note_splits(site, usage)
     others = _of_others(site, usage)
     ours = [volume for volume in usage if volume not in others]
@@ -175,17 +175,21 @@ def _saved(efficiency: Efficiency | None) -> dict[str, int | None]:
     }
 
 
-def _write_unique_bytes(usage: Iterable[VolumeUsage]) -> None:
-    measured = [(v.uuid, v.own_bytes) for v in usage if v.own_bytes is not None]
+def _write_bytes(usage: Iterable[VolumeUsage]) -> None:
+    """Save what workspaces have of their own, and what a split of each would copy."""
+    measured = [volume for volume in usage if volume.own_bytes is not None]
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE workspaces_workspace SET unique_bytes = seen.bytes, "
-            "measured_at = %s FROM unnest(%s::text[], %s::bigint[]) "
-            "AS seen(uuid, bytes) WHERE volume_uuid = seen.uuid AND state <> %s",
+            "UPDATE workspaces_workspace SET unique_bytes = seen.own, "
+            "split_bytes = seen.split, measured_at = %s "
+            "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) "
+            "AS seen(uuid, own, split) "
+            "WHERE volume_uuid = seen.uuid AND state <> %s",
             [
                 clocks.database_now(),
-                [uuid for uuid, _ in measured],
-                [own for _, own in measured],
+                [volume.uuid for volume in measured],
+                [volume.own_bytes for volume in measured],
+                [volume.split_bytes for volume in measured],
                 Workspace.State.RETIRED,
             ],
         )

@@ -153,6 +153,7 @@ def volume_usage(record: Record) -> VolumeUsage:
         parent_snapshot_uuid=parent.snapshot_uuid if parent else "",
         own_bytes=_own_bytes(record, is_clone=parent is not None),
         is_clone=_at(record, "clone.is_flexclone", None),
+        split_bytes=_at(record, "clone.split_estimate", None),
         aggregates=tuple(each["name"] for each in record.get("aggregates", ())),
         used_bytes=_at(record, "space.used", None),
         used_inodes=_at(record, "files.used", None),

@@ -162,8 +162,9 @@ class VolumeUsage:
 
     `own_bytes` is what destroying it would free: its physical blocks without those
     shared with its parent's snapshot. `parent_uuid` and `parent_snapshot_uuid` are ""
-    for a volume that is not a FlexClone; `is_clone` is None where ONTAP did not say
-    whether it is one. A FlexGroup has several `aggregates`.
+    for a volume that is not a FlexClone. `split_bytes` is what a split would copy at
+    most; `is_clone` is None where ONTAP did not say whether it is one. A FlexGroup has
+    several `aggregates`.
     """
 
     uuid: str
@@ -175,6 +176,7 @@ class VolumeUsage:
     parent_snapshot_uuid: str
     own_bytes: int | None
     is_clone: bool | None = None
+    split_bytes: int | None = None
     aggregates: tuple[str, ...] = ()
     used_bytes: int | None = None
     used_inodes: int | None = None

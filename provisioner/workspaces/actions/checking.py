@@ -31,6 +31,8 @@ def workspace_check(*, by: User, workspace: Workspace) -> Operation:
                 name=workspace.name, state=workspace.get_state_display().lower()
             )
         running = workspace.operations.filter(state=Operation.State.RUNNING).first()
+        if running is not None and running.kind != WorkspaceOperation.CHECK:
+            raise WorkspaceNotReady(name=workspace.name, state="busy")
         if running is not None:
             return running
         return start_operation(WorkspaceOperation.CHECK, by=by, about=workspace)

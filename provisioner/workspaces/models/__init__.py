@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from provisioner.workspaces.models.clients import WorkspaceClient
-from provisioner.workspaces.models.kinds import RetireParameters, WorkspaceOperation
+from provisioner.workspaces.models.kinds import (
+    BESIDE_WORK,
+    RetireParameters,
+    WorkspaceOperation,
+)
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.workspaces import (
@@ -16,6 +20,7 @@ from provisioner.workspaces.models.workspaces import (
 )
 
 __all__ = [
+    "BESIDE_WORK",
     "LEASED",
     "MOVING",
     "PUT_AWAY",

@@ -15,6 +15,12 @@ class WorkspaceOperation(models.TextChoices):
     RETIRE = "retire", "Retire"
     RESTORE = "restore", "Restore"
     PURGE = "purge", "Purge"
+    SPLIT = "split", "Make independent of its snapshot"
+    STOP_SPLIT = "stop_split", "Stop the split"
+
+
+BESIDE_WORK = (WorkspaceOperation.SPLIT, WorkspaceOperation.STOP_SPLIT)
+"""What people work with stays as it is meanwhile: path, client and files."""
 
 
 @dataclass(frozen=True, kw_only=True)

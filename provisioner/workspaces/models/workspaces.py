@@ -186,6 +186,11 @@ class Workspace(HasOperations):
         help_text="The abandoned page lists it until it is purged or restored.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
+    split_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="What a split of its clone would copy, as ONTAP estimates it.",
+    )
     split_at = models.DateTimeField(
         null=True,
         blank=True,

@@ -1,0 +1,99 @@
+"""Split a workspace's clone from its snapshot, and stop that."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
+from provisioner.audit_log.changes import changes_between
+from provisioner.engine.models import Operation
+from provisioner.engine.starting import start_operation
+from provisioner.engine.states import cancel_operation
+from provisioner.sites.models import Site
+from provisioner.storage.models import Split, SplitPolicy
+from provisioner.storage.obstacles import (
+    require_permission,
+    require_splittable,
+    running_operation,
+)
+from provisioner.storage.refusals import NoSplitToStop
+from provisioner.workspaces.actions.retiring import locked
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
+
+
+def workspace_split(*, by: User, workspace: Workspace) -> Operation:
+    """Begin to make a workspace independent of its snapshot.
+
+    It stays as it is for those who work in it. A repeated call meanwhile returns the
+    running operation; after a stop or a failure it goes on.
+
+    Raises: NotAllowed, SplitNotAllowed, AlreadyIndependent, WorkspaceNotReady,
+    NoRoomToSplit.
+    """
+    require_permission(by, workspace)
+    with transaction.atomic():
+        workspace = locked(workspace)
+        require_splittable(workspace)
+        running = running_operation(workspace)
+        if running is not None:
+            return running
+        record_event(
+            workspace,
+            kind="split_requested",
+            message=f"Requested to split it from {workspace.snapshot.name}.",
+            actor=by,
+        )
+        operation = start_operation(WorkspaceOperation.SPLIT, by=by, about=workspace)
+        Split.objects.create(workspace=workspace, operation=operation)
+    return operation
+
+
+def workspace_split_stop(*, by: User, workspace: Workspace) -> Operation:
+    """Begin to stop the split of a workspace. What was copied stays copied.
+
+    A repeated call returns the running operation.
+
+    Raises: NotAllowed, SplitNotAllowed, NoSplitToStop.
+    """
+    require_permission(by, workspace)
+    with transaction.atomic():
+        workspace = locked(workspace)
+        running = running_operation(workspace)
+        if running is not None and running.kind == WorkspaceOperation.STOP_SPLIT:
+            return running
+        if running is None or running.kind != WorkspaceOperation.SPLIT:
+            raise NoSplitToStop(name=workspace.name)
+        cancel_operation(running, message=f"{by} stopped the split.")
+        record_event(
+            workspace,
+            kind="split_stop_requested",
+            message="Requested to stop its split.",
+            actor=by,
+        )
+        return start_operation(WorkspaceOperation.STOP_SPLIT, by=by, about=workspace)
+
+
+def split_policy_save(*, by: User, site: Site, owners_may_split: bool) -> SplitPolicy:
+    """Say whether owners may split their workspaces at a site.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    settings = {"owners_may_split": owners_may_split}
+    with transaction.atomic():
+        policy, _ = SplitPolicy.objects.select_for_update().get_or_create(site=site)
+        before = {name: getattr(policy, name) for name in settings}
+        changes = changes_between(before, settings)
+        if changes:
+            SplitPolicy.objects.filter(pk=policy.pk).update(**settings)
+            record_event(
+                site,
+                kind="split_policy_changed",
+                message="Policy of splits changed.",
+                actor=by,
+                data=changes,
+            )
+    policy.refresh_from_db()
+    return policy

@@ -1,0 +1,56 @@
+"""Splits of clones, and the policy of each site about them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from provisioner.engine.models import Operation
+from provisioner.sites.models import Site
+from provisioner.workspaces.models import Workspace
+
+
+class SplitPolicy(models.Model):
+    """Who may split clones at a site besides administrators. Without one: nobody."""
+
+    site = models.OneToOneField(
+        Site, on_delete=models.CASCADE, related_name="split_policy"
+    )
+    owners_may_split = models.BooleanField(
+        default=False, help_text="Owners may split their own workspaces."
+    )
+
+    def __str__(self) -> str:
+        return f"Splits at {self.site}"
+
+
+class Split(models.Model):
+    """A split of a workspace's clone, as one operation asked for it.
+
+    The state is the operation's. `estimate_bytes` is what ONTAP said at its start that
+    it would copy, None until the operation has asked. `seconds` is how long it took,
+    None unless it reached its end.
+    """
+
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, related_name="splits"
+    )
+    operation = models.OneToOneField(
+        Operation, on_delete=models.PROTECT, related_name="split"
+    )
+    estimate_bytes = models.BigIntegerField(null=True, blank=True)
+    seconds = models.FloatField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(
+                name="split_that_ended_has_estimate",
+                condition=Q(seconds=None) | Q(estimate_bytes__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Split of {self.workspace}"

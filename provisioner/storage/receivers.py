@@ -1,0 +1,32 @@
+"""What workspaces ask of splits: who stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.dispatch import receiver
+
+from provisioner.engine.models import Operation
+from provisioner.lib.refusals import ActionRefused
+from provisioner.storage.refusals import BeingSplit
+from provisioner.workspaces.events import asks_what_stays
+from provisioner.workspaces.models import BESIDE_WORK, Workspace
+
+
+@receiver(asks_what_stays)
+def refuse_while_being_split(
+    workspaces: Sequence[Workspace], **kwargs: Any
+) -> dict[int, ActionRefused]:
+    """Refuse to end workspaces that ONTAP splits: it would not delete the volume."""
+    running = Operation.objects.filter(
+        subject__in=[workspace.subject_id for workspace in workspaces],
+        kind__in=BESIDE_WORK,
+        state=Operation.State.RUNNING,
+    )
+    subjects = set(running.values_list("subject", flat=True))
+    return {
+        workspace.pk: BeingSplit(name=workspace.name)
+        for workspace in workspaces
+        if workspace.subject_id in subjects
+    }
