@@ -31,6 +31,7 @@ from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
 from provisioner.rescues import urls as rescue_urls
 from provisioner.sites import urls as site_urls
+from provisioner.storage import urls as storage_urls
 from provisioner.transfer import urls as transfer_urls
 from provisioner.web import urls as web_urls
 from provisioner.workspace_requests import urls as workspace_requests_urls
@@ -56,6 +57,7 @@ FEATURES = (
     pool_urls,
     rescue_urls,
     site_urls,
+    storage_urls,
     transfer_urls,
     web_urls,
     workspace_requests_urls,

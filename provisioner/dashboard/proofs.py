@@ -131,11 +131,13 @@ def space_of(workspace: Workspace) -> SafeString:
         )
     ]
     if workspace.unique_bytes is not None:
+        rest = (
+            "It is independent of its snapshot."
+            if workspace.is_independent
+            else "The rest is shared with its snapshot."
+        )
         said.append(
-            format_html(
-                "{} of its own; the rest is shared with its snapshot.",
-                size(workspace.unique_bytes),
-            )
+            format_html("{} of its own. {}", size(workspace.unique_bytes), rest)
         )
     if workspace.unique_bytes is not None and workspace.max_inodes:
         used = f"{workspace.used_inodes:,} of {workspace.max_inodes:,}"

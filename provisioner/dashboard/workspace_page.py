@@ -184,6 +184,17 @@ class WorkspacePage:
         return space_of(self.workspace) if is_ready else ""
 
     @property
+    def space_actions(self) -> tuple[Action, ...]:
+        """How it can be made independent of its snapshot, while it is not."""
+        is_clone = not self.workspace.is_independent
+        if self.workspace.state != State.READY or not is_clone:
+            return ()
+        split = Action(
+            label="Split from its snapshot…", url=self._url("workspace-split")
+        )
+        return self._allowed(split)
+
+    @property
     def editors(self) -> list[Action]:
         """Links that open its files in an editor, over the site's SSH host."""
         host, path = self.workspace.site.ssh_host, str(self.workspace.path)

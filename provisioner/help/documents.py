@@ -19,7 +19,15 @@ GROUPS = (
     ("Begin here", ("glossary", "cli", "api", "examples", "flex")),
     (
         "Running Cloneyard",
-        ("configuration", "mounts", "mirrors", "security", "changelog", "lab"),
+        (
+            "configuration",
+            "mounts",
+            "mirrors",
+            "storage",
+            "security",
+            "changelog",
+            "lab",
+        ),
     ),
     ("How it is made", ("architecture", "adr")),
     ("More", ()),

@@ -46,6 +46,8 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-rescue": [(rows.trashed.pk, rows.trashed.rescues.latest("pk").pk)],
         "workspace-transfer": [(rows.old.pk,)],
         "workspace-keep": [(workspace,)],
+        "workspace-split": [(workspace,)],
+        "split-policy-edit": [(rows.site.pk,)],
         "workspace-extend": [(workspace,)],
         "workspace-share": [(workspace,)],
         "workspace-purge": [(rows.trashed.pk,)],

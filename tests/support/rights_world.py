@@ -170,6 +170,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "lease-policy": {"pk": policy.pk},
         "perforce-server": {"pk": template.site.perforce_server_id},
         "site": {"pk": template.site_id},
+        "split-policy": {"pk": template.site_id},
         "mount": {"site": template.site.name, "directory": workspace.path.name},
         "operation-log": {"pk": build.pk},
         "operation-step": {"pk": build.pk, "step": "build"},

@@ -1,0 +1,50 @@
+"""Examples of splits for the schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.api.examples import answer, refusal
+from provisioner.engine.api.examples import operation, step
+from provisioner.storage.refusals import AlreadyIndependent, NoSplitToStop
+
+_PREVIEW: dict[str, Any] = {
+    "is_independent": False,
+    "split_at": None,
+    "snapshot": "c5019.b411",
+    "copies_bytes": 53687091200,
+    "measured_at": "2026-11-24T09:30:00Z",
+    "bytes_per_second": 104857600.0,
+    "seconds": 512.0,
+    "room_bytes": 1099511627776,
+    "is_unpinned": True,
+    "is_pruned": True,
+    "kept_for": [],
+    "refusal": None,
+    "operation": None,
+}
+
+
+def _running(kind: str, *steps: dict[str, Any]) -> dict[str, Any]:
+    return operation(
+        kind, *steps, state="running", ended_at=None, requested_by="alice", workspace=1
+    )
+
+
+PREVIEW = [answer("It frees the snapshot", _PREVIEW)]
+SPLIT = [
+    answer(
+        "Started",
+        _running("split", step("room", "Check the room for it", state="queued")),
+        status=202,
+    ),
+    refusal("Split already", AlreadyIndependent(name="alice-main")),
+]
+STOP = [
+    answer(
+        "Started",
+        _running("stop_split", step("quiet", "Wait for work in progress")),
+        status=202,
+    ),
+    refusal("Not under way", NoSplitToStop(name="alice-main")),
+]

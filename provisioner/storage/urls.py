@@ -1,0 +1,37 @@
+"""URLs of splits."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.storage import views
+from provisioner.storage.api.views import WorkspaceSplitViewSet
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Splits",
+        section=Section.POLICIES,
+        url_name="split-policy-list",
+        covers=("split-policy-",),
+        is_for=administrators,
+    )
+)
+
+urlpatterns: list[URLPattern] = [
+    path("workspaces/<int:pk>/split/", views.workspace_split, name="workspace-split"),
+    path(
+        "workspaces/<int:pk>/split/stop/",
+        views.workspace_split_stop,
+        name="workspace-split-stop",
+    ),
+    path("policies/splits/", views.split_policy_list, name="split-policy-list"),
+    path(
+        "policies/splits/<int:pk>/",
+        views.split_policy_edit,
+        name="split-policy-edit",
+    ),
+]
+
+api_routes = [Route("v1/workspaces", WorkspaceSplitViewSet, "workspace-split")]

@@ -1,0 +1,74 @@
+"""Pages of splits, and of each site's policy about them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from provisioner.engine.overviews import operation_overview
+from provisioner.sites.models import Site
+from provisioner.storage import actions
+from provisioner.storage.forms import SplitPolicyForm
+from provisioner.storage.models import SplitPolicy
+from provisioner.storage.previews import split_preview
+from provisioner.web.forms import AskingForm
+from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.views import for_changing
+
+
+@require_safe_or_POST
+@vary_on_headers("HX-Request")
+@for_changing
+def workspace_split(request: WebRequest, workspace: Workspace) -> HttpResponse:
+    """Show what a split copies and frees, or how far it is; request one."""
+    form = AskingForm(posted(request))
+    act = actions.workspace_split
+    if form.tried(act, by=request.user, workspace=workspace):
+        return redirect("workspace-split", workspace.pk)
+    preview = split_preview(request.user, workspace)
+    operation = preview.operation
+    is_part = request.htmx and not form.is_bound
+    return form_page(
+        request,
+        "storage/_split.html" if is_part else "storage/split.html",
+        form,
+        workspace=workspace,
+        preview=preview,
+        progress=operation_overview(operation) if operation is not None else None,
+    )
+
+
+@require_POST
+@for_changing
+def workspace_split_stop(request: WebRequest, workspace: Workspace) -> HttpResponse:
+    """Stop a split; what was copied stays copied."""
+    stop = actions.workspace_split_stop
+    act = partial(stop, by=request.user, workspace=workspace)
+    return acted(request, act, "workspace-split", workspace.pk)
+
+
+@require_safe
+@administrators_only
+def split_policy_list(request: WebRequest) -> HttpResponse:
+    """List the policies of all sites."""
+    sites = Site.objects.select_related("split_policy").order_by("name")
+    return render(request, "storage/policies.html", {"sites": sites})
+
+
+@require_safe_or_POST
+@administrators_only
+def split_policy_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change the policy of a site."""
+    site = get_object_or_404(Site, pk=pk)
+    policy = SplitPolicy.objects.filter(site=site).first() or SplitPolicy(site=site)
+    initial = {"owners_may_split": policy.owners_may_split}
+    form = SplitPolicyForm(posted(request), initial=initial)
+    if form.tried(actions.split_policy_save, by=request.user, site=site):
+        return done(request, "Saved.", "split-policy-list")
+    return form_page(request, "storage/policy.html", form, site=site)
