@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [--trials N] [--seed S] [--side-by-side N]`.
+"""`python -m tests.chaos [--trials N] [--seed S] [--mirrored-every N]`.
 
 Works in a directory of its own, with a database, servers and ports of its own. The
 last line on standard output is the summary as JSON; the exit code is 0 only where
@@ -64,6 +64,7 @@ def main() -> int:
                 trials=options.trials,
                 seed=options.seed,
                 side_by_side=options.side_by_side,
+                mirrored_every=options.mirrored_every,
             ),
             scratch=scratch,
             say=_say,
@@ -92,6 +93,13 @@ def _parse() -> argparse.Namespace:
         help="Of the first trial; the next ones count up from it.",
     )
     parser.add_argument("--side-by-side", type=int, default=16, metavar="N")
+    parser.add_argument(
+        "--mirrored-every",
+        type=int,
+        default=5,
+        metavar="N",
+        help="How many trials have one at a mirror's site; 1: all.",
+    )
     parser.add_argument(
         "--keep", action="store_true", help="Keep the logs of a clean run, too."
     )

@@ -7,6 +7,7 @@ import json
 import random
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -97,9 +98,11 @@ def draw(kind: str, rng: random.Random) -> Fault:
 class FaultBoard:
     """Who has which faults in force; the servers are told of all together."""
 
-    def __init__(self, *, ontap: OntapWitness, perforce_root: Path) -> None:
+    def __init__(
+        self, *, clusters: Sequence[OntapWitness], perforce_root: Path
+    ) -> None:
         self.counts: Counter[str] = Counter()
-        self._ontap = ontap
+        self._clusters = clusters
         self._perforce_file = perforce_root / "faults.json"
         self._lock = threading.Lock()
         self._rules: dict[int, Fault] = {}
@@ -126,7 +129,8 @@ class FaultBoard:
             rules = [rule for f in self._rules.values() for rule in f.ontap]
             # A restart has ended all of them.
             with contextlib.suppress(OSError, HTTPException):
-                self._ontap.request("PUT", "/lab/faults", {"rules": rules})
+                for cluster in self._clusters:
+                    cluster.request("PUT", "/lab/faults", {"rules": rules})
         if perforce:
             rules = [rule for f in self._rules.values() for rule in f.perforce]
             new = self._perforce_file.with_suffix(".new")

@@ -15,6 +15,7 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation, Step
 from provisioner.lib.names import tag_in
+from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from tests.chaos.edits import Desk, text_of
@@ -39,7 +40,7 @@ class Fault:
     what: str
 
 
-def _orphan(what: str) -> Fault:
+def orphan(what: str) -> Fault:
     return Fault(kind="orphans", what=what)
 
 
@@ -96,7 +97,7 @@ class Judge:
         has_client = bool(self._clients(workspace.client_name or "-none-"))
         is_there = os.path.lexists(workspace.path)
         if len(volumes) > 1:
-            found.append(_orphan(f"{len(volumes)} volumes with one tag"))
+            found.append(orphan(f"{len(volumes)} volumes with one tag"))
         seen = {
             "volumes": len(volumes),
             "junction": volumes[0].get("nas", {}).get("path", "") if volumes else "",
@@ -129,7 +130,7 @@ class Judge:
         }.get(W(state), seen)
         for key, value in wanted.items():
             if seen[key] != value:
-                found.append(_orphan(f"{state}: {key} is {seen[key]!r}, not {value!r}"))
+                found.append(orphan(f"{state}: {key} is {seen[key]!r}, not {value!r}"))
         return found
 
     def _clients(self, pattern: str) -> set[str]:
@@ -203,7 +204,7 @@ class Judge:
         """Check the published snapshots of a template that stands still."""
         volumes = self.ontap.volumes(tag=tag_in(template.volume_comment))
         if len(volumes) != 1:
-            return [_orphan(f"template {template}: {len(volumes)} volumes")]
+            return [orphan(f"template {template}: {len(volumes)} volumes")]
         there = self.ontap.snapshots(volumes[0]["uuid"])
         rows = from_database(
             lambda: set(
@@ -213,7 +214,7 @@ class Judge:
             )
         )
         return [
-            _orphan(f"template {template}: snapshot {name} {where}")
+            orphan(f"template {template}: snapshot {name} {where}")
             for names, where in (
                 (there - rows, "in ONTAP and in no row"),
                 (rows - there, "in a row and not in ONTAP"),
@@ -223,15 +224,39 @@ class Judge:
 
     def check_everything(self) -> list[Fault]:
         """Compare rows and servers in both directions, now that nothing moves."""
+        found = self.check_site()
+        mounted = from_database(
+            lambda: [
+                *Template.objects.all(),
+                *Workspace.objects.filter(state=W.READY).select_related("template"),
+            ]
+        )
+        found += _differences(
+            "client",
+            there={
+                name
+                for name in self._clients("*") - OTHER_CLIENTS
+                if not name.startswith("import-")
+            },
+            wanted={s.client_name for s in mounted if s.client_name},
+        )
+        found += self._nobody_asked()
+        return found + self._at_rest() + self._half_rescues() + self._changes()
+
+    def check_site(self) -> list[Fault]:
+        """Compare rows with the volumes and the namespace of the site."""
+        here = {"site": self.site}
         workspaces = from_database(
             lambda: list(
-                Workspace.objects.exclude(state=W.RETIRED).select_related(
-                    "site", "template"
-                )
+                Workspace.objects.filter(**here)
+                .exclude(state=W.RETIRED)
+                .select_related("site", "template")
             )
         )
-        templates = from_database(lambda: list(Template.objects.select_related("site")))
-        subjects: list[Workspace | Template] = [*workspaces, *templates]
+        templates = from_database(
+            lambda: list(Template.objects.filter(**here).select_related("site"))
+        )
+        mirrors = from_database(lambda: list(Mirror.objects.filter(**here)))
         mounted: list[Workspace | Template] = [
             *templates,
             *(w for w in workspaces if w.state == W.READY),
@@ -242,16 +267,11 @@ class Judge:
         found = _differences(
             "volume",
             there={v["comment"] for v in ours},
-            wanted={s.volume_comment for s in subjects},
-        )
-        found += _differences(
-            "client",
-            there={
-                name
-                for name in self._clients("*") - OTHER_CLIENTS
-                if not name.startswith("import-")
+            wanted={
+                *(one.volume_comment for one in workspaces),
+                *(one.volume_comment for one in templates),
+                *(one.volume_comment for one in mirrors),
             },
-            wanted={s.client_name for s in mounted if s.client_name},
         )
         found += _differences(
             "junction",
@@ -265,8 +285,7 @@ class Judge:
         )
         for template in templates:
             found += self.check_template(template)
-        found += self._nobody_asked()
-        return found + self._at_rest() + self._half_rescues() + self._changes()
+        return found
 
     def _changes(self) -> list[Fault]:
         """Check that only shelves of rescues outlive their clients."""
@@ -275,7 +294,7 @@ class Judge:
             clients = {row["client"] for row in p4.run("clients")}
             shelved = {row["change"] for row in p4.run("changes", "-s", "shelved")}
             return [
-                _orphan(f"pending change {row['change']} of {row['client']}")
+                orphan(f"pending change {row['change']} of {row['client']}")
                 for row in p4.run("changes", "-s", "pending")
                 if row["client"] not in clients
                 and (row["change"] not in shelved or "-transfer-" in row["client"])
@@ -285,7 +304,7 @@ class Judge:
 
     def _half_rescues(self) -> list[Fault]:
         return [
-            _orphan(f"unfinished rescue {path}")
+            orphan(f"unfinished rescue {path}")
             for path in Path(self.site.rescue_root).glob("*/.*")
         ]
 
@@ -312,6 +331,6 @@ class Judge:
 
 
 def _differences(name: str, *, there: set[str], wanted: set[str]) -> list[Fault]:
-    return [
-        _orphan(f"{name} {one} without a row") for one in sorted(there - wanted)
-    ] + [_orphan(f"a row without its {name} {one}") for one in sorted(wanted - there)]
+    return [orphan(f"{name} {one} without a row") for one in sorted(there - wanted)] + [
+        orphan(f"a row without its {name} {one}") for one in sorted(wanted - there)
+    ]

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,9 @@ from tests.chaos.faultboard import FaultBoard
 from tests.chaos.freezing import Freezer, steps_of
 from tests.chaos.judge import Fault, Judge
 from tests.chaos.lookout import Lookout
+from tests.chaos.mirror_judge import MirrorJudge
+from tests.chaos.mirrors import ABROAD, Link, MirrorTrial
+from tests.chaos.mirrors import STEPS as MIRROR_STEPS
 from tests.chaos.patience import from_database
 from tests.chaos.people import Person
 from tests.chaos.servers import Servers
@@ -54,6 +57,7 @@ class ChaosOptions:
     trials: int
     seed: int
     side_by_side: int
+    mirrored_every: int
 
 
 def run_trials(
@@ -103,11 +107,15 @@ class _Run:
         for person in everybody:
             person.sign_up()
         self._fill_depot(everybody)
-        site = self._make_site()
+        site = self._make_site("chaos", self.servers.ontap)
+        abroad = self._make_site(ABROAD, self.servers.abroad)
+        self._make_templates(site)
         self.servers.start_product()
         for person in everybody:
             person.speak_to(self.servers.url)
         self.world = self._make_world(site)
+        self._prepare_mirrors(abroad)
+        self.admin = admin
         self.builder = Builder(
             admin, self.world, p4=self._p4_of("cloneyard"), name=SNAPSHOTS
         )
@@ -168,21 +176,22 @@ class _Run:
         finally:
             p4.disconnect()
 
-    def _make_site(self) -> Site:
-        ontap, perforce = self.servers.ontap, self.servers.perforce
+    def _make_site(self, name: str, ontap: dict[str, Any]) -> Site:
+        perforce = self.servers.perforce
         rescue_root = self.scratch / "rescue"
-        rescue_root.mkdir()
+        rescue_root.mkdir(exist_ok=True)
         rescue_root.chmod(0o755)
-        server = PerforceServer.objects.create(
-            name="chaos", p4port=perforce["port"], p4user=perforce["user"]
+        server, _ = PerforceServer.objects.get_or_create(
+            name="chaos",
+            defaults={"p4port": perforce["port"], "p4user": perforce["user"]},
         )
         admin = User.objects.get(username="admin")
         # Sites differ in who makes files their owner's and how clones are emptied.
         ways = self.options.seed % 4
-        site = site_save(
+        return site_save(
             by=admin,
             site=Site(
-                name="chaos",
+                name=name,
                 perforce_server=server,
                 ontap_host=ontap["host"],
                 ontap_port=ontap["port"],
@@ -200,9 +209,11 @@ class _Run:
                 template_gid=GID,
             ),
         )
+
+    def _make_templates(self, site: Site) -> None:
         for name in (STEADY, SNAPSHOTS):
             template_create(
-                by=admin,
+                by=User.objects.get(username="admin"),
                 site=site,
                 name=name,
                 view=f"//depot/{name}/... //any/...",
@@ -212,14 +223,14 @@ class _Run:
                 volume_size_bytes=100 * 2**20,
                 snapshots_to_keep=2,
             )
-        return site
 
     def _make_world(self, site: Site) -> World:
         witness = OntapWitness(self.servers.ontap)
         return World(
             servers=self.servers,
             board=FaultBoard(
-                ontap=witness, perforce_root=self.scratch / "lab" / "perforce"
+                clusters=[witness, OntapWitness(self.servers.abroad)],
+                perforce_root=self.scratch / "lab" / "perforce",
             ),
             judge=Judge(site=site, ontap=witness, p4=self._p4_of("cloneyard")),
             lookout=Lookout(),
@@ -227,6 +238,17 @@ class _Run:
             templates=(STEADY, SNAPSHOTS),
             outcomes=self.outcomes,
         )
+
+    def _prepare_mirrors(self, site: Site) -> None:
+        witness = OntapWitness(self.servers.abroad)
+        self.abroad = replace(
+            self.world,
+            judge=Judge(site=site, ontap=witness, p4=self._p4_of("cloneyard")),
+        )
+        self.mirror_judge = MirrorJudge(home=self.world.judge.ontap, abroad=witness)
+        self.link = Link(witness)
+        # A template has one mirror at a site.
+        self.turns = {name: threading.Lock() for name in (STEADY, SNAPSHOTS)}
 
     def _settle_bystander(self, bystander: Person) -> Desk:
         answer = bystander.ask(
@@ -283,10 +305,16 @@ class _Run:
                         self.world, seed=seed, person=person, builder=self.builder
                     )
                     self._blame(seed, search.run())
-                trial = Trial(
-                    self.world, seed=seed, person=person, p4=p4, transfer=transfer_of
-                )
-                self._blame(seed, trial.run())
+                is_mirrored = seed % self.options.mirrored_every == 0
+                if not (is_mirrored and self._run_mirrored(seed, person, p4)):
+                    trial = Trial(
+                        self.world,
+                        seed=seed,
+                        person=person,
+                        p4=p4,
+                        transfer=transfer_of,
+                    )
+                    self._blame(seed, trial.run())
             except Exception as error:
                 lines = traceback.format_exception(error, limit=-5, chain=False)
                 said = "".join(lines)
@@ -302,6 +330,28 @@ class _Run:
         p4.close()
         connection.close()
 
+    def _run_mirrored(self, seed: int, person: Person, p4: Perforce) -> bool:
+        """Have the trial at a mirror's site; say whether a template was free for it."""
+        names = (SNAPSHOTS, STEADY) if seed % 4 else (STEADY, SNAPSHOTS)
+        for name in names:
+            if self.turns[name].acquire(blocking=False):
+                try:
+                    trial = MirrorTrial(
+                        self.world,
+                        abroad=self.abroad,
+                        judge=self.mirror_judge,
+                        link=self.link,
+                        seed=seed,
+                        admin=self.admin,
+                        builder=self.builder,
+                        template=name,
+                    )
+                    self._blame(seed, trial.run(person=person, p4=p4))
+                finally:
+                    self.turns[name].release()
+                return True
+        return False
+
     def _blame(self, seed: int, faults: list[Fault]) -> None:
         with self.lock:
             for fault in faults:
@@ -315,20 +365,28 @@ class _Run:
     def _judge_everything(self) -> None:
         """Look at everything; what is only late gets the time to settle."""
         ends = time.monotonic() + SETTLED_WITHIN_SECONDS
-        while found := self.world.judge.check_everything():
+        while found := self._everything_found():
             if time.monotonic() > ends:
                 self._blame(self.options.seed, found)
                 return
             time.sleep(1.0)
 
+    def _everything_found(self) -> list[Fault]:
+        return [
+            *self.world.judge.check_everything(),
+            *self.abroad.judge.check_site(),
+            *self.mirror_judge.check_everything(),
+        ]
+
     def _judge_freezes(self) -> None:
         """Hold against a long run that it stopped no worker in some step.
 
-        Transfers and bisections are too few for all of theirs.
+        Transfers, bisections and mirrors are too few for all of theirs.
         """
         requests = ("create", "check", "retire", "restore", "purge")
         often = [*STEPS, *(place for name in requests for place in steps_of(name))]
-        seldom = [*BISECTION_STEPS, *steps_of("transfer")]
+        mirrors = [place for steps in MIRROR_STEPS.values() for place in steps]
+        seldom = [*BISECTION_STEPS, *mirrors, *steps_of("transfer")]
         missed = self.world.freezer.missed(often)
         self.missed = [*missed, *self.world.freezer.missed(seldom)]
         if self.options.trials >= FREEZES_IN_EVERY_STEP:

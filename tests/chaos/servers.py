@@ -78,6 +78,7 @@ class Servers:
         )
         self.calm = Calm()
         self.ontap: dict[str, Any] = {}
+        self.abroad: dict[str, Any] = {}
         self.perforce: dict[str, Any] = {}
         self.url = ""
         self._programs: list[Warm] = []
@@ -92,8 +93,10 @@ class Servers:
         """Start ONTAP and Perforce at ports that they keep when they start again."""
         self._programs = [Warm({})]
         first = random.SystemRandom().randrange(FIRST_PORT, LAST_FIRST_PORT)
-        self._ports = [hold_port(first) for _ in range(3)]
-        ontap_port, perforce_port, self._web_port = map(number_of, self._ports)
+        self._ports = [hold_port(first) for _ in range(4)]
+        ontap_port, peer_port, perforce_port, self._web_port = map(
+            number_of, self._ports
+        )
         root = self.scratch / "lab"
         root.mkdir(exist_ok=True)
         self._start(
@@ -106,6 +109,10 @@ class Servers:
                 str(root / "ontap"),
                 "--port",
                 str(ontap_port),
+                "--peer-root",
+                str(root / "ontap-abroad"),
+                "--peer-port",
+                str(peer_port),
             ],
             says_ready=True,
         )
@@ -123,9 +130,11 @@ class Servers:
             says_ready=True,
         )
         self.ontap = {**self._ready("ontap"), "root": str(root / "ontap")}
+        self.abroad = {**self.ontap.pop("peer"), "root": str(root / "ontap-abroad")}
         self.perforce = self._ready("perforce")
         self.perforce["port"] = f"{self.perforce.pop('host')}:{perforce_port}"
         os.environ["ONTAP_PASSWORD"] = self.ontap["password"]
+        os.environ["ONTAP_PASSWORD_ABROAD"] = self.abroad["password"]
         os.environ["P4PASSWD"] = self.perforce["password"]
 
     def start_product(self) -> None:

@@ -74,6 +74,31 @@ class OntapWitness:
         path = f"/api/storage/volumes/{volume_uuid}/snapshots?fields=name"
         return {record["name"] for record in self._records(path)}
 
+    def versions(self, volume_uuid: str) -> dict[str, dict[str, Any]]:
+        """Return the records of a volume's snapshots, by name."""
+        fields = "name,uuid,version_uuid"
+        path = f"/api/storage/volumes/{volume_uuid}/snapshots?fields={fields}"
+        return {record["name"]: record for record in self._records(path)}
+
+    def relationships(self) -> list[dict[str, Any]]:
+        """Return the SnapMirror relationships that this cluster fills."""
+        path = "/api/snapmirror/relationships"
+        return self._records(f"{path}?fields=uuid,destination.path")
+
+    def destinations(self) -> list[dict[str, Any]]:
+        """Return the relationships that this cluster knows as their source."""
+        path = "/api/snapmirror/relationships?list_destinations_only=true"
+        return self._records(f"{path}&fields=uuid,destination.path")
+
+    def files_of(self, snapshot_uuid: str) -> dict[str, bytes]:
+        """Return the contents of a snapshot's files, as the lab keeps them."""
+        root = Path(self.said["root"]) / "data" / "snapshots" / snapshot_uuid
+        return {
+            str(path.relative_to(root)): path.read_bytes()
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and not path.is_symlink()
+        }
+
     def tree_of(self, volume_uuid: str) -> Path:
         """Return where the lab keeps a volume's files, mounted or not."""
         return Path(self.said["root"]) / "data" / "volumes" / volume_uuid

@@ -15,7 +15,6 @@ import psycopg
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection
-from procrastinate import App
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from procrastinate.contrib.django.utils import connector_params
@@ -28,11 +27,10 @@ from provisioner.catalog.models import Snapshot
 from provisioner.demo.processes import Child, manage
 from provisioner.engine.deferring import defer
 from provisioner.engine.job_manager import WHAT_TIME, LastingJobManager
-from provisioner.engine.management.commands.worker import Working
 from provisioner.engine.models import WorkerQueues
-from provisioner.engine.queues import DELIVERIES, OWN_SLOTS
+from provisioner.engine.queues import OWN_SLOTS
 from provisioner.engine.sweeps import jobs as sweeps
-from provisioner.engine.worker_pools import SWEEPS, Pool, pools_of
+from provisioner.engine.worker_pools import Pool, pools_of
 from provisioner.engine.workers import (
     alive_workers,
     tell_clock,
@@ -238,44 +236,6 @@ def test_a_worker_may_start_before_its_database(
     assert worker.process.returncode == 0, worker.last_lines(count=30)
 
 
-class LosesACancellation(InMemoryConnector):
-    """Registers a worker that is cancelled at the moment of the answer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_asked = asyncio.Event()
-
-    async def execute_query_one_async(self, query: str, **arguments: Any) -> Any:
-        if not self.is_asked.is_set():
-            self.is_asked.set()
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(SAID_WITHIN_SECONDS)
-        return {"worker_id": 1, "id": None}
-
-    async def execute_query_all_async(self, query: str, **arguments: Any) -> Any:
-        return []
-
-    async def execute_query_async(self, query: str, **arguments: Any) -> None:
-        """Unregister the worker."""
-
-    async def listen_notify(self, on_notification: Any, channels: object) -> None:
-        await asyncio.Event().wait()
-
-
-def test_a_worker_ends_even_where_its_cancellation_is_lost() -> None:
-    async def stop() -> bool:
-        connector, pool = LosesACancellation(), Pool(queues=None, slots=1)
-        working = Working([pool])
-        running = asyncio.create_task(working.run_pool(App(connector=connector), pool))
-        await connector.is_asked.wait()
-        working.told.set()
-        async with asyncio.timeout(SAID_WITHIN_SECONDS / 2):
-            await working.end([running], beside=[])
-        return running.done()
-
-    assert asyncio.run(stop())
-
-
 def has_done(job_id: int) -> bool:
     return not ProcrastinateJob.objects.filter(pk=job_id).exists()
 
@@ -288,12 +248,8 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
     let_in(False)
     cut_off_everybody_else()
     # Beside one that the worker itself may have queued, at its start.
-    jobs = [
-        app.configure_task(
-            sweeps.sweep_steps.name, queueing_lock=f"in {queue}", queue=queue
-        ).defer(timestamp=0)
-        for queue in (SWEEPS, DELIVERIES)
-    ]
+    sweep = app.configure_task(sweeps.sweep_steps.name, queueing_lock="another")
+    job_id = sweep.defer(timestamp=0)
     time.sleep(STALLED_SECONDS + 0.5)
     alive = tmp_path / "alive"
     alive.unlink()
@@ -302,7 +258,7 @@ def test_a_worker_outlives_its_database(worker: Child, tmp_path: Path) -> None:
     assert worker.is_running, worker.last_lines(count=40)
 
     let_in(True)
-    wait_for(lambda: all(map(has_done, jobs)))
+    wait_for(lambda: has_done(job_id))
     wait_for(alive.exists)
 
     assert worker.is_running

@@ -10,7 +10,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from procrastinate import App, JobContext
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry
-from procrastinate.worker import Worker
 from psycopg import AsyncConnection, OperationalError
 
 from provisioner.accounts import origin
@@ -38,7 +36,6 @@ log = structlog.get_logger(__name__)
 
 WATCHED_EVERY_SECONDS = 0.25
 POLL_EVERY_SECONDS = 1.0
-TOLD_AGAIN_SECONDS = 0.5
 # As sysexits.h has it: EX_SOFTWARE.
 FROZEN = 70
 
@@ -96,15 +93,14 @@ class Working:
     def __init__(self, pools: list[Pool]) -> None:
         self._pools = pools
         self._managers: list[LastingJobManager] = []
-        self._workers: list[Worker] = []
-        self.told = asyncio.Event()
+        self._told = asyncio.Event()
 
     async def work(self) -> bool:
         """Run jobs until told to stop; return whether somebody ordered the stop."""
         threading.Thread(target=end_where_frozen, daemon=True).start()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.told.set)
+            loop.add_signal_handler(number, self._told.set)
         # Steps are synchronous: each running one holds a thread.
         threads = sum(pool.slots for pool in self._pools) + 2
         loop.set_default_executor(
@@ -119,7 +115,7 @@ class Working:
     async def _meet_the_database(self) -> bool:
         """Wait for the database; return whether it answered before the stop."""
         is_said = False
-        while not self.told.is_set():
+        while not self._told.is_set():
             try:
                 async with await AsyncConnection.connect(**connector_params()):
                     return True
@@ -128,7 +124,7 @@ class Working:
                     log.warning("database_is_away", why=str(error))
                 is_said = True
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.told.wait(), POLL_EVERY_SECONDS)
+                await asyncio.wait_for(self._told.wait(), POLL_EVERY_SECONDS)
         return False
 
     async def _run_all(self, first: App) -> bool:
@@ -136,70 +132,41 @@ class Working:
         first.perform_import_paths()  # type: ignore[no-untyped-call]
         registry, first.periodic_registry = first.periodic_registry, _no_periodic_jobs()
         apps = [first, *(_beside(first) for _ in self._pools[1:])]
-        pools = [
-            asyncio.create_task(self.run_pool(one, pool))
+        running = [
+            asyncio.create_task(self._run(one, pool))
             for one, pool in zip(apps, self._pools, strict=True)
         ]
-        beside = [
-            asyncio.create_task(self._show_that_we_hear()),
-            asyncio.create_task(defer_periodic_jobs(registry)),
-        ]
-        running = [*pools, *beside]
-        told = asyncio.create_task(self.told.wait())
+        running.append(asyncio.create_task(self._show_that_we_hear()))
+        running.append(asyncio.create_task(defer_periodic_jobs(registry)))
+        told = asyncio.create_task(self._told.wait())
         await asyncio.wait([told, *running], return_when=asyncio.FIRST_COMPLETED)
         was_told = told.done()
-        self.told.set()
-        await self.end(pools, beside=beside)
+        self._told.set()
         for task in running:
-            if not task.cancelled() and (error := task.exception()):
-                log.error("worker_broke", exc_info=error)
+            task.cancel()  # a worker finishes the jobs that it has
+        ends = await asyncio.gather(*running, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                log.error("worker_broke", exc_info=end)
         return was_told
 
-    async def end(
-        self,
-        pools: Sequence[asyncio.Task[None]],
-        *,
-        beside: Sequence[asyncio.Task[None]],
-    ) -> None:
-        """Stop all tasks and wait for them; a pool finishes the jobs that it has.
-
-        A cancellation is lost where a task gets the connection that it waits for at
-        the same moment, so each task is told again until it ends. A pool is cancelled
-        only once: a second cancellation would end its jobs.
-        Source: https://github.com/python/cpython/issues/86296 (asyncio.wait_for).
-        """
-        for task in pools:
-            task.cancel()
-        pending = {*pools, *beside}
-        while pending:
-            for task in beside:
-                task.cancel()
-            for worker in self._workers:
-                worker.stop()  # type: ignore[no-untyped-call]
-            _, pending = await asyncio.wait(pending, timeout=TOLD_AGAIN_SECONDS)
-
-    async def run_pool(self, one: App, pool: Pool) -> None:
+    async def _run(self, one: App, pool: Pool) -> None:
         manager = LastingJobManager(
-            one.connector, pool=pool, is_stopping=self.told.is_set
+            one.connector, pool=pool, is_stopping=self._told.is_set
         )
         one.job_manager = manager
         self._managers.append(manager)
-        worker = Worker(
-            one,
-            queues=pool.queues,
+        await one.run_worker_async(
+            queues=pool.queues,  # type: ignore[arg-type]  # None: all queues
             concurrency=pool.slots,
             fetch_job_polling_interval=1.0,
             update_heartbeat_interval=settings.WORKER_HEARTBEAT_SECONDS,
             stalled_worker_timeout=settings.WORKER_STALLED_SECONDS,
             delete_jobs="successful",
-            # Django's, which replace a thread's broken database connection
-            task_middleware=one.worker_defaults.get("task_middleware"),
             worker_middleware=[in_its_name],
             install_signal_handlers=False,
-            additional_context={"pool": pool, "is_stopping": self.told.is_set},
+            additional_context={"pool": pool, "is_stopping": self._told.is_set},
         )
-        self._workers.append(worker)
-        await worker.run()  # type: ignore[no-untyped-call]
 
     async def _show_that_we_hear(self) -> None:
         """Touch WORKER_ALIVE_FILE while job notifications reach all pools."""
@@ -253,7 +220,7 @@ def _beside(first: App) -> App:
 
     Procrastinate allows one worker for an app.
     """
-    beside = App(connector=first.connector, worker_defaults=first.worker_defaults)
+    beside = App(connector=first.connector)
     beside.tasks = first.tasks
     beside.periodic_registry = _no_periodic_jobs()
     return beside
