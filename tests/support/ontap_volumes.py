@@ -54,7 +54,12 @@ def entries(directory: Path) -> list[Path]:
 IMAGE_BYTES = 256 << 20
 
 
+def makes_images() -> bool:
+    """Return whether this host can mount a btrfs image."""
+    return os.geteuid() == 0 and shutil.which("mkfs.btrfs") is not None
+
+
 needs_image = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("mkfs.btrfs") is None,
+    not makes_images(),
     reason="a btrfs image needs root and mkfs.btrfs",
 )
