@@ -383,3 +383,37 @@ def test_a_killed_transfer_begins_again(tmp_path: Any) -> None:
         rest = rest_to(lab)
         assert wait_idle(rest, uuid)["state"] == "snapmirrored"
         rest.session.close()
+
+
+def test_a_clone_sends_what_changed_since_a_snapshot_that_both_ends_have(
+    here: Rest, pair: OntapLab
+) -> None:
+    source(here)
+    (pair.mount_root / "t" / "large").write_bytes(b"x" * 100_000)
+    here.snapshot(here.get(VOLUMES, name="t")["records"][0]["uuid"], "s2")
+    dp(here, "svm_dr")
+    go(here, relate(here, "svm_dr:t_dst"), "snapmirrored")
+    clone = here.clone(
+        "w", "t", clone={"parent_snapshot": {"name": "s2"}}, nas={"path": "/w"}
+    )
+    (pair.mount_root / "w" / "file").write_text("changed")
+    there = here.clone(
+        "w_dst",
+        "t_dst",
+        svm={"name": "svm_dr"},
+        clone={"parent_snapshot": {"name": "s2"}},
+    )
+    assert names(here, clone) == names(here, there) == ["s2"]
+    uuid = relate(here, "svm_dr:w_dst", path="svm_dev:w")
+    assert here.get(f"{RELATIONSHIPS}/{uuid}")["state"] == "broken_off"
+
+    assert go(here, uuid, "snapmirrored")["state"] == "snapmirrored"
+
+    assert here.get(f"{VOLUMES}/{there}")["type"] == "dp"
+    row = here.get(f"{RELATIONSHIPS}/{uuid}")
+    assert row["transfer"]["bytes_transferred"] == len("changed")
+    files = pair.array.root / "data" / "volumes" / there
+    assert (files / "file").read_text() == "changed"
+    dp(here, "svm_dr", "full")
+    whole = go(here, relate(here, "svm_dr:full", path="svm_dev:w"), "snapmirrored")
+    assert whole["transfer"]["bytes_transferred"] > 100_000

@@ -85,6 +85,7 @@ def create(array: Array, fields: Fields) -> tuple[Relationship, Job]:
             policy_uuid=policy.uuid,
             transfer_schedule=schedule,
             throttle=fields.get("throttle", 0),
+            state="uninitialized" if volume.type == "dp" else "broken_off",
         )
         array.store.save(row)
         job = array.jobs.create(
@@ -153,11 +154,25 @@ def _destination_volume(
         )
     if array.store.count(Relationship, destination_uuid=volume.uuid):
         raise OntapError("6619637", target="destination.path", path=path)
-    if volume.type != "dp" or create:
+    if create or not (volume.type == "dp" or _can_resync(array, volume, source)):
         raise OntapError("6619546", target="destination.path", path=path)
     if volume.state != "online":
         raise OntapError("917775", svm=destination.svm.name, name=volume.name)
     return volume
+
+
+def _can_resync(array: Array, volume: Volume, source: Endpoint) -> bool:
+    """Return whether a writable volume has a snapshot in common with the source.
+
+    Source: "snapmirror resync" in the ONTAP command reference (volumes with a common
+    snapshot); create_snap_mirror_relationship of netapp-dataops-traditional, which
+    creates a relationship between two FlexClones and sets its state to snapmirrored.
+    """
+    assert source.volume is not None
+    common = transfers.common_snapshot(
+        array, volume, source=source.array, original=source.volume
+    )
+    return common is not None
 
 
 def _tell_source(array: Array, row: Relationship, policy: SnapmirrorPolicy) -> None:

@@ -63,7 +63,7 @@ def _show(array: Array, volume: Volume) -> None:
     source.mkdir(mode=0o777, exist_ok=True)
     source.chmod(0o777)
     array.namespace.join(source, at=there, read_only=True)
-    rows = _shown(array, volume)
+    rows = snapshots_of(array, volume)
     for name in {path.name for path in source.iterdir()} - {row.name for row in rows}:
         array.namespace.part(there / name)
         (source / name).rmdir()
@@ -73,12 +73,16 @@ def _show(array: Array, volume: Volume) -> None:
         array.namespace.join(image, at=there / row.name, read_only=True)
 
 
-def _shown(array: Array, volume: Volume) -> list[Snapshot]:
-    """Return the snapshots of the volume; a clone shares one with its parent."""
+def snapshots_of(array: Array, volume: Volume) -> list[Snapshot]:
+    """Return the snapshots of a volume; a clone shares its first with its parent.
+
+    Source: https://library.netapp.com/ecmdocs/ECMP1368859/ (the common snapshot of a
+    FlexClone and its parent).
+    """
     rows = array.store.select(Snapshot, volume_uuid=volume.uuid, phase=LIVE)
     shared = array.store.find(Snapshot, volume.parent_snapshot_uuid or "")
     if shared is not None and shared.name not in {row.name for row in rows}:
-        rows.append(shared)
+        rows.insert(0, shared)
     return rows
 
 

@@ -222,7 +222,7 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
         wanted = _wanted(source, policy, row)
     with array.busy(row.destination_uuid):
         if transfer.type == "resync":
-            _retype(array, row.destination_uuid, "dp")
+            _resync(array, row, source=source, original=volume)
         carried = 0
         for snapshot in wanted:
             _check_wanted(array, transfer)
@@ -234,6 +234,21 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
         if wanted:
             _release_base(source, row, keep=wanted[-1])
         _finish(array, row, transfer, carried=carried, last=last)
+
+
+def _resync(
+    array: Array, row: Relationship, *, source: Array, original: Volume
+) -> None:
+    """Make the destination read-only again, as of the newest common snapshot.
+
+    Raises: OntapError 13303844 if there is none.
+    """
+    volume = array.store.get(Volume, row.destination_uuid)
+    common = common_snapshot(array, volume, source=source, original=original)
+    if common is None:
+        raise OntapError("13303844", reason="there is no common snapshot")
+    _retype(array, row.destination_uuid, "dp")
+    volume_changes.put_image(array, array.store.get(Volume, volume.uuid), common)
 
 
 def _take_base(source: Array, row: Relationship, volume: Volume) -> None:
@@ -267,14 +282,17 @@ def _carry(
     array: Array, row: Relationship, *, source: Array, snapshot: Snapshot
 ) -> int:
     """Copy one snapshot unless it is there; return the bytes that were new."""
-    there = array.store.select(Snapshot, volume_uuid=row.destination_uuid)
+    there = _snapshots_there(array, row)
     for known in there:
-        if known.version_uuid != snapshot.version_uuid:
-            continue
-        if known.phase == LIVE:
-            _follow(array, known, snapshot)
+        if known.version_uuid == snapshot.version_uuid:
+            if known.volume_uuid == row.destination_uuid:
+                _follow(array, known, snapshot)
             return 0
-        snapshots.drop(array, known)  # a transfer was cut off
+    for half in array.store.select(
+        Snapshot, volume_uuid=row.destination_uuid, phase=MAKING
+    ):
+        if half.version_uuid == snapshot.version_uuid:
+            snapshots.drop(array, half)  # a transfer was cut off
     arrived = replace(
         snapshot,
         uuid=str(uuid.uuid4()),
@@ -285,14 +303,34 @@ def _carry(
     path, target = source.snapshot_path(snapshot), array.snapshot_path(arrived)
     try:
         carry(array.plane, path, target=target)
-        before = [known for known in there if known.phase == LIVE]
-        base = array.snapshot_path(before[-1]) if before else None
+        base = array.snapshot_path(there[-1]) if there else None
         new_bytes = changed_bytes(target, base=base)
     except OSError:
         snapshots.drop(array, arrived)
         raise
     array.store.save(replace(arrived, phase=LIVE))
     return new_bytes
+
+
+def _snapshots_there(array: Array, row: Relationship) -> list[Snapshot]:
+    volume = array.store.get(Volume, row.destination_uuid)
+    return snapshot_directories.snapshots_of(array, volume)
+
+
+def common_snapshot(
+    array: Array, there: Volume, *, source: Array, original: Volume
+) -> Snapshot | None:
+    """Return the newest snapshot of a volume that its source has as well.
+
+    Source: replication.resync.cmnSnpCnt in the ONTAP EMS reference.
+    """
+    versions = {
+        each.version_uuid
+        for each in snapshot_directories.snapshots_of(source, original)
+    }
+    rows = snapshot_directories.snapshots_of(array, there)
+    common = [each for each in rows if each.version_uuid in versions]
+    return common[-1] if common else None
 
 
 def _follow(array: Array, known: Snapshot, snapshot: Snapshot) -> None:

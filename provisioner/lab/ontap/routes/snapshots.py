@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
@@ -10,6 +11,7 @@ from provisioner.lab.ontap.conventions.values import Kind, label, text
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
 from provisioner.lab.ontap.operations import snapshots
+from provisioner.lab.ontap.operations.snapshot_directories import snapshots_of
 from provisioner.lab.ontap.records import LIVE, Snapshot, Svm, Volume
 from provisioner.lab.ontap.routes.volumes import find_volume, refuse
 
@@ -102,7 +104,10 @@ def list_snapshots(call: Call, volume_uuid: str) -> Reply:
         ]
     else:
         volume = find_volume(call, volume_uuid)
-        rows = store.select(Snapshot, phase=LIVE, volume_uuid=volume.uuid)
+        rows = [
+            replace(row, volume_uuid=volume.uuid)
+            for row in snapshots_of(call.array, volume)
+        ]
     return collection(call, SNAPSHOTS, rows)
 
 
