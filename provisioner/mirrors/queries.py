@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -151,8 +151,18 @@ def next_to_transfer(mirror: Mirror) -> Snapshot | None:
     return None if is_there else wanted
 
 
+_other_clones: list[Callable[[Mirror], QuerySet[Any]]] = []
+
+
+def register_clones(rows: Callable[[Mirror], QuerySet[Any]]) -> None:
+    """Register rows of a feature whose volumes are clones of a mirror."""
+    _other_clones.append(rows)
+
+
 def has_clones(mirror: Mirror) -> bool:
-    """Return whether workspaces at the mirror's site are clones of its snapshots."""
+    """Return whether volumes at the mirror's site are clones of its snapshots."""
+    if any(rows(mirror).exists() for rows in _other_clones):
+        return True
     snapshots = Snapshot.objects.filter(template=mirror.template_id)
     needs = needs_of(list(snapshots))
     return any(rows.filter(site=mirror.site_id).exists() for rows in needs)

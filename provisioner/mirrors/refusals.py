@@ -24,7 +24,8 @@ class MirrorBusy(ActionRefused):
 
 
 class MirrorInUse(ActionRefused):
-    """Workspaces at {site} are clones of this mirror. Retire and purge them first."""
+    """Workspaces at {site}, or copies of others, are clones of this mirror. Retire and
+    purge the workspaces, and switch copies off, first."""
 
     code = "mirror_in_use"
 

@@ -222,13 +222,13 @@ def ensure_transferred(run: MirrorRun) -> Transferred:
     transfer_uuid = relationship.transfer_uuid or run.ontap.start_transfer(
         uuid, snapshot=name, throttle_kilobytes=run.mirror.throttle_kilobytes
     )
-    ended = _follow(run, uuid, transfer_uuid)
+    ended = follow_transfer(run, uuid, transfer_uuid)
     if _version_there(run) is None:
         raise _failure(run, ended)
     return Transferred(ended.bytes if ended else 0, run.seconds)
 
 
-def _follow(
+def follow_transfer(
     run: MirrorRun, relationship_uuid: str, transfer_uuid: str
 ) -> Transfer | None:
     """Show a transfer's progress until it ends; None if ONTAP has forgotten it.

@@ -16,6 +16,9 @@ asks_what_stays = Signal()
 asks_how_to_make = Signal()
 """The operation that retries a workspace (workspace): receivers return its kind."""
 
+clone_goes = Signal()
+"""A workspace's clone is about to be deleted (workspace): receivers may raise Busy."""
+
 asks_findings = Signal()
 """What else a check finds (run, check): receivers return findings by kind."""
 

@@ -122,7 +122,8 @@ class Mirrors(Volumes):
     ) -> Relationship:
         """Create a relationship that has not transferred anything.
 
-        `source_path` is "svm:volume", with the SVM's name as a peer here.
+        It begins broken off if `volume` is writable and has a snapshot in common with
+        the source. `source_path` is "svm:volume", with the SVM's name as a peer here.
 
         Raises: AlreadyExists, NotFound (policy), Refused (not peered, or `volume` is
         not a data protection volume).
@@ -138,6 +139,17 @@ class Mirrors(Volumes):
             },
         )
         return self._wait_for(lambda: self.find_relationship(volume))
+
+    def resync_relationship(self, uuid: str) -> None:
+        """Start to resynchronize a relationship that is broken off.
+
+        The destination becomes read-only, as of the newest snapshot that both ends
+        have. What was written there since is discarded.
+
+        Raises: NotFound, Busy (a transfer is running), Refused.
+        Source: PATCH /api/snapmirror/relationships/{uuid}.
+        """
+        self._write("PATCH", _relationship_path(uuid), body={"state": "snapmirrored"})
 
     def start_transfer(
         self, relationship_uuid: str, *, snapshot: str, throttle_kilobytes: int = 0

@@ -11,6 +11,7 @@ from provisioner.gateways.hosts.rescue_archive import remove_leftovers
 from provisioner.gateways.hosts.trees.run import WalkReport
 from provisioner.gateways.ontap.types import Volume
 from provisioner.lib.refusals import StepRefused
+from provisioner.workspaces.events import clone_goes
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.clients import has_mark
 from provisioner.workspaces.steps.retire import GONE_WITHIN_SECONDS
@@ -74,9 +75,13 @@ def ensure_contents_removed(run: WorkspaceRun) -> None:
 
 
 def ensure_clone_deleted(run: WorkspaceRun) -> None:
-    """Delete the FlexClone past the recovery queue: its work is settled."""
+    """Delete the FlexClone past the recovery queue: its work is settled.
+
+    Raises: Busy while another feature still needs the clone.
+    """
     volume = our_volume(run)
     if volume is not None:
+        clone_goes.send(Workspace, workspace=run.workspace)
         run.ontap.delete_volume(volume.uuid, force=True)
 
 

@@ -24,9 +24,10 @@ from provisioner.gateways.hosts.rescue_archive import (
     archive_files,
 )
 from provisioner.gateways.hosts.run_as import run_as
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ShelveReport
 from provisioner.lib.refusals import StepRefused
-from provisioner.workspaces.models import Rescue
+from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.queries import last_rescue
 from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.clients import find_own_client
@@ -120,8 +121,19 @@ def _have_differences(run: WorkspaceRun) -> list[tuple[str, int]]:
     """
     if run.workspace.ready_at is None:
         return []
-    client, pin = run.workspace.client_name, run.workspace.snapshot
-    perforce = run.perforce_for(client)
+    perforce = run.perforce_for(run.workspace.client_name)
+    return have_differences(run.workspace, perforce)
+
+
+def have_differences(
+    workspace: Workspace, perforce: PerforceGateway
+) -> list[tuple[str, int]]:
+    """Return what the workspace's client has besides its pin, with the revisions.
+
+    `perforce` is seen from the client's host. What the pin has and the client does not
+    has revision 0.
+    """
+    client, pin = workspace.client_name, workspace.snapshot
     have = perforce.files.have_list(client)
     if (have.count, have.digest) == (pin.have_count, pin.have_digest):
         return []
