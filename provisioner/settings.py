@@ -96,6 +96,7 @@ INSTALLED_APPS = [
     "provisioner.catalog",
     "provisioner.workspaces",
     "provisioner.mirrors",
+    "provisioner.copies",
     "provisioner.rescues",
     "provisioner.leases",
     "provisioner.limits",

@@ -352,6 +352,10 @@ OURS = {
     "Notification": "p4_user address kind data sent_to void_reason",
     "Mirror": "name volume_uuid relationship_uuid start state status_code "
     "status_message trouble",
+    "WorkspaceCopy": "name volume_uuid relationship_uuid state status_code "
+    "status_message",
+    "CopiedSnapshot": "name opened descriptions have_differences",
+    "CopyRule": "purposes",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "PerforceServer": "kind when_behind",
@@ -467,6 +471,7 @@ TYPED = {
     "MirrorChangeForm": {"start": CHOSEN},
     "MirrorCreateForm": {"site": CHOSEN},
     "MirrorTransferForm": {"snapshot": CHOSEN},
+    "CopyRuleForm": {"purposes": CHOSEN},
     "PoolCreateForm": {"template": CHOSEN, "purpose": CHOSEN, "owner": ASKED},
     "TokenForm": {
         "name": "ApiToken.name",

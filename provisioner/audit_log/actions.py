@@ -26,6 +26,7 @@ _KINDS = {
     "pools.pool": Event.SubjectKind.POOL,
     "bisect.bisection": Event.SubjectKind.BISECTION,
     "mirrors.mirror": Event.SubjectKind.MIRROR,
+    "copies.workspacecopy": Event.SubjectKind.COPY,
 }
 """Kinds of subjects, by the labels of their models."""
 

@@ -39,6 +39,7 @@ class Event(models.Model):
         POOL = "pool", "Warm pool"
         BISECTION = "bisection", "Bisection"
         MIRROR = "mirror", "Mirror"
+        COPY = "copy", "Copy of a workspace"
 
     at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=60)

@@ -28,6 +28,7 @@ from django.db.models.functions import Coalesce
 
 from provisioner.accounts.models import Quota, User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.gateways.ontap.types import most_inodes
 from provisioner.lib import clocks
 from provisioner.lib.databases import pass_one_by_one
@@ -391,7 +392,7 @@ def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
     clones = sum(
         there.clones for (_, site), there in tallies.by_place.items() if site == here
     )
-    ours = clones + len(with_volume) + tallies.mirrors[here]
+    ours = clones + len(with_volume) + tallies.mirrors[here] + tallies.copies[here]
     return [
         _volumes(known, ours=ours),
         *_space_limits(known, needed_bytes=1),
@@ -402,7 +403,9 @@ def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
 def _volumes_of_ours(site: Site) -> int:
     workspaces = site.workspaces.there().count()
     templates = site.templates.exclude(state=Template.State.NEW).count()
-    return workspaces + templates + Mirror.objects.filter(site=site).count()
+    mirrors = Mirror.objects.filter(site=site).count()
+    copies = WorkspaceCopy.objects.filter(site=site).count()
+    return workspaces + templates + mirrors + copies
 
 
 def _space_limits(known: Known, *, needed_bytes: int) -> list[Limit]:

@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template, snapshot_is_there
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import PUT_AWAY, Workspace
 
@@ -113,6 +114,11 @@ class Tallies:
     def mirrors(self) -> Counter[int]:
         """How many mirrors there are, by the id of their site."""
         return Counter(Mirror.objects.order_by().values_list("site", flat=True))
+
+    @cached_property
+    def copies(self) -> Counter[int]:
+        """How many copies of workspaces there are, by the id of their site."""
+        return Counter(WorkspaceCopy.objects.order_by().values_list("site", flat=True))
 
     @property
     def by_team(self) -> Totals:

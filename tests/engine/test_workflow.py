@@ -12,6 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import kind_of
 from provisioner.bisect.models import BisectionOperation
 from provisioner.catalog.models import Snapshot, TemplateOperation
+from provisioner.copies.models import CopyOperation
 from provisioner.engine import states as engine_states
 from provisioner.engine import subjects, workflow
 from provisioner.engine.models import Operation, PerforceUse, Step
@@ -30,6 +31,7 @@ KINDS = [
     TransferOperation.TRANSFER,
     BisectionOperation.STEP,
     *MirrorOperation,
+    *CopyOperation,
     *TemplateOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)

@@ -18,13 +18,14 @@ from procrastinate.periodic import PeriodicRegistry
 from procrastinate.tasks import Task
 
 from provisioner.catalog.models import Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
 from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 
-Subject = TypeVar("Subject", Workspace, Template, Mirror)
+Subject = TypeVar("Subject", Workspace, Template, Mirror, WorkspaceCopy)
 
 SETTLED_WITHIN_SECONDS = 30.0
 POLL_EVERY_SECONDS = 0.1

@@ -41,6 +41,7 @@ class Lab:
     root: Path
     ontap: dict[str, Any]
     perforce: dict[str, Any]
+    peer: dict[str, Any] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
 
     def break_ontap(self, *rules: dict[str, Any]) -> None:
@@ -113,7 +114,12 @@ def running_lab(*options: str) -> Iterator[Lab]:
     )
     try:
         said = child.read_json_line(timeout_seconds=READY_WITHIN_SECONDS)
-        yield Lab(root=root, ontap=said["ontap"], perforce=said["perforce"])
+        yield Lab(
+            root=root,
+            ontap=said["ontap"],
+            perforce=said["perforce"],
+            peer=said.get("peer", {}),
+        )
     finally:
         child.stop()
         assert not _mounted_below(root), "the lab left mounts behind"

@@ -17,6 +17,7 @@ from provisioner.accounts.permissions import Role
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.actions.templates import template_build
+from provisioner.copies.models import CopyRule, WorkspaceCopy
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
 from provisioner.leases.models import LeasePolicy
@@ -149,8 +150,14 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         is_complete=True,
     )
     bisection = bisection_start(by=workspace.owner, template=template, good=1, bad=9)
+    mirror = MirrorFactory.create(template=template)
+    rule = CopyRule.objects.create(mirror=mirror)
+    copy = WorkspaceCopy.objects.create(
+        workspace=workspace, mirror=mirror, site=mirror.site
+    )
     return {
-        "mirror": {"pk": MirrorFactory.create(template=template).pk},
+        "mirror": {"pk": mirror.pk},
+        "copy-rule": {"pk": rule.pk},
         "pool": {"pk": pool.pk},
         "person": {"pk": workspace.owner_id},
         "team-": {"pk": workspace.owner.team_id},
@@ -159,6 +166,8 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "template": {"pk": template.pk},
         "snapshot": {"pk": snapshot.pk},
         "workspace": {"pk": workspace.pk},
+        "workspace-copy": {"pk": copy.pk},
+        "workspace-copy-now": {"pk": workspace.pk, "copy_pk": copy.pk},
         "workspace-rescue": {
             "pk": workspace.pk,
             "rescue_pk": rescue.pk,

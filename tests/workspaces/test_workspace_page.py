@@ -294,7 +294,7 @@ def test_its_story_takes_few_queries(
     browser = browser_of(alice)
     # the session, its user, the workspace, its operations, their steps, the events,
     # what was rescued, what was transferred, whether there is something newer,
-    # its siblings that alice sees, how many there are, whom it is shared with, and
-    # maintenance
-    with django_assert_num_queries(14):
+    # its siblings that alice sees, how many there are, whom it is shared with, its
+    # copies, and maintenance
+    with django_assert_num_queries(15):
         browser.get(address_of(refused))

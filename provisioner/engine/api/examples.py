@@ -44,6 +44,7 @@ def operation(kind: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any
         "workspace": None,
         "template": None,
         "mirror": None,
+        "workspacecopy": None,
         **others,
     }
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from provisioner.catalog.states import TEMPLATE_TRANSITIONS
+from provisioner.copies.states import COPY_TRANSITIONS
 from provisioner.engine import states as engine_states
 from provisioner.mirrors.states import (
     MIRROR_TRANSITIONS,
@@ -48,6 +49,7 @@ def _diagrams() -> str:
         ("Template", TEMPLATE_TRANSITIONS),
         ("Mirror", MIRROR_TRANSITIONS),
         ("Snapshot of a mirror", MIRRORED_SNAPSHOT_TRANSITIONS),
+        ("Copy of a workspace", COPY_TRANSITIONS),
         ("Step", engine_states.STEP_TRANSITIONS),
     )
     return "\n".join(_diagram(title, table) for title, table in tables)

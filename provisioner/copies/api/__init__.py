@@ -1,0 +1,1 @@
+"""/api/v1/copy-rules and /api/v1/workspace-copies."""

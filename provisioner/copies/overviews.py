@@ -1,0 +1,98 @@
+"""Copies as pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from provisioner.copies.models import CopiedSnapshot, CopyRule, WorkspaceCopy
+from provisioner.copies.queries import obstacle_of
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.mirrors.queries import AVAILABLE
+from provisioner.workspaces.models import Workspace
+
+_RECORDS = ("opened", "descriptions", "have_differences")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyOverview:
+    """A copy; `last` is what arrived last, `obstacle` what prevents more, or ""."""
+
+    copy: WorkspaceCopy
+    last: CopiedSnapshot | None
+    obstacle: str
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.copy.state == WorkspaceCopy.State.TRANSFERRING
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether somebody who may change the workspace can transfer it now."""
+        is_ready = self.copy.workspace.state == Workspace.State.READY
+        return is_ready and not self.copy.is_moving
+
+
+def copies_of(workspace: Workspace) -> list[CopyOverview]:
+    """Return a workspace's copies by site; one query if it has none."""
+    copies = WorkspaceCopy.objects.filter(workspace=workspace)
+    return overviews_of(
+        list(copies.select_related("site", "mirror", "workspace__snapshot"))
+    )
+
+
+def overviews_of(copies: Sequence[WorkspaceCopy]) -> list[CopyOverview]:
+    """Return copies with what arrived last, in two queries for all."""
+    if not copies:
+        return []
+    arrived = CopiedSnapshot.objects.filter(copy__in=copies, arrived_at__isnull=False)
+    last = {each.copy_id: each for each in arrived.defer(*_RECORDS).order_by("pk")}
+    bases = set(
+        MirroredSnapshot.objects.filter(
+            mirror__copies__in=copies, state=AVAILABLE
+        ).values_list("mirror", "snapshot")
+    )
+    return [
+        CopyOverview(
+            copy=copy,
+            last=last.get(copy.pk),
+            obstacle=obstacle_of(
+                copy, has_base=(copy.mirror_id, copy.workspace.snapshot_id) in bases
+            ),
+        )
+        for copy in copies
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOverview:
+    """What a mirror's site gets of workspaces, and how many copies are there."""
+
+    rule: CopyRule | None
+    copies: int
+    failed: int
+
+    @property
+    def purposes(self) -> str:
+        """The purposes that are copied, as words."""
+        assert self.rule is not None
+        return ", ".join(
+            str(Workspace.Purpose(each).label) for each in self.rule.purposes
+        )
+
+
+def rule_of(mirror: Mirror) -> RuleOverview:
+    """Return what a mirror's page shows of copies, in two queries."""
+    counts = dict(
+        WorkspaceCopy.objects.filter(mirror=mirror)
+        .order_by()
+        .values_list("state")
+        .annotate(number=Count("pk"))
+    )
+    return RuleOverview(
+        rule=CopyRule.objects.filter(mirror=mirror).first(),
+        copies=sum(counts.values()),
+        failed=counts.get(WorkspaceCopy.State.FAILED, 0),
+    )
