@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from provisioner.workspaces.models import Workspace
-from tests.support.lab import lab_template
-from tests.support.two_sites import copied
+from tests.support.lab import built_template, lab_site, lab_template
+from tests.support.two_sites import at_work, copied, far_site, hers, lab
 from tests.support.work import AtWork
 
 __all__ = [
-    *("at_work", "built_template", "far_site", "hers", "lab", "lab_site"),
+    "at_work",
+    "built_template",
+    "far_site",
+    "hers",
+    "lab",
+    "lab_site",
     "lab_template",
 ]
 
