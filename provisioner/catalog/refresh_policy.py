@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import dataclass
 
-from croniter import croniter
-from croniter.croniter import CroniterError
-
 from provisioner.catalog.models import RefreshPolicy
+from provisioner.lib.schedules import last_time
 
 # Where somebody submits all the time there is no quiet: so many quiet periods are
 # waited for, then it is built all the same.
 QUIET_PERIODS = 10
-# The library's own letters for times that it makes up.
-_RANDOM = re.compile(r"[rhRH](?![A-Za-z])")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,24 +104,3 @@ def _due_by_cron(now: dt.datetime, policy: RefreshPolicy, state: State) -> str |
     if state.tried_at is not None and at <= state.tried_at:
         return None
     return f"A build was due: {policy.cron}."
-
-
-def last_time(cron: str, *, now: dt.datetime) -> dt.datetime | None:
-    """Return the last due time of a schedule; None if there is none."""
-    just_after = now.astimezone(dt.UTC) + dt.timedelta(microseconds=1)
-    try:
-        at = croniter(cron, just_after).get_prev(dt.datetime)
-    except CroniterError:
-        return None
-    assert isinstance(at, dt.datetime)
-    return at
-
-
-def is_schedule(cron: str) -> bool:
-    """Return whether it is a five-field schedule with a due time."""
-    fields = cron.split()
-    if len(fields) != 5 or any(_RANDOM.match(field) for field in fields):
-        return False
-    if not croniter.is_valid(cron):
-        return False
-    return last_time(cron, now=dt.datetime(2026, 1, 1, tzinfo=dt.UTC)) is not None

@@ -1363,8 +1363,8 @@ def run_mirrors(args: argparse.Namespace) -> None:
     if args.json:
         print_json(found)
     elif found:
-        heading = ["ID", "TEMPLATE", "SITE", "STATE", "CHANGE", "BEHIND", "TROUBLE"]
-        print_table([heading, *map(mirror_row, found)])
+        heading = ["ID", "TEMPLATE", "SITE", "STATE", "CHANGE", "BEHIND", "TRANSFERS"]
+        print_table([[*heading, "TROUBLE"], *map(mirror_row, found)])
     else:
         tell("No mirrors.")
 
@@ -1381,6 +1381,7 @@ def mirror_row(mirror: Json) -> list[Any]:
     return [
         *(mirror["id"], mirror["template"], mirror["site"], mirror["state"]),
         *(newest["change"] if newest else "-", said),
+        f"{mirror['cron']} UTC" if mirror["start"] == "schedule" else mirror["start"],
         mirror["status_message"] or mirror["trouble"],
     ]
 

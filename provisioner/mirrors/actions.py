@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from django.db import transaction
@@ -14,7 +15,9 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.refusals import require_not_archived, require_offered
 from provisioner.engine.models import Operation
 from provisioner.engine.starting import start_operation
+from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, StateChanged
+from provisioner.lib.schedules import next_time, read_schedule
 from provisioner.mirrors.models import (
     Mirror,
     MirroredSnapshot,
@@ -39,17 +42,25 @@ def mirror_create(
 ) -> Mirror:
     """Begin to mirror a template to another site; its default snapshot goes first.
 
-    `settings` are the columns `start`, `throttle_kilobytes` and `keep`.
+    `settings` are the columns `start`, `cron`, `throttle_kilobytes` and `keep`.
 
-    Raises: NotAllowed, TemplateArchived, MirrorSiteUnfit, MirrorExists.
+    Raises: NotAllowed, InvalidRequest (the schedule), TemplateArchived,
+    MirrorSiteUnfit, MirrorExists.
     """
     permissions.require(permissions.can_manage_templates(by))
     require_not_archived(template)
     require_fit(template, site)
+    settings = _checked(settings, before=Mirror())
     name = f"{template.name} at {site.name}"
     with transaction.atomic():
         mirror, is_new = Mirror.objects.get_or_create(
-            template=template, site=site, defaults={"name": name, **settings}
+            template=template,
+            site=site,
+            defaults={
+                "name": name,
+                "next_transfer_at": _next_transfer_at(settings),
+                **settings,
+            },
         )
         if not is_new:
             raise MirrorExists(template=template.name, site=site.name)
@@ -78,9 +89,12 @@ def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
     with transaction.atomic():
         row = Mirror.objects.select_for_update(of=("self",), no_key=True)
         mirror = row.get(pk=mirror.pk)
+        settings = _checked(settings, before=mirror)
         before = {name: getattr(mirror, name) for name in settings}
         changes = changes_between(before, settings)
         if changes:
+            if {"start", "cron"} & changes.keys():
+                settings["next_transfer_at"] = _next_transfer_at(settings)
             Mirror.objects.filter(pk=mirror.pk).update(**settings)
             record_event(
                 mirror,
@@ -91,6 +105,24 @@ def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
             )
     mirror.refresh_from_db()
     return mirror
+
+
+def _checked(settings: dict[str, Any], *, before: Mirror) -> dict[str, Any]:
+    """Return new settings with a valid schedule.
+
+    Raises: InvalidRequest (the schedule).
+    """
+    start = settings.get("start", before.start)
+    cron = settings.get("cron", before.cron).strip()
+    if cron or start == Mirror.Start.SCHEDULE:
+        cron = read_schedule(cron, field="cron")
+    return {**settings, "start": start, "cron": cron}
+
+
+def _next_transfer_at(settings: dict[str, Any]) -> dt.datetime | None:
+    if settings["start"] != Mirror.Start.SCHEDULE:
+        return None
+    return next_time(settings["cron"], after=clocks.database_now())
 
 
 def mirror_retry(*, by: User, mirror: Mirror) -> Operation:

@@ -9,12 +9,13 @@ from django.forms import model_to_dict
 
 from provisioner.catalog.forms.choices import SnapshotChoiceField, TemplateChoiceField
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.lib import schedules
 from provisioner.mirrors.actions import fitting_sites
 from provisioner.mirrors.models import MOST_KEPT, Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import AVAILABLE, next_to_transfer
 from provisioner.sites.models import Site
 from provisioner.web.filters import FilterForm
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, CodeInput
 
 LARGEST_THROTTLE = 2**31 - 1
 
@@ -56,6 +57,14 @@ class MirrorChangeForm(AskingForm):
         label="Transfers start",
         help_text="On request, owners and administrators start each transfer.",
     )
+    cron = forms.CharField(
+        required=False,
+        max_length=schedules.LONGEST,
+        label="Schedule",
+        help_text="Minute, hour, day, month and day of the week as in cron, in UTC, "
+        "such as 0 3 * * mon-fri. Times that were missed are made up for once.",
+        widget=CodeInput,
+    )
     throttle_kilobytes = forms.IntegerField(
         min_value=0,
         max_value=LARGEST_THROTTLE,
@@ -84,7 +93,7 @@ class MirrorCreateForm(MirrorChangeForm):
         "cannot be changed later.",
     )
 
-    field_order = ("site", "start", "throttle_kilobytes", "keep")
+    field_order = ("site", "start", "cron", "throttle_kilobytes", "keep")
 
     def __init__(self, data: Any = None, *, template: Template) -> None:
         super().__init__(data, initial=self.initial_of(Mirror()))

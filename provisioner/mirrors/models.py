@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import HasOperations, Parameters
+from provisioner.lib import schedules
 from provisioner.lib.names import TAG_PREFIX, same_tag, underscored
 from provisioner.lib.rows import few
 from provisioner.sites.models import Site
@@ -44,9 +45,10 @@ class Mirror(HasOperations):
     """A template's snapshots at another site, in a volume that SnapMirror fills.
 
     Each snapshot is transferred by name: at once when it becomes the template's
-    default, or when somebody requests it. `keep` of them stay at the site, besides
-    those that clones need. `trouble` is what the last check found wrong with the
-    relationship, "" for nothing.
+    default, at the times of `cron`, or when somebody requests it. `keep` of them stay
+    at the site, besides those that clones need. `next_transfer_at` is the first time of
+    `cron` for which nothing was begun yet. `trouble` is what the last check found wrong
+    with the relationship, "" for nothing.
     """
 
     class State(models.TextChoices):
@@ -59,6 +61,7 @@ class Mirror(HasOperations):
 
     class Start(models.TextChoices):
         AT_ONCE = "at-once", "When a snapshot becomes the default"
+        SCHEDULE = "schedule", "On a schedule"
         BY_HAND = "by-hand", "On request"
 
     template = models.ForeignKey(
@@ -72,6 +75,8 @@ class Mirror(HasOperations):
     start = models.CharField(
         "transfers start", max_length=8, choices=Start, default=Start.AT_ONCE
     )
+    cron = models.CharField("schedule", max_length=schedules.LONGEST, blank=True)
+    next_transfer_at = models.DateTimeField(null=True, blank=True, editable=False)
     throttle_kilobytes = models.PositiveIntegerField(
         "throttle",
         default=0,
@@ -116,6 +121,11 @@ class Mirror(HasOperations):
                 | (~Q(status_code="") & Q(failed_at__isnull=False)),
             ),
             models.CheckConstraint(
+                name="mirror_with_schedule_has_next_time",
+                condition=~Q(start="schedule")
+                | (~Q(cron="") & Q(next_transfer_at__isnull=False)),
+            ),
+            models.CheckConstraint(
                 name="mirror_keeps_some",
                 condition=Q(keep__gte=1, keep__lte=MOST_KEPT),
             ),
@@ -146,6 +156,13 @@ class Mirror(HasOperations):
     def policy_name(self) -> str:
         """The SnapMirror policy by which ONTAP keeps its snapshots."""
         return f"cloneyard-keep-{self.keep}"
+
+    @property
+    def starts(self) -> str:
+        """When its transfers start, as a phrase."""
+        if self.start == self.Start.SCHEDULE:
+            return f"On the schedule {self.cron} (UTC)"
+        return self.get_start_display()
 
     @property
     def is_moving(self) -> bool:

@@ -15,6 +15,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.ontap.types import Relationship
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.schedules import next_time
 from provisioner.mirrors import advice
 from provisioner.mirrors.actions import begin_transfer
 from provisioner.mirrors.models import Mirror
@@ -29,7 +30,7 @@ RETRIED_AFTER = dt.timedelta(minutes=10)
 @app.periodic(cron="* * * * * */15")
 @app.task(name="sweep_mirrors", queue="sweeps", queueing_lock="sweep_mirrors")
 def sweep_mirrors(timestamp: int) -> None:
-    """Begin the transfers that are due: what `template_built` missed, and retries."""
+    """Begin the transfers that are due: by schedule, retries, what was missed."""
     transfer_all(now=clocks.database_now())
 
 
@@ -37,19 +38,30 @@ def transfer_all(*, now: dt.datetime) -> int:
     """Begin the transfers that are due; return their number.
 
     A failed transfer is tried again after ten minutes. A mirror that could not be
-    created waits for somebody to retry it.
+    created waits for somebody to retry it. However many times of a schedule were
+    missed, one transfer makes up for them.
     """
-    is_due = Q(state=Mirror.State.READY) | Q(
+    is_time = Q(start=Mirror.Start.AT_ONCE) | Q(next_transfer_at__lte=now)
+    is_due = (Q(state=Mirror.State.READY) & is_time) | Q(
         state=Mirror.State.FAILED, failed_at__lt=now - RETRIED_AFTER
     )
     mirrors = (
-        Mirror.objects.filter(
-            is_due, start=Mirror.Start.AT_ONCE, template__archived_at=None
-        )
+        Mirror.objects.filter(is_due, template__archived_at=None)
+        .exclude(start=Mirror.Start.BY_HAND)
         .exclude(relationship_uuid="")
         .select_related("template", "site")
     )
-    return sum(transfer_next(mirror) for mirror in mirrors)
+    return sum(_transfer_due(mirror, now=now) for mirror in mirrors)
+
+
+def _transfer_due(mirror: Mirror, *, now: dt.datetime) -> bool:
+    has_begun = transfer_next(mirror)
+    if mirror.start == Mirror.Start.SCHEDULE:
+        # Not if somebody has changed the schedule meanwhile.
+        Mirror.objects.filter(
+            pk=mirror.pk, next_transfer_at=mirror.next_transfer_at
+        ).update(next_transfer_at=next_time(mirror.cron, after=now))
+    return has_begun
 
 
 def transfer_next(mirror: Mirror) -> bool:

@@ -15,10 +15,9 @@ from provisioner.catalog.refresh_policy import (
     State,
     clean_due,
     due,
-    is_schedule,
-    last_time,
 )
 from provisioner.gateways.perforce.depot_view import DepotView
+from provisioner.lib.schedules import is_schedule, last_time
 
 Mode = RefreshPolicy.Mode
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)

@@ -28,7 +28,7 @@ def test_mirrors_are_listed_and_an_owner_transfers_a_snapshot(
 
     listed = command_line.run("mirrors", "main").stdout
 
-    assert "bangalore  ready  100     1 snapshot" in listed
+    assert "bangalore  ready  100     1 snapshot  at-once" in listed
     [as_json] = printed(command_line.run("mirrors", "--json"))
     assert as_json["figures"]["newest"]["change"] == 100
     begun = ("mirrors", "transfer", "main", "bangalore")

@@ -76,6 +76,8 @@ def test_an_administrator_creates_changes_and_deletes(
         ({"site": "other"}, 400, "invalid"),
         ({"keep": 0}, 400, "invalid"),
         ({"start": "later"}, 400, "invalid"),
+        ({"start": "schedule"}, 400, "invalid"),
+        ({"start": "schedule", "cron": "0 3 * *"}, 400, "invalid"),
         ({"throttle_kilobytes": "9"}, 400, "invalid"),
         ({"site": "home"}, 409, "mirror_site_unfit"),
     ],

@@ -205,6 +205,14 @@ def test_settings_are_changed_and_wrong_ones_are_said_at_the_form(
     assert (mirror.start, mirror.throttle_kilobytes) == ("by-hand", 100)
     log = as_admin.get(reverse("audit-log")).text
     assert page_of(mirror) in log
+    scheduled = {"start": "schedule", "throttle_kilobytes": "100"}
+    none = as_admin.post(edit, scheduled)
+    assert none.status_code == 409
+    assert "A schedule is missing" in none.text
+
+    as_admin.post(edit, {**scheduled, "cron": "0 3  * * mon-fri"})
+
+    assert "On the schedule 0 3 * * mon-fri (UTC)" in as_admin.get(page_of(mirror)).text
 
 
 def test_a_deletion_says_what_goes_and_a_deleted_mirror_keeps_its_page(

@@ -9,7 +9,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
-from provisioner.catalog import freshness, refresh_policy
+from provisioner.catalog import freshness
 from provisioner.catalog.models import (
     RefreshPolicy,
     RefreshSwitch,
@@ -19,11 +19,11 @@ from provisioner.catalog.models import (
 from provisioner.catalog.refusals import RefreshUnchanged
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.schedules import read_schedule
 from provisioner.sites.models import PerforceServer
 
 LONGEST_SECONDS = 366 * 86400
 LONGEST_DAYS = 3660
-LONGEST_CRON = 100
 
 
 def refresh_policy_save(
@@ -43,21 +43,17 @@ def refresh_policy_save(
     Raises: NotAllowed, InvalidRequest.
     """
     permissions.require(permissions.can_manage_templates(by))
-    cron, clean_cron = " ".join(cron.split()), " ".join(clean_cron.split())
     if mode not in RefreshPolicy.Mode.values:
         raise InvalidRequest(f"There is no refresh mode called “{mode}”.")
     if not all(0 <= s <= LONGEST_SECONDS for s in (quiet_seconds, every_seconds)):
         raise InvalidRequest(f"Times are from 0 to {LONGEST_SECONDS} seconds.")
     if unused_days is not None and not 1 <= unused_days <= LONGEST_DAYS:
         raise InvalidRequest(f"Days without use are from 1 to {LONGEST_DAYS}.")
-    if mode == RefreshPolicy.Mode.CRON and not cron:
-        raise InvalidRequest("A schedule is missing, such as 0 3 * * mon-fri.")
-    for schedule in filter(None, (cron, clean_cron)):
-        if len(schedule) > LONGEST_CRON or not refresh_policy.is_schedule(schedule):
-            raise InvalidRequest(
-                "The schedule needs five fields as in cron (minute, hour, day, month, "
-                "day of the week), such as 0 3 * * mon-fri."
-            )
+    cron, clean_cron = cron.strip(), clean_cron.strip()
+    if cron or mode == RefreshPolicy.Mode.CRON:
+        cron = read_schedule(cron, field="cron")
+    if clean_cron:
+        clean_cron = read_schedule(clean_cron, field="clean_cron")
     fields = {
         "mode": mode,
         "quiet_seconds": quiet_seconds,

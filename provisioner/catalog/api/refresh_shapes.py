@@ -7,12 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.api.fields import Flag, Number, Text
-from provisioner.catalog.actions.refresh import (
-    LONGEST_CRON,
-    LONGEST_DAYS,
-    LONGEST_SECONDS,
-)
+from provisioner.catalog.actions.refresh import LONGEST_DAYS, LONGEST_SECONDS
 from provisioner.catalog.models import RefreshPolicy
+from provisioner.lib import schedules
 
 
 class FreshnessSerializer(serializers.Serializer[Any]):
@@ -59,13 +56,13 @@ class RefreshSaveSerializer(serializers.Serializer[Any]):
     cron = Text(
         default="",
         allow_blank=True,
-        max_length=LONGEST_CRON,
+        max_length=schedules.LONGEST,
         help_text="Such as 0 3 * * mon-fri, in UTC; mode cron needs it.",
     )
     clean_cron = Text(
         default="",
         allow_blank=True,
-        max_length=LONGEST_CRON,
+        max_length=schedules.LONGEST,
         help_text="The schedule of builds that first remove everything that is not in "
         "Perforce.",
     )

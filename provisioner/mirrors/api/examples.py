@@ -21,6 +21,8 @@ _MIRROR: dict[str, Any] = {
     "trouble": "",
     "checked_at": "2026-11-24T09:30:00Z",
     "start": "at-once",
+    "cron": "",
+    "next_transfer_at": None,
     "throttle_kilobytes": 0,
     "keep": 10,
     "volume_path": "svm_blr:cy_main_m5f0c2a",
@@ -71,6 +73,7 @@ CREATE = [
 ]
 CHANGE = [
     request_body("Half of the line", {"throttle_kilobytes": 50000}),
+    request_body("At night", {"start": "schedule", "cron": "0 3 * * mon-fri"}),
     answer("Changed", {**_MIRROR, "throttle_kilobytes": 50000}),
 ]
 RETRY = [answer("Started", _running("mirror_create", _PEERED), status=202)]

@@ -7,7 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from provisioner.api.fields import IdOrName, Number, read_once
+from provisioner.api.fields import IdOrName, Number, Text, read_once
+from provisioner.lib import schedules
 from provisioner.mirrors.forms import LARGEST_THROTTLE
 from provisioner.mirrors.models import MOST_KEPT, Mirror, MirroredSnapshot
 from provisioner.mirrors.overviews import MirrorOverview, overviews_of
@@ -65,6 +66,8 @@ class MirrorSerializer(serializers.ModelSerializer[Mirror]):
             "trouble",
             "checked_at",
             "start",
+            "cron",
+            "next_transfer_at",
             "throttle_kilobytes",
             "keep",
             "volume_path",
@@ -123,7 +126,14 @@ class MirrorChangeSerializer(serializers.Serializer[Any]):
     start = serializers.ChoiceField(
         choices=Mirror.Start.choices,
         required=False,
-        help_text="When transfers start.",
+        help_text="When transfers start; schedule needs cron.",
+    )
+    cron = Text(
+        required=False,
+        allow_blank=True,
+        max_length=schedules.LONGEST,
+        help_text="Five fields in UTC, such as 0 3 * * mon-fri. Times that were missed "
+        "are made up for once.",
     )
     throttle_kilobytes = Number(
         min_value=0,

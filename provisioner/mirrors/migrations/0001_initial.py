@@ -27,7 +27,9 @@ class Migration(migrations.Migration):
                 ('tag', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('relationship_uuid', models.CharField(blank=True, max_length=36)),
-                ('start', models.CharField(choices=[('at-once', 'When a snapshot becomes the default'), ('by-hand', 'On request')], default='at-once', max_length=8, verbose_name='transfers start')),
+                ('start', models.CharField(choices=[('at-once', 'When a snapshot becomes the default'), ('schedule', 'On a schedule'), ('by-hand', 'On request')], default='at-once', max_length=8, verbose_name='transfers start')),
+                ('cron', models.CharField(blank=True, max_length=100, verbose_name='schedule')),
+                ('next_transfer_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('throttle_kilobytes', models.PositiveIntegerField(default=0, help_text='The most that a transfer may use, in kB per second. 0: no limit.', verbose_name='throttle')),
                 ('keep', models.PositiveSmallIntegerField(default=10, help_text='How many snapshots stay at the site, besides those that clones need.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(200)], verbose_name='snapshots to keep')),
                 ('state', models.CharField(choices=[('creating', 'Being created'), ('ready', 'Ready'), ('transferring', 'Transferring a snapshot'), ('failed', 'Failed'), ('deleting', 'Being deleted'), ('deleted', 'Deleted')], default='creating', max_length=12)),
@@ -77,6 +79,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='mirror',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(models.Q(('status_code', ''), _negated=True), ('failed_at__isnull', False)), _connector='OR'), name='mirror_failed_has_reason'),
+        ),
+        migrations.AddConstraint(
+            model_name='mirror',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('start', 'schedule'), _negated=True), models.Q(models.Q(('cron', ''), _negated=True), ('next_transfer_at__isnull', False)), _connector='OR'), name='mirror_with_schedule_has_next_time'),
         ),
         migrations.AddConstraint(
             model_name='mirror',
