@@ -50,8 +50,11 @@ _OF_BUILD_SERVERS = _SYNCS | {"client", "workspace"}
 _PREVIEWED = _SYNCS | {"reconcile", "clean"}
 
 
-def server_of_new_clients(request: Request) -> str:
-    """Return the ServerID of a new client; "" for none."""
+def server_of_clients(request: Request) -> str:
+    """Return the ServerID that a saved client gets if its form has none; "" for none.
+
+    Source: "Bind workspaces to the build server" of the administrator's guide.
+    """
     config = request.state.config
     return config.server_id if config.binds_clients else ""
 

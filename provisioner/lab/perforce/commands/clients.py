@@ -16,7 +16,7 @@ from provisioner.lab.perforce.commands.forms import (
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.holdings import opened_by
 from provisioner.lab.perforce.identifiers import check_identifier
-from provisioner.lab.perforce.kinds import check_bound, server_of_new_clients
+from provisioner.lab.perforce.kinds import check_bound, server_of_clients
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.paths import pattern_matches
 from provisioner.lab.perforce.replication import (
@@ -181,7 +181,7 @@ def _save(request: Request) -> None:
     old = find_spec(database, kind="client", name=name)
     if find_spec(database, kind="unloaded", name=name):
         raise CommandError(6846, domainType="Client", domain=name)
-    if old is None and (server := server_of_new_clients(request)):
+    if not fields.get("ServerID") and (server := server_of_clients(request)):
         fields["ServerID"] = server
     fields.setdefault("Owner", old.text("Owner") if old else request.user)
     fields.setdefault("SubmitOptions", client_specs.DEFAULT_SUBMIT_OPTIONS)
