@@ -29,6 +29,7 @@ from provisioner.engine.dispatch import (
     release_slot,
     serves,
 )
+from provisioner.engine.events import attempt_ended
 from provisioner.engine.fencing import AttemptLeave
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
@@ -36,6 +37,7 @@ from provisioner.engine.retries import RETRY, wait_before
 from provisioner.engine.subjects import Failure
 from provisioner.gateways import fence
 from provisioner.gateways.errors import GatewayError
+from provisioner.gateways.perforce.meter import Usages, metered
 from provisioner.lib import clocks
 from provisioner.lib.databases import DATABASE_WENT_AWAY, close_unusable_connection
 from provisioner.lib.refusals import StateChanged, StepCutShort, StepRefused
@@ -123,11 +125,14 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
     """Run one attempt; return the next step for this job, if any."""
 
     def fail(why: Exception, *, code: str, message: str) -> None:
-        settle = partial(_settle_failure, step, code=code, message=message, why=why)
+        settle = partial(
+            _settle_failure, step, usages, code=code, message=message, why=why
+        )
         _settle_when_heard(context, settle)
 
+    usages: Usages = {}
     try:
-        with fence.asking(AttemptLeave(step, job=context.job)):
+        with fence.asking(AttemptLeave(step, job=context.job)), metered() as usages:
             result = workflow.perform(step)
     except StepRefused as refusal:
         fail(refusal, code=refusal.code, message=refusal.sentence)
@@ -147,9 +152,10 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
                 retry_at=clocks.database_now() + pause,
             )
             release_slot(step)
+            attempt_ended.send(Step, step=step, usages=usages)
         raise
     except StepCutShort:
-        _settle_cut_short(step)
+        _settle_cut_short(step, usages)
     except DATABASE_WENT_AWAY:
         raise  # The job is retried, and finds the step as it was left.
     except Exception as bug:
@@ -162,7 +168,7 @@ def _attempt(context: JobContext, step: Step) -> Step | None:
         raise
     else:
         return _settle_when_heard(
-            context, partial(_settle_success, context, step, result)
+            context, partial(_settle_success, context, step, usages, result)
         )
     return None
 
@@ -201,7 +207,7 @@ def _read_subject_anew(operation: Operation) -> None:
 
 
 def _settle_success(
-    context: JobContext, step: Step, result: StepResult | None
+    context: JobContext, step: Step, usages: Usages, result: StepResult | None
 ) -> Step | None:
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
@@ -213,18 +219,22 @@ def _settle_success(
         if operation.state == Operation.State.RUNNING:
             following = advance(operation, context=context)
         release_slot(step)
+        attempt_ended.send(Step, step=step, usages=usages)
     return following
 
 
-def _settle_cut_short(step: Step) -> None:
+def _settle_cut_short(step: Step, usages: Usages) -> None:
     """Skip a step of an ended operation. If its job was lost, another one continues."""
     with contextlib.suppress(StateChanged), transaction.atomic():
         if states.lock_operation(step.operation).state != Operation.State.RUNNING:
             states.skip_step(step)
             release_slot(step)
+            attempt_ended.send(Step, step=step, usages=usages)
 
 
-def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) -> None:
+def _settle_failure(
+    step: Step, usages: Usages, *, code: str, message: str, why: BaseException
+) -> None:
     """End the step and its operation, and record the reason on the subject."""
     with transaction.atomic():
         operation = states.lock_operation(step.operation)
@@ -234,6 +244,7 @@ def _settle_failure(step: Step, *, code: str, message: str, why: BaseException) 
             return
         end_badly(operation, code=code, message=message, why=why)
         release_slot(step)
+        attempt_ended.send(Step, step=step, usages=usages)
 
 
 def end_badly(

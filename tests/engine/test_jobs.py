@@ -491,7 +491,7 @@ def test_a_machine_goes_on_in_another_queue_unless_a_person_waits(
         app=app, job=job, start_timestamp=0.0, abort_reason=lambda: None
     )
 
-    following = tasks._settle_success(context, access, None)
+    following = tasks._settle_success(context, access, {}, None)
 
     clone = operation.steps.get(name="clone")
     assert (following is not None, clone.job_id == access.job_id) == (

@@ -83,7 +83,7 @@ def turns(steps: Iterable[Step]) -> list[bool]:
 def settle(step: Step) -> None:
     """End a step as its job would."""
     engine_states.start_step(step)
-    tasks._settle_success(in_job(job_of(step)), step, None)
+    tasks._settle_success(in_job(job_of(step)), step, {}, None)
 
 
 def job_of(step: Step, *, tried: int = 0) -> Job:
@@ -170,7 +170,7 @@ def test_a_step_that_fails_gives_its_slot_to_the_next(
     steps = [ask_to_flush(alice, template, key=str(number)) for number in range(2)]
     engine_states.start_step(steps[0])
 
-    tasks._settle_failure(steps[0], code="no", message="No.", why=ValueError())
+    tasks._settle_failure(steps[0], {}, code="no", message="No.", why=ValueError())
 
     assert turns(steps) == [False, True]
 
@@ -296,7 +296,7 @@ def test_a_retry_waits_where_its_slot_is_taken_and_keeps_its_count(
 
     assert slots.is_waiting(first)
     assert first.attempt == 1
-    tasks._settle_success(in_job(job_of(second)), second, None)
+    tasks._settle_success(in_job(job_of(second)), second, {}, None)
     assert has_slot(first)
     assert ProcrastinateJob.objects.get(pk=first.job_id).args["tried"] == 1
 
@@ -525,7 +525,7 @@ def test_what_has_begun_goes_on_through_a_pause_and_its_next_step_waits(
     engine_states.start_step(access)
     pause(template, by=admin)
 
-    assert tasks._settle_success(in_job(job_of(access)), access, None) is None
+    assert tasks._settle_success(in_job(job_of(access)), access, {}, None) is None
 
     client = operation.steps.get(name="client")
     assert slots.is_waiting(client)

@@ -34,7 +34,9 @@ from provisioner.gateways.hosts.beats import answer
 from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
 from provisioner.gateways.hosts.processes import begin_with_leave, json_lines
 from provisioner.gateways.owners import Owner, limit_of
+from provisioner.gateways.perforce import meter
 from provisioner.gateways.perforce.facet import Facet
+from provisioner.gateways.perforce.meter import metered
 from provisioner.gateways.perforce.types import PerforceAccount
 from provisioner.lib.typed_json import from_json, to_json, without_none
 
@@ -265,6 +267,8 @@ def _converse(
         if "called_back" in said:
             with watch.not_listening():
                 call_back(said["called_back"], said["values"])
+        elif "used" in said:
+            meter.count_all(said["used"])
         elif "error" in said:
             raise _error_from(said["error"])
         elif "bug" in said:
@@ -379,7 +383,11 @@ def do_as_ordered() -> None:
     threading.Thread(target=_beat, args=[say], daemon=True).start()
     begin_with_leave(order["silent_seconds"], ask=lambda: say({"ready": True}))
     try:
-        result = to_json(_call(order, module=module, say=say))
+        with metered() as usages:
+            try:
+                result = to_json(_call(order, module=module, say=say))
+            finally:
+                say({"used": meter.as_json(usages)})
     except errors.GatewayError as error:
         say(
             {

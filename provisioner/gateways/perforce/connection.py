@@ -25,7 +25,7 @@ from provisioner.gateways.errors import (
     Unreachable,
 )
 from provisioner.gateways.fence import require_leave
-from provisioner.gateways.perforce import trust
+from provisioner.gateways.perforce import meter, trust
 from provisioner.gateways.perforce.errors import (
     NEEDS_LOGIN,
     SERVER_KEY_CHANGED,
@@ -204,16 +204,27 @@ class Connection:
         Raises: any GatewayError, depending on the server's messages; Refused (an
         argument that the server could never accept as a name).
         """
-        reply = self._attempt(command, text=text, each=each, is_bulk=is_bulk)
+        moves = command[0] == "sync" and not {"-n", "-k"} & set(command)
+        take = self._counted(each) if moves and each else each
+        reply = self._attempt(command, text=text, each=take, is_bulk=is_bulk)
         if self._wants_login(reply):
             self._log_in()
-            reply = self._attempt(command, text=text, each=each, is_bulk=is_bulk)
+            reply = self._attempt(command, text=text, each=take, is_bulk=is_bulk)
+        for record in reply.records if moves else ():
+            meter.count_synced(self.account.port, record)
         failed = failures(reply.messages, accepted=accepted, also=also_failures)
         if failed:
             raise self._translate(failed, operation=_name_of(command))
         if "-o" in command and any(map(is_blurred, reply.records)):
             return self._reread(reply, command)
         return reply
+
+    def _counted(self, each: Callable[[Record], None]) -> Callable[[Record], None]:
+        def take(record: Record) -> None:
+            meter.count_synced(self.account.port, record)
+            each(record)
+
+        return take
 
     def can_name(self, path: str) -> bool:
         """Return whether this file name can exist on the server."""
@@ -267,6 +278,7 @@ class Connection:
         library.handler = handler
         library.setbreak(patience)  # after the handler, which would replace it
         require_leave()
+        meter.count(account.port, commands=1)
         try:
             output = library.run(*map(self._said, command))
         except LibraryError as error:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
+from provisioner.gateways.perforce import meter
 from provisioner.gateways.perforce.batching import (
     FILES_PER_COMMAND,
     batches,
@@ -97,6 +98,7 @@ class HaveLists(Facet):
                     on_command=on_command,
                 )
                 have = self.have_list(client)
+                meter.count(self.account.port, flushed_files=have.count)
         return have
 
     def flush_to(self, client: str, revisions: Iterable[tuple[str, int]]) -> None:
