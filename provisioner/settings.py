@@ -93,6 +93,7 @@ INSTALLED_APPS = [
     "provisioner.maintenance",
     "provisioner.sites",
     "provisioner.engine",
+    "provisioner.routing",
     "provisioner.catalog",
     "provisioner.workspaces",
     "provisioner.mirrors",
@@ -287,6 +288,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "WorkspaceState": "provisioner.workspaces.models.Workspace.State",
         "WorkspacePurpose": "provisioner.workspaces.models.Workspace.Purpose",
+        "RoutedPurpose": "provisioner.routing.kinds.Purpose",
         "TemplateState": "provisioner.catalog.models.Template.State",
         "OperationState": "provisioner.engine.models.Operation.State",
         "OperationKind": "provisioner.engine.kinds.choices",

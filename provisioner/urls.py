@@ -31,6 +31,7 @@ from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
 from provisioner.rescues import urls as rescue_urls
+from provisioner.routing import urls as routing_urls
 from provisioner.sites import urls as site_urls
 from provisioner.storage import urls as storage_urls
 from provisioner.transfer import urls as transfer_urls
@@ -58,6 +59,7 @@ FEATURES = (
     people_urls,
     pool_urls,
     rescue_urls,
+    routing_urls,
     site_urls,
     storage_urls,
     transfer_urls,

@@ -363,6 +363,7 @@ OURS = {
     "RefreshPolicy": "mode",
     "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
     "have_differences inventory",
+    "RoutingRule": "purpose when_behind",
     "ServerAbilities": "client_types",
     "ServerWatch": "last_error",
     "SignInAttempts": "key",
@@ -374,17 +375,20 @@ OURS = {
     "Step": "name state perforce_use progress ontap_job_uuid result error_code "
     "error_message",
     "SubmittedChange": "user title",
-    "Template": "line_end wanted_quality state status_code status_message volume_uuid",
+    "Template": "line_end wanted_quality state status_code status_message volume_uuid "
+    "routed_as routed_because",
     "TemplateCheck": "remarks error",
     "TemplateWatch": "view",
     "TokenUse": "kind",
+    "TrafficDay": "purpose",
     "BisectionStep": "verdict reason",
     "Webhook": "salt disabled_reason format",
     "WebhookDelivery": "event body state response_text error",
     "WorkerQueues": "queues own host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
     "p4_user state status_code status_message volume_uuid ownership secret "
-    "opened_to root_mode reconcile activity client_seen client_mark client_suffix",
+    "opened_to root_mode reconcile activity client_seen client_mark client_suffix "
+    "routed_as routed_because",
     "WorkspaceClient": "state spec",
 }
 """Written by our own code, or one of choices."""
@@ -468,6 +472,13 @@ TYPED = {
         "max_age_seconds": "a span: lib/spans.py",
         "idle_seconds": "a span: lib/spans.py",
     },
+    "RoutingRuleForm": {
+        **dict.fromkeys(("purpose", "team", "site", "server", "when_behind"), CHOSEN),
+        "account": ASKED,
+    },
+    "RoutingRuleRequest": dict.fromkeys(
+        ("purpose", "account", "team", "site", "server", "when_behind"), CHOSEN
+    ),
     "MirrorTemplateForm": {"template": CHOSEN},
     "MirrorChangeForm": {"start": CHOSEN, "cron": "Mirror.cron"},
     "MirrorCreateForm": {"site": CHOSEN, "cron": "Mirror.cron"},
@@ -499,12 +510,13 @@ TYPED = {
             *("TemplateFilterForm", "BisectionFilterForm", "FindingFilterForm"),
             *("OwnWorkspaceFilterForm", "AuditLogFilterForm", "OperationFilterForm"),
             *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
+            "TrafficFilterForm",
         ),
         dict.fromkeys(
             (
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
                 *("since", "until", "role", "team", "gone", "archived", "ends"),
-                *("behind", "issue"),
+                *("behind", "issue", "purpose"),
             ),
             ASKED,
         ),

@@ -41,6 +41,7 @@ from provisioner.lib import clocks
 from provisioner.lib.databases import pass_one_by_one
 from provisioner.lib.refusals import ActionRefused, InvalidRequest
 from provisioner.limits.admission import check_admission
+from provisioner.routing.kinds import Purpose as RoutedPurpose
 from provisioner.workspaces.actions.making import (
     one_request_at_a_time,
     snapshot_to_clone,
@@ -370,6 +371,7 @@ def _begin(bisection: Bisection, *, change: int) -> None:
         site=site,
         name=f"bisect-{bisection.pk}-{bisection.steps.count() + 1}",
         purpose=PURPOSE,
+        routed_as=RoutedPurpose.BISECTION,
     )
     BisectionStep.objects.create(
         bisection=bisection, workspace=workspace, change=change

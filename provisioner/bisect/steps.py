@@ -90,7 +90,7 @@ def _client_of(run: WorkspaceRun, *, name: str) -> ClientSpec:
     pinned = parse_client_spec(workspace.snapshot.client_spec)
     words = pinned.options.split()
     others = {"locked": "unlocked", "noclobber": "clobber", "modtime": "nomodtime"}
-    types = known_client_types(run.site.perforce_server)
+    types = known_client_types(run.server)
     return dataclasses.replace(
         pinned,
         name=name,

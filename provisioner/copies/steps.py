@@ -305,7 +305,7 @@ def ensure_recorded(run: CopyRun) -> None:
     So an unused client is not read again.
     """
     workspace, client = run.workspace, run.workspace.client_name
-    perforce = registry.perforce_for(workspace.site.perforce_server, client=client)
+    perforce = registry.perforce_for(workspace.perforce_server, client=client)
     before = last_arrived(run.copy)
     listed = _listed(perforce.clients.find_all(name_filter=client), client)
     if listed is None:

@@ -32,6 +32,7 @@ def proofs_of(overview: WorkspaceOverview) -> list[Proof]:
     workspace = overview.workspace
     return [
         _snapshot(workspace),
+        *_server(workspace),
         *_have_list(overview),
         _owner(workspace),
         *_files(workspace),
@@ -50,6 +51,12 @@ def _snapshot(workspace: Workspace) -> Proof:
         count(snapshot.have_count, "versioned file", "versioned files"),
     )
     return Proof(icon="snapshot", title="Snapshot", text=text)
+
+
+def _server(workspace: Workspace) -> Iterator[Proof]:
+    if workspace.routed_because:
+        text = f"{workspace.perforce_server}. {workspace.routed_because}"
+        yield Proof(icon="info", title="Perforce server", text=text)
 
 
 def _have_list(overview: WorkspaceOverview) -> Iterator[Proof]:

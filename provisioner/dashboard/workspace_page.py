@@ -212,7 +212,7 @@ class WorkspacePage:
         workspace = self.workspace
         if not (workspace.site.ssh_host and workspace.client_name):
             return ""
-        port = workspace.site.perforce_server.p4port_for_people
+        port = workspace.perforce_server.p4port_for_people
         named = ("-p", port, "-u", workspace.p4_user, "-c", workspace.client_name)
         return shlex.join(["p4v", *named])
 

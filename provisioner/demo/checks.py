@@ -41,7 +41,7 @@ def expected_owner(workspace: Workspace) -> tuple[int, int]:
 
 def check_ready(workspace: Workspace) -> list[Check]:
     """Check a READY workspace from the outside, and by working in it as its owner."""
-    have = registry.perforce(workspace.site.perforce_server).files.have_list(
+    have = registry.perforce(workspace.perforce_server).files.have_list(
         workspace.client_name
     )
     pin = workspace.snapshot
@@ -134,7 +134,7 @@ def fingerprint(template: Template) -> str:
             digest.update(os.fsencode(os.readlink(path)))
         elif path.is_file():
             digest.update(path.read_bytes())
-    have = registry.perforce(template.site.perforce_server).files.have_list(
+    have = registry.perforce(template.perforce_server).files.have_list(
         template.client_name
     )
     digest.update(f"{have.count} {have.digest}".encode())
@@ -144,7 +144,7 @@ def fingerprint(template: Template) -> str:
 def left_behind(workspace: Workspace) -> list[str]:
     """Return what still exists of a retired workspace."""
     ontap = registry.ontap(workspace.site)
-    perforce = registry.perforce(workspace.site.perforce_server)
+    perforce = registry.perforce(workspace.perforce_server)
     left = []
     if workspace.client_name and perforce.clients.find(workspace.client_name):
         left.append(f"client {workspace.client_name}")

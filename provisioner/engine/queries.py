@@ -12,6 +12,13 @@ from provisioner.engine import subjects
 from provisioner.engine.models import Operation, Step
 
 
+def servers_used(operation: Operation) -> list[str]:
+    """Return the names of the Perforce servers that its steps have used, sorted."""
+    begun = operation.steps.filter(attempt__gt=0, perforce_server__isnull=False)
+    names = begun.order_by("perforce_server__name")
+    return list(names.values_list("perforce_server__name", flat=True).distinct())
+
+
 def operations_visible_to(user: User) -> QuerySet[Operation]:
     """Return the operations that a person may see, with their steps.
 

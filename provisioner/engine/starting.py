@@ -34,7 +34,7 @@ def start_operation(
             position=position,
             is_commit_point=spec.is_commit_point,
             perforce_use=spec.perforce,
-            perforce_server=operation.site.perforce_server if spec.perforce else None,
+            perforce_server=about.perforce_server if spec.perforce else None,
         )
         for position, spec in enumerate(workflow.specs_of(operation))
     )

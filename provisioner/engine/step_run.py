@@ -49,7 +49,12 @@ class StepRun:
 
     @property
     def perforce(self) -> PerforceGateway:
-        return registry.perforce(self.site.perforce_server)
+        return registry.perforce(self.server)
+
+    @property
+    def server(self) -> Any:
+        """The row of the Perforce server that it uses."""
+        return self.operation.subject.row.perforce_server
 
     def perforce_of(self, user: str, *, host: str = "") -> PerforceGateway | None:
         """Return a gateway that may act as this user; None if ours may not.
@@ -86,8 +91,8 @@ class StepRun:
             return use(gateway)
 
     def perforce_for(self, client: str) -> PerforceGateway:
-        """Return the gateway to the site's server, as seen from a client's Host."""
-        return registry.perforce_for(self.site.perforce_server, client=client)
+        """Return the gateway to its server, as seen from a client's Host."""
+        return registry.perforce_for(self.server, client=client)
 
     @property
     def seconds(self) -> float:

@@ -17,6 +17,7 @@ from provisioner.engine.forms import LogForm
 from provisioner.engine.logs import of_steps, reading, search
 from provisioner.engine.logs.error_lines import find_error
 from provisioner.engine.logs.of_steps import StepLog, find_operation
+from provisioner.engine.queries import servers_used
 from provisioner.engine.subjects import error_patterns_of
 from provisioner.lib.places import place_for_download
 from provisioner.web.http import HeldFile, WebRequest, digest
@@ -32,7 +33,8 @@ def operation_detail(request: WebRequest, pk: int) -> HttpResponse:
     overview = find_operation(request.user, pk=pk)
     if overview is None:
         raise Http404
-    context: dict[str, object] = {"overview": overview}
+    servers = servers_used(overview.operation)
+    context: dict[str, object] = {"overview": overview, "servers": servers}
     if not request.htmx:
         return render(request, "engine/detail.html", context)
     context["has_changed"] = request.GET.get("said") != digest(overview.announcement)

@@ -40,7 +40,7 @@ def pool_create(
     """Create a warm pool of a template for an account and a purpose.
 
     Raises: NotAllowed, InvalidRequest, AccountIncomplete, AccountNotActive,
-    TemplateArchived, PurposeNotSupported, PoolExists.
+    TemplateArchived, PurposeNotSupported, RoutingRuleUnfit, PoolExists.
     """
     permissions.require(permissions.can_administer(by))
     if purpose not in Workspace.Purpose.values:
@@ -49,7 +49,7 @@ def pool_create(
     if not owner.is_active:
         raise AccountNotActive(username=owner.username)
     require_not_archived(template)
-    client_type_for(purpose, server=template.site.perforce_server)
+    client_type_for(purpose, site=template.site, owner=owner)
     settings = _checked(
         size=size,
         windows=windows,

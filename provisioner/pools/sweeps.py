@@ -115,8 +115,8 @@ def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
     if not pool.owner.is_active or pool.owner.uid is None or pool.owner.gid is None:
         return None, "", "Its account is not active, or has no uid and gid."
     try:
-        server = pool.template.site.perforce_server
-        return snapshot, client_type_for(pool.purpose, server=server), ""
+        site, owner = pool.template.site, pool.owner
+        return snapshot, client_type_for(pool.purpose, site=site, owner=owner), ""
     except ActionRefused as refusal:
         return None, "", refusal.sentence
 

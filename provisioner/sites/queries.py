@@ -331,6 +331,18 @@ def installations() -> dict[int, int]:
     return {pk: root(pk) for pk in upstreams}
 
 
+def server_with_id(server_id: str, *, near: PerforceServer) -> PerforceServer:
+    """Return the server of an installation with a ServerID.
+
+    The one given, if none has it or the ServerID is "".
+    """
+    if not server_id or server_id == near.server_id:
+        return near
+    roots = installations()
+    named = PerforceServer.objects.filter(server_id=server_id).order_by("kind", "pk")
+    return next((s for s in named if roots[s.pk] == roots[near.pk]), near)
+
+
 def connection_of(
     about: Site | PerforceServer, *, workers: Iterable[AliveWorker]
 ) -> Connection:

@@ -62,24 +62,49 @@ def server_with(
     Source: p4 changes -e; a replica applies its upstream's journal in order.
     """
     replica = server.served_by
-    if not replica.what.replicates or _has(replica, change):
+    within = replica.catch_up_seconds
+    position = behind(server, change=change, since=since, within_seconds=within)
+    if position is None:
         return server
+    if replica.when_behind == WhenBehind.UPSTREAM:
+        assert replica.upstream is not None
+        return replica.upstream
+    raise stays_behind(position, change=change, within_seconds=within)
+
+
+def behind(
+    server: PerforceServer, *, change: int, since: dt.datetime, within_seconds: int
+) -> ReplicaPosition | None:
+    """Return None if a server has a change, else how far it is after the whole wait.
+
+    A change that its upstream does not have either is not waited for.
+
+    Raises: Busy (try again within `within_seconds` from `since` on), GatewayError.
+    """
+    replica = server.served_by
+    if not replica.what.replicates or _has(replica, change):
+        return None
     position = measure(replica)
     assert replica.upstream is not None
     if position.upstream_change is not None and not _has(replica.upstream, change):
-        return server
+        return None
     waited = clocks.database_now() - since
-    if waited.total_seconds() < replica.catch_up_seconds:
+    if waited.total_seconds() < within_seconds:
         raise Busy(
             f"{position.sentence} Waiting for change {change}.",
             system="perforce",
             operation="changes",
         )
-    if replica.when_behind == WhenBehind.UPSTREAM:
-        return replica.upstream
-    raise StepRefused(
+    return position
+
+
+def stays_behind(
+    position: ReplicaPosition, *, change: int, within_seconds: int
+) -> StepRefused:
+    """Return the refusal of a server that was waited for long enough."""
+    return StepRefused(
         f"{position.sentence} Change {change} did not arrive there within "
-        f"{replica.catch_up_seconds} s. Retry once it has.",
+        f"{within_seconds} s. Retry once it has.",
         code="replica_is_behind",
     )
 
@@ -94,7 +119,7 @@ def require_bound(server: PerforceServer, client: ClientSpec) -> None:
     administrator's guide.
     """
     here = server.served_by
-    if not here.what.binds_clients or client.server_id == here.server_id:
+    if can_use(server, client):
         return
     commit = here
     while commit.upstream is not None:
@@ -108,6 +133,12 @@ def require_bound(server: PerforceServer, client: ClientSpec) -> None:
         f"-c {client.name} -p {client.server_id or commit.p4port}. Then retry.",
         code="client_of_other_server",
     )
+
+
+def can_use(server: PerforceServer, client: ClientSpec) -> bool:
+    """Return whether a client is not bound to another server than this one."""
+    here = server.served_by
+    return not here.what.binds_clients or client.server_id == here.server_id
 
 
 def _newest(server: PerforceServer, *, within_seconds: float) -> int:

@@ -126,7 +126,7 @@ def with_ready_member(
             pool,
             snapshot=snapshot,
             client_type=client_type_for(
-                purpose, server=sites[snapshot.template.site_id].perforce_server
+                purpose, site=sites[snapshot.template.site_id], owner=by
             ),
             now=timezone.now(),
         ).exists()

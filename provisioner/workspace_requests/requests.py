@@ -124,7 +124,7 @@ def terms_of(request: WorkspaceRequest) -> Terms:
     """Return the terms of a request at the database's time.
 
     Raises: LeaseTooLong, NoSnapshot, NoGoodSnapshot, NothingAtSite, InvalidRequest,
-    PurposeNotSupported.
+    PurposeNotSupported, RoutingRuleUnfit.
     """
     template, now = request.template, clocks.database_now()
     site = request.site_chosen
@@ -139,7 +139,7 @@ def terms_of(request: WorkspaceRequest) -> Terms:
         snapshot=choose_snapshot(
             template, request.snapshot, site=site, quality=request.quality
         ),
-        client_type=client_type_for(request.purpose, server=site.perforce_server),
+        client_type=client_type_for(request.purpose, site=site, owner=request.by),
         pool=_pool_for(request, site=site),
     )
 

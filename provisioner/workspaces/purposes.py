@@ -7,7 +7,9 @@ Source: p4 help client, the Type field; client.readonly.dir in p4 help configura
 
 from __future__ import annotations
 
-from provisioner.sites.models import PerforceServer, ServerAbilities
+from provisioner.accounts.models import User
+from provisioner.routing.queries import route_for
+from provisioner.sites.models import PerforceServer, ServerAbilities, Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.refusals import PurposeNotSupported
 
@@ -21,13 +23,14 @@ CLIENT_TYPES: dict[str, str] = {
 """The client type that a purpose requires; others have a writeable client, or none."""
 
 
-def client_type_for(purpose: str, *, server: PerforceServer) -> str:
+def client_type_for(purpose: str, *, site: Site, owner: User) -> str:
     """Return the client type of a new workspace, "" for writeable or no client.
 
-    What is not known about the server refuses nothing: defining the client will show.
+    What is not known about its server refuses nothing: defining the client will show.
 
-    Raises: PurposeNotSupported.
+    Raises: PurposeNotSupported, RoutingRuleUnfit.
     """
+    server = route_for(site, purpose=purpose, owner=owner).server
     types = known_client_types(server)
     if purpose == Workspace.Purpose.DEVELOPMENT:
         has_it = types is not None and PARTITIONED_JNL in types

@@ -24,6 +24,9 @@ from provisioner.leases.models import LeasePolicy
 from provisioner.notify.models import Webhook
 from provisioner.notify.webhooks import write_test
 from provisioner.pools.models import Pool
+from provisioner.routing.actions import routing_rule_add
+from provisioner.routing.models import RoutingRule
+from provisioner.sites.models import Site
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -178,6 +181,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "workspace-unshare": {"pk": workspace.pk, "share_pk": share.pk},
         "lease-policy": {"pk": policy.pk},
         "perforce-server": {"pk": template.site.perforce_server_id},
+        "routing-rule": {"pk": make_routing_rule(admin, template.site).pk},
         "site": {"pk": template.site_id},
         "split-policy": {"pk": template.site_id},
         "mount": {"site": template.site.name, "directory": workspace.path.name},
@@ -196,6 +200,10 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "webhook": {"pk": webhook.pk, "delivery_pk": delivery.pk},
         "webhook-delivery": {"webhook_pk": webhook.pk, "pk": delivery.pk},
     }
+
+
+def make_routing_rule(admin: User, site: Site) -> RoutingRule:
+    return routing_rule_add(by=admin, purpose="ci", server=site.perforce_server)
 
 
 def patterns(resolver: URLResolver) -> Iterator[URLPattern]:

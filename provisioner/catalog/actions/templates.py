@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -49,6 +50,8 @@ from provisioner.lib.databases import refusing_taken
 from provisioner.lib.names import check_name
 from provisioner.lib.refusals import InvalidRequest, TooMany
 from provisioner.lib.sizes import size_text
+from provisioner.routing.kinds import Purpose
+from provisioner.routing.queries import route_for
 from provisioner.sites.models import Site
 
 LARGEST_CHANGE = 2**31 - 1
@@ -219,13 +222,15 @@ def template_build(
         template = (
             # Not as a key: workspaces that refer to it are being asked for meanwhile.
             Template.objects.select_for_update(of=("self",), no_key=True)
-            .select_related("site__perforce_server")
+            .select_related("site__perforce_server", "routed_to", "owner")
             .get(pk=template.pk)
         )
         require_not_archived(template)
         if template.state == Template.State.BUILDING or is_settling(template):
             raise TemplateBusy(name=template.name)
         before_building.send(Template, template=template)
+        if not asked.paths and _is_moved(template):
+            asked = replace(asked, clean=True)
         set_template_state(
             template,
             Template.State.BUILDING,
@@ -245,6 +250,29 @@ def template_build(
                 template.clean_build_at = build.created_at
             template.save(update_fields=["last_build", "clean_build_at"])
     return build
+
+
+def _is_moved(template: Template) -> bool:
+    """Route a locked template; return whether it needs its client made anew.
+
+    Its have list stays at the server that the client was bound to.
+    """
+    before = template.perforce_server
+    route = route_for(template.site, purpose=Purpose.TEMPLATE, owner=template.owner)
+    for name, value in route.columns.items():
+        setattr(template, name, value)
+    template.save(update_fields=list(route.columns))
+    last = template.last_build
+    if last is None:
+        return False
+    if template.perforce_server == before:
+        was_moving = template.routed_to is not None and BuildParameters.of(last).clean
+        return (
+            was_moving
+            and not last.steps.filter(name="clean", state=Step.State.DONE).exists()
+        )
+    servers = (before.served_by, template.perforce_server.served_by)
+    return any(server.what.binds_clients for server in servers)
 
 
 def template_build_stop(*, by: User, template: Template) -> Operation:

@@ -19,6 +19,8 @@ _TEMPLATE: dict[str, Any] = {
     "owner": "alice",
     "pinned": True,
     "site": "munich",
+    "perforce_server": "munich",
+    "routed_because": "",
     "archived_at": None,
     "archived_by": None,
     "archive_reason": "",

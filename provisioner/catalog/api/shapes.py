@@ -150,6 +150,9 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
         source="is_pinned", help_text="Whether you pinned it to your home page."
     )
     site = serializers.CharField(source="site.name")
+    perforce_server = serializers.CharField(
+        source="perforce_server.name", help_text="The server of its client."
+    )
     snapshot = serializers.SerializerMethodField(
         help_text="What a new workspace is cloned from; null before the first build, "
         "or if none has the required quality."
@@ -169,6 +172,8 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "owner",
             "pinned",
             "site",
+            "perforce_server",
+            "routed_because",
             "archived_at",
             "archived_by",
             "archive_reason",

@@ -63,7 +63,7 @@ class TemplateViewSet(ApiViewSet):
     def get_queryset(self) -> QuerySet[Template]:
         templates = templates_visible_to(self.user)
         with_pins = templates.annotate(is_pinned=is_pinned_by(self.user))
-        return with_pins.select_related("owner", "archived_by")
+        return with_pins.select_related("owner", "archived_by", "routed_to")
 
     @described(
         "List templates",

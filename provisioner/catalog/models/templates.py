@@ -25,6 +25,8 @@ from provisioner.lib.names import (
     underscored,
 )
 from provisioner.lib.rows import few
+from provisioner.routing.kinds import Purpose
+from provisioner.routing.models import Routed
 from provisioner.sites.models import Site
 
 
@@ -78,7 +80,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 @few
-class Template(HasOperations):
+class Template(Routed, HasOperations):
     """A synced, built tree that workspaces are cloned from.
 
     Either `view` (view lines as in a client spec, with any client name on the right) or
@@ -281,6 +283,10 @@ class Template(HasOperations):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def used_for(self) -> str:
+        return Purpose.TEMPLATE
 
     @property
     def heading(self) -> str:

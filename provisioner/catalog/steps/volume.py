@@ -17,6 +17,8 @@ from provisioner.catalog.steps.volumes import (
     require_online,
 )
 from provisioner.engine.results import StepResult
+from provisioner.gateways import registry
+from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts.comparing import is_same_view
 from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
@@ -32,7 +34,9 @@ from provisioner.gateways.perforce.specs import (
 from provisioner.gateways.perforce.types import ClientSpec, Part, TreeSize
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
+from provisioner.routing.steps import ensure_routed
 from provisioner.sites.models import OpenTo
+from provisioner.sites.queries import server_with_id
 from provisioner.sites.replicas import require_bound, server_with
 
 
@@ -128,7 +132,7 @@ def template_client_spec(template: Template) -> ClientSpec:
         view = rename_view(view, old=written_for, new=template.client_name)
     return ClientSpec(
         name=template.client_name,
-        owner=template.site.perforce_server.p4user,
+        owner=template.perforce_server.p4user,
         root=str(template.path),
         host="",
         description=f"Cloneyard template {template.name} ({template.tag}).\n",
@@ -150,8 +154,8 @@ def ensure_client(run: TemplateRun) -> Pin:
             "left alone.",
             code="client_name_taken",
         )
-    if found is not None:
-        require_bound(run.site.perforce_server, found)
+    if found is not None and not _is_freed(run, found):
+        require_bound(run.server, found)
     run.perforce.clients.save(template_client_spec(template))
     spec = run.perforce.clients.find(template.client_name)
     assert spec is not None
@@ -161,6 +165,29 @@ def ensure_client(run: TemplateRun) -> Pin:
         parts=parts,
         client_spec=render_client_spec(spec),
         tree=_tree_if_new(run, spec, change=change),
+    )
+
+
+def _is_freed(run: TemplateRun, client: ClientSpec) -> bool:
+    """Delete a client that is bound elsewhere; return whether its name is free here.
+
+    Only for a clean build, which needs no have list: the client is then made anew.
+
+    Raises: Busy (it still exists for a server that is behind).
+    """
+    home = server_with_id(client.server_id, near=run.site.perforce_server)
+    if not BuildParameters.of(run.operation).clean or home == run.server:
+        return False
+    if client.server_id == run.server.served_by.server_id:
+        return False
+    registry.perforce(home).clients.delete(client.name, as_seen=client)
+    if run.perforce.clients.find(client.name) is None:
+        return True
+    raise Busy(
+        f"The client {client.name} was deleted at {home} and still exists at "
+        f"{run.server}. Waiting until it is gone.",
+        system="perforce",
+        operation="client -d",
     )
 
 
@@ -199,20 +226,24 @@ def _change_to_build(
 ) -> int:
     """Return the requested change, else the newest under these depot paths.
 
-    A replica or edge that does not have the requested change yet is waited for.
+    The newest is asked of the site's server. A replica or edge that does not have the
+    change yet is waited for.
 
     A sync to a change without such files would empty the template.
     """
+    at_site = registry.perforce(run.site.perforce_server)
+    change = asked or at_site.changes.latest(paths)
+    if change:
+        ensure_routed(run, run.template, change=change)
     if asked:
         began_at = run.step.first_started_at
         assert began_at is not None
-        server_with(run.site.perforce_server, change=asked, since=began_at)
+        server_with(run.server, change=asked, since=began_at)
     if asked and not run.perforce.changes.is_submitted(asked):
         raise StepRefused(
             f"Change {asked} is not a submitted change on this server.",
             code="change_not_submitted",
         )
-    change = asked or run.perforce.changes.latest(paths)
     if not change:
         raise StepRefused(
             "Nothing was ever submitted under the view of this template.",

@@ -9,8 +9,10 @@ from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.types import Volume
+from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.mirrors.models import Mirror
+from provisioner.sites.queries import server_with_id
 from provisioner.workspaces.models import Workspace
 
 GONE = "The difference was gone."
@@ -90,6 +92,12 @@ def volume_now(finding: Finding) -> Volume | None:
     if not has_its_tag:
         raise CannotRepair(f"The volume {volume.name} no longer has our tag.")
     return volume
+
+
+def perforce_of(finding: Finding, client: ClientSpec) -> PerforceGateway:
+    """Return the gateway to the server that a client is bound to, or the site's."""
+    near = finding.site.perforce_server
+    return registry.perforce(server_with_id(client.server_id, near=near))
 
 
 def client_now(finding: Finding) -> ClientSpec | None:

@@ -12,6 +12,7 @@ from provisioner.drift.repairs.evidence import (
     GONE,
     CannotRepair,
     client_now,
+    perforce_of,
     resting_row,
     workspace_in,
 )
@@ -38,7 +39,7 @@ def remove_client(finding: Finding) -> str:
         return GONE
     if row is None and _has_volume(finding.site, client):
         raise CannotRepair("Its volume exists, and may hold work. Adopt that first.")
-    perforce = registry.perforce(finding.site.perforce_server)
+    perforce = perforce_of(finding, client)
     opened = len(perforce.changes.list_opened(client.name))
     changes = len(perforce.changes.list_pending(client.name))
     if opened or changes:
@@ -67,7 +68,7 @@ def remove_client_tag(finding: Finding) -> str:
         return GONE
     if client.name == row.client_name:
         raise CannotRepair(f"The client {client.name} is the one of {row.name}.")
-    perforce = registry.perforce(finding.site.perforce_server)
+    perforce = perforce_of(finding, client)
     found = perforce.clients.find(client.name)
     if found is None:
         return GONE
@@ -81,11 +82,11 @@ def finish_lost_client(finding: Finding) -> str:
     if finding.template_id is not None:
         return _finish_lost_template_client(finding)
     workspace = workspace_in(finding, Workspace.State.READY)
-    if slots.is_paused(finding.site.perforce_server_id):
+    server = workspace.perforce_server
+    if slots.is_paused(server.pk):
         raise CannotRepair(
             "The Perforce server is paused. Try again once it is resumed."
         )
-    server = finding.site.perforce_server
     if client_now(finding) is None:
         registry.perforce(server).clients.save(client_spec_of(workspace))
     perforce = registry.perforce_for(server, client=finding.subject)
@@ -105,7 +106,7 @@ def _finish_lost_template_client(finding: Finding) -> str:
     assert isinstance(template, Template)
     if client_now(finding) is not None:
         return GONE
-    perforce = registry.perforce(finding.site.perforce_server)
+    perforce = registry.perforce(template.perforce_server)
     perforce.clients.save(template_client_spec(template))
     return f"The client {finding.subject} was defined again."
 
@@ -119,7 +120,7 @@ def finish_client(finding: Finding) -> str:
     if found is None:
         return GONE
     wanted = _client_wanted_by(row)
-    registry.perforce(finding.site.perforce_server).clients.save(
+    perforce_of(finding, found).clients.save(
         dataclasses.replace(
             found, root=wanted.root, owner=wanted.owner, host=wanted.host
         )
@@ -138,10 +139,10 @@ def _whole_client_now(finding: Finding) -> ClientSpec | None:
 
     Raises: CannotRepair if it has another tag now.
     """
-    if client_now(finding) is None:
+    client = client_now(finding)
+    if client is None:
         return None
-    perforce = registry.perforce(finding.site.perforce_server)
-    return perforce.clients.find(finding.subject)
+    return perforce_of(finding, client).clients.find(finding.subject)
 
 
 def put_view_back(finding: Finding) -> str:
@@ -153,7 +154,7 @@ def put_view_back(finding: Finding) -> str:
         return GONE
     if found.stream:
         raise CannotRepair(f"Its View is made by Perforce from {found.stream}.")
-    perforce = registry.perforce(finding.site.perforce_server)
+    perforce = perforce_of(finding, found)
     _refuse_if_opened_outside(perforce, found.name, view=wanted.view)
     perforce.clients.save(dataclasses.replace(found, view=wanted.view))
     try:

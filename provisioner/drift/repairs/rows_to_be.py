@@ -33,6 +33,7 @@ from provisioner.leases.actions.leases import end_of_first_lease
 from provisioner.lib import clocks
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import Site
+from provisioner.sites.queries import server_with_id
 from provisioner.workspaces.marks import ANOTHER_NAME, mark_in, new_mark
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import CLIENT_TYPES
@@ -154,6 +155,9 @@ def _client_of(
         if not suffix or re.fullmatch(ANOTHER_NAME, suffix):
             workspace.client_suffix = suffix
             workspace.client_mark = mark_in(client.description) or new_mark()
+            near = workspace.site.perforce_server
+            bound_to = server_with_id(client.server_id, near=near)
+            workspace.routed_to = bound_to if bound_to != near else None
             return client
     if not described:
         return None

@@ -36,10 +36,18 @@ class HasOperations(models.Model):
     class Meta:
         abstract = True
 
+    # Declared by each: the place of its queues and of its Perforce server.
+    site: Any
+
     def save(self, *args: Any, **kwargs: Any) -> None:
         if not self.subject_id:
             self.subject = Subject.objects.create(kind=self._meta.model_name or "")
         super().save(*args, **kwargs)
+
+    @property
+    def perforce_server(self) -> Any:
+        """The Perforce server that its steps use."""
+        return self.site.perforce_server
 
     @property
     def operations(self) -> RelatedManager[Operation]:

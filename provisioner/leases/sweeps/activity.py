@@ -26,6 +26,7 @@ from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.leases.abandonment import WORDS, WORK, newest_of
 from provisioner.lib import clocks
+from provisioner.routing.models import ITS_SERVER
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 
@@ -42,8 +43,8 @@ ACCESS_IS_LATE_BY = dt.timedelta(hours=1)
 def sweep_activity(timestamp: int) -> None:
     """Ask workers to check every server and every site for activity."""
     ready = Workspace.objects.filter(state=Workspace.State.READY, is_pooled=False)
-    servers = ready.values_list("site__perforce_server", flat=True)
-    for server_id in servers.order_by().distinct():
+    servers = ready.order_by().values_list(ITS_SERVER, flat=True)
+    for server_id in servers.distinct():
         defer_once(
             check_clients.configure(queueing_lock=f"check_clients.{server_id}"),
             server_id=server_id,
@@ -68,11 +69,9 @@ def check_clients(server_id: int) -> None:
     }
     workspaces = [
         workspace
-        for workspace in Workspace.objects.filter(
-            state=Workspace.State.READY,
-            is_pooled=False,
-            site__perforce_server=server,
-        ).select_related("owner")
+        for workspace in Workspace.objects.alias(its_server=ITS_SERVER)
+        .filter(state=Workspace.State.READY, is_pooled=False, its_server=server.pk)
+        .select_related("owner")
         if not workspace.client_name or workspace.client_name in clients
     ]
     moved = [

@@ -19,6 +19,7 @@ from provisioner.lib.names import LONGEST_NAME
 from provisioner.lib.refusals import InvalidRequest, NameTaken
 from provisioner.mirrors.queries import default_at, lock_mirror_of
 from provisioner.mirrors.refusals import NothingAtSite
+from provisioner.routing.queries import route_for
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
@@ -148,14 +149,24 @@ def _as_name(text: str, *, at_most: int = 34) -> str:
 
 
 def insert_workspace(
-    *, owner: User, template: Template, snapshot: Snapshot, site: Site, **fields: Any
+    *,
+    owner: User,
+    template: Template,
+    snapshot: Snapshot,
+    site: Site,
+    purpose: str,
+    routed_as: str = "",
+    **fields: Any,
 ) -> Workspace:
     """Write the row of a workspace, with its owner's account.
 
-    Raises: NameTaken.
+    Routing rules choose its Perforce server by `routed_as`, by default its purpose.
+
+    Raises: NameTaken, RoutingRuleUnfit.
     """
     assert owner.uid is not None
     assert owner.gid is not None
+    route = route_for(site, purpose=routed_as or purpose, owner=owner)
     with refusing_taken(fields["name"], constraint=UNIQUE_NAME), transaction.atomic():
         return Workspace.objects.create(
             owner=owner,
@@ -165,5 +176,8 @@ def insert_workspace(
             site=site,
             template=template,
             snapshot=snapshot,
+            purpose=purpose,
+            routed_as=routed_as,
+            **route.columns,
             **fields,
         )

@@ -111,7 +111,10 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
     client_type = serializers.CharField(
         help_text="The client's type; “”: writeable, or no client."
     )
-    p4port = serializers.CharField(source="site.perforce_server.p4port_for_people")
+    p4port = serializers.CharField(source="perforce_server.p4port_for_people")
+    perforce_server = serializers.CharField(
+        source="perforce_server.name", help_text="The server of its client."
+    )
     p4_user = serializers.CharField()
     open_to = serializers.ChoiceField(
         choices=OpenTo.choices, help_text="Who may enter its root directory."
@@ -155,6 +158,8 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             "client",
             "client_type",
             "p4port",
+            "perforce_server",
+            "routed_because",
             "p4_user",
             "uid",
             "gid",

@@ -25,7 +25,8 @@ class OfWorkspace(ApiViewSet):
     serializer_class = WorkspaceSerializer
 
     def get_queryset(self) -> QuerySet[Workspace]:
-        return with_newest_operation(workspaces_visible_to(self.user))
+        visible = workspaces_visible_to(self.user).select_related("routed_to")
+        return with_newest_operation(visible)
 
     def settled(
         self, workspace: Workspace, *, seconds: int, status: int = 202

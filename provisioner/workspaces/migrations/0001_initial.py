@@ -22,6 +22,7 @@ class Migration(migrations.Migration):
         ('catalog', '0001_initial'),
         ('engine', '0001_initial'),
         ('pools', '0001_initial'),
+        ('routing', '0001_initial'),
         ('sites', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         migrations.swappable_dependency(settings.KNOX_TOKEN_MODEL),
@@ -32,6 +33,10 @@ class Migration(migrations.Migration):
             name='Workspace',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('routed_as', models.CharField(blank=True, choices=[('template', 'Builds of templates'), ('ci', 'CI (read-only client)'), ('ci-edit', 'CI that submits'), ('build', 'Build only (no Perforce client)'), ('bisection', 'Bisections'), ('development', 'Development')], editable=False, help_text='What rules matched it as, if not by its purpose.', max_length=16)),
+                ('routed_because', models.CharField(blank=True, editable=False, help_text='Why that server was chosen. Empty: no rule matched.', max_length=300)),
+                ('routed_to', models.ForeignKey(blank=True, editable=False, help_text="The Perforce server of its client. Empty: its site's.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='sites.perforceserver')),
+                ('routing_rule', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='routing.routingrule')),
                 ('name', models.CharField(max_length=40, validators=[django.core.validators.RegexValidator('^[a-z](?:[a-z0-9]|-(?=[a-z0-9])){0,39}\\Z', 'Use 1 to 40 lower-case letters, digits and single hyphens, beginning with a letter and ending with a letter or a digit.', code='invalid_name')])),
                 ('remote_name', models.CharField(blank=True, help_text='What its volume, client and path are named after where that is not its name: it was made before anybody named it.', max_length=40)),
                 ('purpose', models.CharField(choices=[('development', 'Development'), ('build', 'Build only (no Perforce client)'), ('ci', 'CI (read-only client)'), ('ci-edit', 'CI that submits')], default='development', max_length=16)),

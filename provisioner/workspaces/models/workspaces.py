@@ -22,6 +22,7 @@ from provisioner.lib.names import (
     same_tag,
     underscored,
 )
+from provisioner.routing.models import Routed
 from provisioner.sites.models import OpenTo, Site
 from provisioner.workspaces.marks import new_mark
 
@@ -56,7 +57,7 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
         return self.filter(named).order_by("pk")
 
 
-class Workspace(HasOperations):
+class Workspace(Routed, HasOperations):
     """A clone, its client and its export, with one lifecycle."""
 
     class State(models.TextChoices):
@@ -416,6 +417,10 @@ class Workspace(HasOperations):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def used_for(self) -> str:
+        return self.routed_as or self.purpose
 
     @property
     def open_to(self) -> OpenTo:

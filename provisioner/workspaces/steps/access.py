@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from provisioner.catalog.pins import parts_of
+from provisioner.gateways import registry
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.perforce.protections import (
     Protections,
@@ -18,13 +19,16 @@ from provisioner.gateways.perforce.protections import (
 from provisioner.gateways.perforce.readable import Reading
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
+from provisioner.routing.steps import ensure_routed
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 
 def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
     """Verify that the owner exists in Perforce and may read all of the pinned view.
 
-    The view is that of the snapshot's client, as the server had it for a stream.
+    The view is that of the snapshot's client, as the server had it for a stream. Users
+    and protections are those of the site's server. Only what files exist may be asked
+    at another one, once that has the pinned change.
     `changes` are others to which it will be synced, with other files. Without an answer
     there is no clone. Exclusions that no file of the snapshot is under deny nobody. A
     build-only workspace is checked too; if its server's row says that read access is
@@ -33,9 +37,10 @@ def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
     Raises: StepRefused.
     """
     workspace, server = run.workspace, run.site.perforce_server
-    user = workspace.p4_user
+    user, at_site = workspace.p4_user, registry.perforce(server)
+    ensure_routed(run, workspace, change=max(workspace.snapshot.change, *changes, 0))
     needs_user = bool(workspace.client_name) or server.checks_read_access
-    if needs_user and run.perforce.spelling_of(user) is None:
+    if needs_user and at_site.spelling_of(user) is None:
         raise StepRefused(
             f"Perforce does not know the user {user}. Create it, or correct the "
             "Perforce name of the account. Then retry.",
@@ -99,7 +104,9 @@ def _unreadable(
 def _protections_of(run: WorkspaceRun, user: str) -> Protections:
     server = run.site.perforce_server
     try:
-        return run.perforce.protections_of(user, host=server.read_access_host or "")
+        return registry.perforce(server).protections_of(
+            user, host=server.read_access_host or ""
+        )
     except Refused as error:
         raise StepRefused(
             f"Whether {user} may read this template could not be checked: {error} "

@@ -24,7 +24,7 @@ def find_own_client(run: WorkspaceRun) -> ClientSpec | None:
     client = run.perforce.clients.find(run.workspace.client_name)
     if client is None or not is_own(client, run.workspace):
         return None
-    require_bound(run.site.perforce_server, client)
+    require_bound(run.server, client)
     return client
 
 

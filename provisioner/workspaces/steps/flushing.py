@@ -26,9 +26,9 @@ def server_with_pin(run: WorkspaceRun) -> PerforceServer:
     began_at = run.step.first_started_at
     assert began_at is not None
     change = run.workspace.snapshot.change
-    server = server_with(run.site.perforce_server, change=change, since=began_at)
-    if server != run.site.perforce_server:
-        run.progress(f"{run.site.perforce_server} is behind: flushing at {server}")
+    server = server_with(run.server, change=change, since=began_at)
+    if server != run.server:
+        run.progress(f"{run.server} is behind: flushing at {server}")
     return server
 
 

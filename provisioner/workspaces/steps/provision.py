@@ -278,7 +278,7 @@ def ensure_client(run: WorkspaceRun) -> None:
         take_another_name(run)
         found = None
     if found is not None:
-        require_bound(run.site.perforce_server, found)
+        require_bound(run.server, found)
     wanted = client_spec_of(workspace)
     if found is None or not _same_client(found, wanted):
         _save_client(run, wanted)
@@ -288,7 +288,7 @@ def _save_client(run: WorkspaceRun, wanted: ClientSpec) -> None:
     try:
         run.perforce.clients.save(wanted)
     except ClientTypeMissing as error:
-        refusal = not_supported(run.workspace.purpose, server=run.site.perforce_server)
+        refusal = not_supported(run.workspace.purpose, server=run.server)
         raise StepRefused(refusal.sentence, code=refusal.code) from error
 
 
@@ -331,7 +331,7 @@ def ensure_p4config(run: WorkspaceRun) -> None:
 
     Source: P4CONFIG and P4IGNORE in the p4 command reference.
     """
-    workspace, server = run.workspace, run.site.perforce_server
+    workspace, server = run.workspace, run.server
     lines = [
         f"P4PORT={server.p4port_for_people}",
         f"P4USER={workspace.p4_user}",

@@ -263,7 +263,7 @@ def _write_archive(
                 "client": workspace.client_name,
                 "template": workspace.template.name,
                 "change": workspace.snapshot.change,
-                "p4port": run.site.perforce_server.p4port_for_people,
+                "p4port": run.server.p4port_for_people,
                 "shelves": _counted(rescue),
                 "descriptions": rescue.descriptions,
             },

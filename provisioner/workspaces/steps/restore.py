@@ -86,7 +86,7 @@ def ensure_client(run: WorkspaceRun) -> None:
         take_another_name(run)
         found = None
     if found is not None:
-        require_bound(run.site.perforce_server, found)
+        require_bound(run.server, found)
     if found is None:
         settled = client_of(workspace)
         spec, given_back_at = settled.spec, settled.given_back_at

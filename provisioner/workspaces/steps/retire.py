@@ -184,7 +184,7 @@ def _elsewhere(run: WorkspaceRun, client: ClientSpec) -> str:
 
     Source: p4 help client: --serverid is for the commit server, about other servers.
     """
-    here = run.site.perforce_server.served_by.server_id
+    here = run.server.served_by.server_id
     return "" if client.server_id == here else client.server_id
 
 

@@ -7,6 +7,7 @@ from provisioner.catalog.steps.room import Room
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine.models import Step
 from provisioner.gateways.hosts.room import Lack
+from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
 
 _ADVICE = {
@@ -31,6 +32,10 @@ class WorkspaceRun(TemplateRun):
     @property
     def workspace(self) -> Workspace:
         return self._about or self.operation.subject.workspace
+
+    @property
+    def server(self) -> PerforceServer:
+        return self.workspace.perforce_server
 
     @property
     def template(self) -> Template:

@@ -1,0 +1,77 @@
+"""Which rule and which server a workspace or template gets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from provisioner.accounts.models import User
+from provisioner.routing.kinds import Purpose
+from provisioner.routing.models import LONGEST_REASON, RoutingRule
+from provisioner.routing.refusals import RoutingRuleUnfit
+from provisioner.sites.models import PerforceServer, Site
+from provisioner.sites.queries import installations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """The Perforce server for something new, by a rule or as the site says."""
+
+    site: Site
+    rule: RoutingRule | None = None
+
+    @property
+    def server(self) -> PerforceServer:
+        return self.rule.server if self.rule else self.site.perforce_server
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """The columns of a Routed row."""
+        is_sites = self.server.pk == self.site.perforce_server_id
+        rule = self.rule
+        because = f"Rule {rule.position}: {rule.conditions}." if rule else ""
+        return {
+            "routed_to": None if is_sites else self.server,
+            "routing_rule": rule,
+            "routed_because": because[:LONGEST_REASON],
+        }
+
+
+def all_rules() -> QuerySet[RoutingRule]:
+    """Return all rules in order, with what they name."""
+    return RoutingRule.objects.select_related(
+        *("account", "team", "site", "server__upstream")
+    )
+
+
+def route_for(site: Site, *, purpose: str, owner: User) -> Route:
+    """Return the server for something new of this owner at this site.
+
+    The first matching rule counts. One query if there are no rules.
+
+    Raises: RoutingRuleUnfit (its server is of another kind by now).
+    """
+    rules = _matching(purpose, owner=owner).filter(Q(site=None) | Q(site=site))
+    rule = _first_of_installation(list(rules), site=site)
+    if rule is not None and rule.why_not:
+        raise RoutingRuleUnfit(why=rule.why_not)
+    return Route(site=site, rule=rule)
+
+
+def _matching(purpose: str, *, owner: User) -> QuerySet[RoutingRule]:
+    of = Q(account=None, team=None) | Q(account=owner)
+    if owner.team_id is not None:
+        of |= Q(team=owner.team_id)
+    return all_rules().filter(of, purpose__in=("", Purpose(purpose)))
+
+
+def _first_of_installation(
+    rules: Collection[RoutingRule], *, site: Site
+) -> RoutingRule | None:
+    if not rules:
+        return None
+    roots = installations()
+    here = roots[site.perforce_server_id]
+    return next((rule for rule in rules if roots[rule.server_id] == here), None)
