@@ -20,5 +20,9 @@ asks_places = Signal()
 """Of which templates a person gets workspaces elsewhere (by, templates): receivers
 return pairs of site and snapshot by template id."""
 
+asks_arrivals = Signal()
+"""What is on its way to where a person works (by, templates): receivers return phrases
+by template id."""
+
 asks_obstacles = Signal()
 """What stands against workspaces (by, templates): receivers return obstacles by id."""

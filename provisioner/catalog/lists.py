@@ -13,7 +13,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog import freshness
 from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.events import asks_places, asks_usual_seconds
+from provisioner.catalog.events import asks_arrivals, asks_places, asks_usual_seconds
 from provisioner.catalog.forms.templates import TemplateFilterForm
 from provisioner.catalog.models import RefreshPolicy, Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
@@ -123,6 +123,7 @@ def _shown(
 ) -> Sequence[ShownTemplate]:
     references = Snapshot.objects.references_of(templates)
     places = _places(user, templates) if has_obstacles else {}
+    coming = _arrivals(user, templates) if has_obstacles else {}
     defaults = defaults_among(references) | {
         pk: snapshot for pk, (_, snapshot) in places.items()
     }
@@ -134,6 +135,7 @@ def _shown(
             user=user,
             default=defaults.get(template.pk),
             site=places[template.pk][0] if template.pk in places else None,
+            coming=coming.get(template.pk, ""),
             freshness=known.get(template.pk),
             usual_seconds=seconds.get(template.pk),
             policy=getattr(template, "refresh_policy", RefreshPolicy()),
@@ -150,6 +152,15 @@ def _places(user: User, templates: list[Template]) -> dict[int, tuple[Site, Snap
     for _, known in answers:
         places.update(known)
     return places
+
+
+def _arrivals(user: User, templates: list[Template]) -> dict[int, str]:
+    """Return what is on its way to where a person works, by template."""
+    coming: dict[int, str] = {}
+    answers: Any = asks_arrivals.send(Template, by=user, templates=templates)
+    for _, known in answers:
+        coming.update(known)
+    return coming
 
 
 def _obstacles(user: User, defaults: Iterable[Snapshot]) -> dict[int, Obstacle]:

@@ -20,13 +20,15 @@ class Offer:
     """A template with what people want to know before they request a workspace.
 
     `template` is annotated by `templates_offered_to`; `default` is the snapshot that
-    new workspaces get, at `site` if that is another than the template's.
+    new workspaces get, at `site` if that is another than the template's. `coming` says
+    what is on its way to where its reader works, "" for nothing.
     """
 
     template: Template
     user: User
     default: Snapshot | None
     site: Site | None
+    coming: str
     freshness: Freshness | None
     usual_seconds: float | None
     obstacle: Obstacle | None

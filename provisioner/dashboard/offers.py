@@ -27,7 +27,7 @@ from provisioner.catalog.queries import (
 from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
 from provisioner.workspace_requests.obstacles import obstacles_to
-from provisioner.workspace_requests.site_choice import places_of
+from provisioner.workspace_requests.site_choice import arrivals_of, places_of
 from provisioner.workspaces.queries import Uses, uses_of_templates
 from provisioner.workspaces.ready_times import usual_seconds
 
@@ -114,6 +114,7 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
     }
     sites = {snapshot.pk: site for site, snapshot in places.values()}
     obstacles = obstacles_to(user, defaults.values(), quotas=quotas, sites=sites)
+    coming = arrivals_of(user, templates)
     freshness, seconds = freshness_since(references), usual_seconds(templates)
     offers = {
         template.pk: Offer(
@@ -121,6 +122,7 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
             user=user,
             default=default,
             site=sites.get(default.pk) if default else None,
+            coming=coming.get(template.pk, ""),
             freshness=freshness.get(template.pk),
             usual_seconds=seconds.get(template.pk),
             obstacle=obstacles.get(default.pk) if default else None,

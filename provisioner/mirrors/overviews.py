@@ -21,7 +21,7 @@ from provisioner.catalog.retention import needs_of
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
-from provisioner.mirrors.queries import AVAILABLE
+from provisioner.mirrors.queries import AVAILABLE, OnItsWay, on_their_way
 from provisioner.web.notices import Action
 from provisioner.web.templatetags.cloneyard import count
 
@@ -41,7 +41,7 @@ class MirrorOverview:
     `newest` is the newest snapshot there, and `snapshots` how many are there; `default`
     is what new workspaces at the template's site get. `snapshots_behind` counts the
     template's snapshots after `newest`, up to the default, and `changes_behind` the
-    changes in between; None: unknown.
+    changes in between; None: unknown. `coming` is what is being transferred.
     """
 
     mirror: Mirror
@@ -51,6 +51,7 @@ class MirrorOverview:
     has_default: bool
     snapshots_behind: int | None
     changes_behind: int | None
+    coming: OnItsWay | None
 
     @property
     def is_moving(self) -> bool:
@@ -72,6 +73,15 @@ class MirrorOverview:
             said.append(count(self.changes_behind, "change", "changes"))
         return f"{', '.join(said)} behind"
 
+    @property
+    def behind_and_coming(self) -> str:
+        """How far it is behind, and what is being transferred, as a phrase."""
+        return (
+            self.behind
+            if self.coming is None
+            else f"{self.behind}; {self.coming.text()}"
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Published:
@@ -89,12 +99,13 @@ class _Published:
 
 
 def overviews_of(mirrors: Sequence[Mirror]) -> list[MirrorOverview]:
-    """Return mirrors with what is there, in seven queries for all."""
+    """Return mirrors with what is there, in ten queries for all."""
     templates = list({each.template_id: each.template for each in mirrors}.values())
     references = Snapshot.objects.references_of(templates)
     defaults, there = defaults_among(references), _snapshots_there(mirrors)
     behind = behind_of(snapshots[0] for snapshots in there.values())
     freshness, times = freshness_since(references), _publication_times(templates)
+    coming = on_their_way(mirrors)
     published = {
         template.pk: _Published(
             default=defaults.get(template.pk),
@@ -106,13 +117,22 @@ def overviews_of(mirrors: Sequence[Mirror]) -> list[MirrorOverview]:
         for known in [freshness.get(template.pk)]
     }
     return [
-        _overview(mirror, there.get(mirror.pk, []), published[mirror.template_id])
+        _overview(
+            mirror,
+            there.get(mirror.pk, []),
+            published[mirror.template_id],
+            coming=coming.get(mirror.pk),
+        )
         for mirror in mirrors
     ]
 
 
 def _overview(
-    mirror: Mirror, snapshots: Sequence[Snapshot], published: _Published
+    mirror: Mirror,
+    snapshots: Sequence[Snapshot],
+    published: _Published,
+    *,
+    coming: OnItsWay | None,
 ) -> MirrorOverview:
     default, newest = published.default, snapshots[0] if snapshots else None
     changes = later = None
@@ -130,6 +150,7 @@ def _overview(
         has_default=default in snapshots,
         snapshots_behind=later,
         changes_behind=changes,
+        coming=coming,
     )
 
 
@@ -173,7 +194,7 @@ class MirrorsOfTemplate:
 
 
 def mirrors_of(overview: TemplateOverview) -> MirrorsOfTemplate:
-    """Return what the page of a template shows of its mirrors, in two queries."""
+    """Return what the page of a template shows of its mirrors, in five queries."""
     template, user = overview.template, overview.user
     mirrors = list(
         Mirror.objects.filter(template=template)
@@ -182,6 +203,7 @@ def mirrors_of(overview: TemplateOverview) -> MirrorsOfTemplate:
         .order_by("site__name")
     )
     there = _snapshots_there(mirrors) if mirrors else {}
+    coming = on_their_way(mirrors) if mirrors else {}
     lines, fresh = overview.snapshots if mirrors else [], overview.freshness
     snapshots = [line.snapshot for line in lines if line.snapshot.is_complete]
     offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
@@ -195,7 +217,13 @@ def mirrors_of(overview: TemplateOverview) -> MirrorsOfTemplate:
     create = f"{reverse('mirror-create')}?template={template.pk}"
     return MirrorsOfTemplate(
         mirrors=[
-            _overview(each, there.get(each.pk, []), published) for each in mirrors
+            _overview(
+                each,
+                there.get(each.pk, []),
+                published,
+                coming=coming.get(each.pk),
+            )
+            for each in mirrors
         ],
         actions=[Action(label="Create a mirror", url=create)] if may_create else [],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from django import forms
@@ -12,7 +13,8 @@ from provisioner.catalog.forms.choices import SnapshotChoiceField
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.leases.refusals import LeaseTooLong
 from provisioner.lib.refusals import ActionRefused
-from provisioner.mirrors.queries import default_at, mirror_sites, snapshot_on_its_way
+from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import OnItsWay, default_at, mirror_sites, on_their_way
 from provisioner.mirrors.refusals import NothingAtSite, SnapshotNotAtSite
 from provisioner.sites.models import Site
 from provisioner.web.forms import AskingForm, NameField
@@ -66,10 +68,14 @@ class SiteChoiceField(forms.ModelChoiceField[Site]):
         said = f"{obj.name}, no snapshot yet"
         if default is not None:
             said = f"{obj.name}, change {default.change} {default.mark.lower()}"
-        coming = snapshot_on_its_way(self.template, obj)
-        if coming is not None:
-            said += f"; change {coming.change} is being transferred"
-        return said
+        coming = self._coming.get(obj.pk)
+        return said if coming is None else f"{said}; {coming.text()}"
+
+    @cached_property
+    def _coming(self) -> dict[int, OnItsWay]:
+        """What is being transferred, by the site's id."""
+        coming = on_their_way(Mirror.objects.filter(template=self.template))
+        return {each.mirrored.mirror.site_id: each for each in coming.values()}
 
 
 class WorkspaceCreateForm(AskingForm):

@@ -8,13 +8,13 @@ from typing import Any
 from django.dispatch import receiver
 
 from provisioner.accounts.models import User
-from provisioner.catalog.events import asks_obstacles, asks_places
+from provisioner.catalog.events import asks_arrivals, asks_obstacles, asks_places
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle
 from provisioner.limits.admission import quota_limits
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.obstacles import obstacles_to
-from provisioner.workspace_requests.site_choice import places_of
+from provisioner.workspace_requests.site_choice import arrivals_of, places_of
 
 
 @receiver(asks_obstacles)
@@ -33,3 +33,11 @@ def where_they_are_cloned(
 ) -> dict[int, tuple[Site, Snapshot]]:
     """Return what a person gets at a home site, by template id."""
     return places_of(by, templates)
+
+
+@receiver(asks_arrivals)
+def what_is_on_its_way(
+    by: User, templates: Collection[Template], **kwargs: Any
+) -> dict[int, str]:
+    """Return what is on its way to a person's home sites, by template id."""
+    return arrivals_of(by, templates)

@@ -6,7 +6,13 @@ from collections.abc import Collection
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.mirrors.queries import default_at, mirrored_defaults, snapshots_at
+from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import (
+    default_at,
+    mirrored_defaults,
+    on_their_way,
+    snapshots_at,
+)
 from provisioner.mirrors.refusals import NothingAtSite
 from provisioner.sites.models import Site
 from provisioner.sites.queries import home_sites_of
@@ -66,3 +72,22 @@ def places_of(
                 places[template.pk] = (home, snapshot)
                 break
     return places
+
+
+def arrivals_of(by: User, templates: Collection[Template]) -> dict[int, str]:
+    """Return what is on its way to a person's home sites, as phrases by template id."""
+    homes = home_sites_of(by)
+    if not homes:
+        return {}
+    # Nobody whose own site is the template's waits for a mirror at their team's.
+    mirrors = Mirror.objects.filter(template__in=templates, site__in=homes).exclude(
+        template__site=homes[0]
+    )
+    phrases: dict[int, str] = {}
+    coming = on_their_way(mirrors).values()
+    for home in homes:
+        for each in coming:
+            if each.mirrored.mirror.site_id == home.pk:
+                template_id = each.mirrored.mirror.template_id
+                phrases.setdefault(template_id, each.text(f" at {home.name}"))
+    return phrases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from django.utils import timezone
 
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot
+from provisioner.engine.models import Step
 from provisioner.lib.refusals import ActionRefused
+from provisioner.mirrors.actions import mirror_transfer
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.actions.home_sites import home_site_choose, team_home_site_choose
 from provisioner.sites.models import Site
@@ -224,6 +227,43 @@ def test_cards_say_where_and_what_the_click_gives(
     for page in ("/", "/templates/"):
         shown = as_alice.get(page).content.decode()
         assert '<span class="change">100</span> at bangalore' in shown
+
+
+def test_people_read_when_what_is_on_its_way_arrives(
+    as_alice: Client,
+    api_as_alice: Any,
+    alice: User,
+    admin: User,
+    bangalore: Site,
+    snapshot: Snapshot,
+) -> None:
+    home_site_choose(by=alice, site=bangalore)
+    MirroredSnapshot.objects.update(bytes=300 * 2**20, seconds=10)
+    newer = SnapshotFactory.create(template=snapshot.template, change=200)
+    mirror = Mirror.objects.get()
+    mirror_transfer(by=admin, mirror=mirror, snapshot=newer)
+    pages = ("/", "/templates/", f"/templates/{snapshot.template_id}/get/")
+    for page in pages:
+        assert "in about 10 s (300 MiB left)" in as_alice.get(page).text, page
+    assert "change 200 at bangalore in about" in as_alice.get("/").text
+
+    mirror.operations.get().steps.filter(name="transfer").update(
+        state=Step.State.RUNNING,
+        attempt=1,
+        started_at=timezone.now() - dt.timedelta(seconds=100),
+        progress={"done": 200 * 2**20, "unit": "bytes", "text": "200 MiB"},
+    )
+
+    assert "change 200 in about 55 s (100 MiB left)" in as_alice.get(pages[-1]).text
+    assert "change 200 in about 55 s" in as_alice.get(f"/mirrors/{mirror.pk}/").text
+    [listed] = api_as_alice.get("/api/v1/mirrors").json()["results"]
+    coming = listed["figures"]["coming"]
+    assert (coming["change"], coming["bytes_left"]) == (200, 100 * 2**20)
+    assert 49 < coming["seconds_left"] < 55
+    Step.objects.filter(name="transfer").update(progress={"done": 400 * 2**20})
+    assert "change 200 is being transferred" in as_alice.get(pages[-1]).text
+    [listed] = api_as_alice.get("/api/v1/mirrors").json()["results"]
+    assert listed["figures"]["coming"]["seconds_left"] is None
 
 
 def test_a_site_that_is_down_names_the_others_that_have_it(

@@ -40,6 +40,12 @@ _MIRROR: dict[str, Any] = {
         "has_default": False,
         "snapshots_behind": 1,
         "changes_behind": 4,
+        "coming": {
+            "id": 88,
+            "change": 5023,
+            "bytes_left": 1288490188,
+            "seconds_left": 171.5,
+        },
     },
 }
 _NEW = {
@@ -53,6 +59,7 @@ _NEW = {
         "has_default": False,
         "snapshots_behind": None,
         "changes_behind": None,
+        "coming": None,
     },
 }
 

@@ -21,6 +21,19 @@ class NewestMirroredSerializer(serializers.Serializer[Any]):
     quality = serializers.CharField()
 
 
+class ComingSnapshotSerializer(serializers.Serializer[Any]):
+    """What is being transferred, and what is left of it, as far as it can be known."""
+
+    id = serializers.IntegerField(source="mirrored.snapshot_id")
+    change = serializers.IntegerField(source="mirrored.snapshot.change")
+    bytes_left = serializers.IntegerField(
+        source="estimate.bytes_left", default=None, allow_null=True
+    )
+    seconds_left = serializers.FloatField(
+        source="estimate.seconds", default=None, allow_null=True
+    )
+
+
 class MirrorFiguresSerializer(serializers.Serializer[Any]):
     """What is at the site, and how far it is behind the template's default."""
 
@@ -37,6 +50,9 @@ class MirrorFiguresSerializer(serializers.Serializer[Any]):
     )
     changes_behind = serializers.IntegerField(
         allow_null=True, help_text="The changes in between; null: unknown."
+    )
+    coming = ComingSnapshotSerializer(
+        allow_null=True, help_text="Being transferred; null: nothing."
     )
 
 
