@@ -510,13 +510,13 @@ TYPED = {
             *("TemplateFilterForm", "BisectionFilterForm", "FindingFilterForm"),
             *("OwnWorkspaceFilterForm", "AuditLogFilterForm", "OperationFilterForm"),
             *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
-            "TrafficFilterForm",
+            *("TrafficFilterForm", "SnapshotFilterForm"),
         ),
         dict.fromkeys(
             (
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
                 *("since", "until", "role", "team", "gone", "archived", "ends"),
-                *("behind", "issue", "purpose"),
+                *("behind", "issue", "purpose", "site"),
             ),
             ASKED,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -68,33 +68,28 @@ class Pins:
 
 
 def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
-    """Return what pins each published snapshot, newest first; five queries.
+    """Return what pins each published snapshot of a template; see `pins_of_all`."""
+    return pins_of_all([template], named=named)
+
+
+def pins_of_all(
+    templates: Collection[Template], *, named: int | None = None
+) -> list[Pins]:
+    """Return what pins each published snapshot, newest first; few queries for many.
 
     At most `named` workspaces of each are listed by name; None: all of them.
     """
-    snapshots = list(
-        Snapshot.objects.there()
-        .filter(template=template)
-        .select_related("held_by", "withdrawn_by")
-    )
-    offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
-    complete = [snapshot for snapshot in offered if snapshot.is_complete]
-    reference = Snapshot.objects.references_of([template]).get(template.pk)
-    default = reference if reference and vars(reference)["is_default"] else None
-    tested = next((each for each in complete if each.quality == Quality.TESTED), None)
-    recent = offered[: template.snapshots_to_keep]
-    pins = {
-        snapshot.pk: Pins(
-            snapshot=snapshot,
-            is_recent=snapshot in recent,
-            is_default=snapshot == default,
-            is_reference=snapshot == reference,
-            is_last_tested=snapshot == tested,
-        )
-        for snapshot in snapshots
-    }
-    for snapshot in snapshots:
-        snapshot.template = template
+    there = Snapshot.objects.there().filter(template__in=templates)
+    snapshots = list(there.select_related("held_by", "withdrawn_by"))
+    references = Snapshot.objects.references_of(templates)
+    pins: dict[int, Pins] = {}
+    for template in templates:
+        of_it = [each for each in snapshots if each.template_id == template.pk]
+        for snapshot in of_it:
+            snapshot.template = template
+        reference = references.get(template.pk)
+        for pin in _kept_by(template, of_it, reference=reference):
+            pins[pin.snapshot.pk] = pin
     for need in _needs:
         rows = need.rows(snapshots)
         for pk, number in rows.values_list("snapshot").annotate(Count("pk")):
@@ -105,6 +100,27 @@ def pins_of(template: Template, *, named: int | None = None) -> list[Pins]:
         for row in hold.rows(snapshots):
             pins[row.snapshot_id].held_for.append(hold.says(row))
     return list(pins.values())
+
+
+def _kept_by(
+    template: Template, snapshots: Sequence[Snapshot], *, reference: Snapshot | None
+) -> list[Pins]:
+    """Return what a template itself keeps of its published snapshots, newest first."""
+    offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
+    complete = [snapshot for snapshot in offered if snapshot.is_complete]
+    default = reference if reference and vars(reference)["is_default"] else None
+    tested = next((each for each in complete if each.quality == Quality.TESTED), None)
+    recent = offered[: template.snapshots_to_keep]
+    return [
+        Pins(
+            snapshot=snapshot,
+            is_recent=snapshot in recent,
+            is_default=snapshot == default,
+            is_reference=snapshot == reference,
+            is_last_tested=snapshot == tested,
+        )
+        for snapshot in snapshots
+    ]
 
 
 def pins_of_snapshot(snapshot: Snapshot) -> Pins | None:

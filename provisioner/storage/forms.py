@@ -1,9 +1,10 @@
-"""Forms of splits."""
+"""Forms of splits, and filters of snapshots."""
 
 from __future__ import annotations
 
 from django import forms
 
+from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
 
 
@@ -13,3 +14,10 @@ class SplitPolicyForm(AskingForm):
         label="Owners may split their own workspaces",
         help_text="Otherwise administrators alone.",
     )
+
+
+class SnapshotFilterForm(FilterForm):
+    """Filters of snapshots with what holds them."""
+
+    q = forms.CharField(required=False, max_length=100, label="Template or snapshot")
+    site = forms.CharField(required=False, max_length=100, label="Site")

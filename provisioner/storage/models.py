@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
@@ -23,6 +24,30 @@ class SplitPolicy(models.Model):
 
     def __str__(self) -> str:
         return f"Splits at {self.site}"
+
+
+class SnapshotSize(models.Model):
+    """The space of a snapshot at its template's site, as last measured.
+
+    `reclaimable_bytes` is what deleting it would free, None where ONTAP does not say.
+    """
+
+    snapshot = models.OneToOneField(
+        Snapshot, on_delete=models.CASCADE, related_name="size"
+    )
+    size_bytes = models.BigIntegerField()
+    reclaimable_bytes = models.BigIntegerField(null=True, blank=True)
+    measured_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"Size of {self.snapshot}"
+
+    @property
+    def frees_bytes(self) -> int:
+        """What deleting the snapshot frees, at most."""
+        if self.reclaimable_bytes is None:
+            return self.size_bytes
+        return self.reclaimable_bytes
 
 
 class Split(models.Model):

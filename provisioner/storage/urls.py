@@ -1,4 +1,4 @@
-"""URLs of splits."""
+"""URLs of splits, and of what holds snapshots."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.storage import views
-from provisioner.storage.api.views import WorkspaceSplitViewSet
+from provisioner.storage.api.views import HeldSnapshotViewSet, WorkspaceSplitViewSet
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
+    Place(
+        title="Snapshots",
+        section=Section.STORAGE,
+        url_name="held-snapshot-list",
+        rank=25,
+        is_for=administrators,
+    ),
     Place(
         title="Splits",
         section=Section.POLICIES,
         url_name="split-policy-list",
         covers=("split-policy-",),
         is_for=administrators,
-    )
+    ),
 )
 
 urlpatterns: list[URLPattern] = [
@@ -26,6 +33,7 @@ urlpatterns: list[URLPattern] = [
         views.workspace_split_stop,
         name="workspace-split-stop",
     ),
+    path("storage/snapshots/", views.held_snapshot_list, name="held-snapshot-list"),
     path("policies/splits/", views.split_policy_list, name="split-policy-list"),
     path(
         "policies/splits/<int:pk>/",
@@ -34,4 +42,7 @@ urlpatterns: list[URLPattern] = [
     ),
 ]
 
-api_routes = [Route("v1/workspaces", WorkspaceSplitViewSet, "workspace-split")]
+api_routes = [
+    Route("v1/workspaces", WorkspaceSplitViewSet, "workspace-split"),
+    Route("v1/storage/snapshots", HeldSnapshotViewSet, "held-snapshot"),
+]

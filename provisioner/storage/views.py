@@ -1,4 +1,4 @@
-"""Pages of splits, and of each site's policy about them."""
+"""Pages of splits, of each site's policy about them, and of what holds snapshots."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from provisioner.engine.overviews import operation_overview
 from provisioner.sites.models import Site
 from provisioner.storage import actions
 from provisioner.storage.forms import SplitPolicyForm
+from provisioner.storage.lists import SNAPSHOTS
 from provisioner.storage.models import SplitPolicy
 from provisioner.storage.previews import split_preview
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.lists.answers import list_page
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.views import for_changing
@@ -51,6 +53,9 @@ def workspace_split_stop(request: WebRequest, workspace: Workspace) -> HttpRespo
     stop = actions.workspace_split_stop
     act = partial(stop, by=request.user, workspace=workspace)
     return acted(request, act, "workspace-split", workspace.pk)
+
+
+held_snapshot_list = administrators_only(list_page(SNAPSHOTS, "storage/snapshots.html"))
 
 
 @require_safe

@@ -55,6 +55,7 @@ SHOWN_FIRST = {
     "bisections_retrieve": {"200", "202"},
     "bisections_verdict": {"request", "200", "409"},
     "bisections_stop": {"200"},
+    "storage_snapshots_list": {"200"},
     "workspaces_split": {"202", "409"},
     "workspaces_split_get": {"200"},
     "workspaces_split_stop": {"202", "409"},

@@ -462,6 +462,12 @@ def test_snapshots_are_listed_oldest_first(ontap: OntapScene) -> None:
     assert times == sorted(times)
 
 
+def test_the_space_of_snapshots_is_listed(ontap: OntapScene) -> None:
+    snapshot = ontap.make_snapshot(ontap.make_volume())
+    found = {each.uuid: each for each in ontap.gateway.list_snapshot_space()}
+    assert found[snapshot.uuid].size_bytes >= 0
+
+
 def test_a_taken_snapshot_name(ontap: OntapScene) -> None:
     volume = ontap.make_volume()
     ontap.make_snapshot(volume)

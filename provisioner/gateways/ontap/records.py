@@ -23,6 +23,7 @@ from provisioner.gateways.ontap.types import (
     FileEntry,
     OntapJob,
     Relationship,
+    SnapshotSpace,
     SnapshotVersion,
     Svm,
     SvmPeer,
@@ -51,6 +52,7 @@ USAGE_FIELDS = (
 # All of clone: what a split shows is expensive, and absent while none runs.
 SPLIT_FIELDS = "uuid,name,state,comment,clone,snapmirror.is_protected"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
+SNAPSHOT_SPACE_FIELDS = "uuid,size,reclaimable_space"
 VERSION_FIELDS = "uuid,name,version_uuid"
 # All of space: releases that lack one kind of efficiency reject its name.
 AGGREGATE_FIELDS = "uuid,name,space"
@@ -202,6 +204,14 @@ def snapshot(record: Record) -> VolumeSnapshot:
         comment=record.get("comment", ""),
         created_at=_time(record.get("create_time")),
         owners=tuple(record.get("owners", ())),
+    )
+
+
+def snapshot_space(record: Record) -> SnapshotSpace:
+    return SnapshotSpace(
+        uuid=record["uuid"],
+        size_bytes=record.get("size", 0),
+        reclaimable_bytes=record.get("reclaimable_space"),
     )
 
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from provisioner.gateways.errors import Refused
 from provisioner.gateways.ontap import records
 from provisioner.gateways.ontap.names import exact_name, path_uuid
-from provisioner.gateways.ontap.types import SnapshotVersion, VolumeSnapshot
-from provisioner.gateways.ontap.verbs import Verbs, volume_path
+from provisioner.gateways.ontap.types import (
+    SnapshotSpace,
+    SnapshotVersion,
+    VolumeSnapshot,
+)
+from provisioner.gateways.ontap.verbs import (
+    INVALID_VALUE,
+    UNEXPECTED_ARGUMENT,
+    VOLUMES,
+    Verbs,
+    volume_path,
+)
 
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
@@ -47,6 +58,26 @@ class Snapshots(Verbs):
         found = self._snapshot_records(volume_uuid, query={})
         snapshots = [records.snapshot(record) for record in found]
         return sorted(snapshots, key=lambda each: each.created_at or _LONG_AGO)
+
+    def list_snapshot_space(self) -> list[SnapshotSpace]:
+        """Return the space of every snapshot of the SVM's volumes.
+
+        A release that does not report what is reclaimable is asked without it.
+
+        Source: GET /api/storage/volumes/*/snapshots?fields=size,reclaimable_space.
+        """
+        fields = records.SNAPSHOT_SPACE_FIELDS
+        try:
+            found = self._space_records(fields)
+        except Refused as refused:
+            if refused.remote_code not in (UNEXPECTED_ARGUMENT, INVALID_VALUE):
+                raise
+            found = self._space_records(fields.removesuffix(",reclaimable_space"))
+        return [records.snapshot_space(record) for record in found]
+
+    def _space_records(self, fields: str) -> list[dict[str, Any]]:
+        query = {**self._in_svm(), "fields": fields}
+        return self._ontap.get_records(f"{VOLUMES}/*/snapshots", query=query)
 
     def create_snapshot(
         self, volume_uuid: str, *, name: str, comment: str, label: str = ""

@@ -248,6 +248,18 @@ class VolumeSnapshot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SnapshotSpace:
+    """The space of a snapshot, as ONTAP reports it.
+
+    `reclaimable_bytes` is what deleting it would free, None where ONTAP does not say.
+    """
+
+    uuid: str
+    size_bytes: int
+    reclaimable_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class OntapJob:
     """An ONTAP job. `state` is ONTAP's word: "queued", "running", "paused" …"""
 

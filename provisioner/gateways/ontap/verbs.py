@@ -18,6 +18,8 @@ JOB_LIMIT_SECONDS = 300.0
 EFFECT_LIMIT_SECONDS = 30.0
 
 VOLUMES = "/storage/volumes"
+# Error codes of a release that does not know an argument, or a field of a query.
+UNEXPECTED_ARGUMENT, INVALID_VALUE = "262179", "262197"
 
 _Seen = TypeVar("_Seen")
 

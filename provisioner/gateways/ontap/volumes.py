@@ -17,10 +17,13 @@ from provisioner.gateways.ontap.types import (
     VolumeSpec,
     VolumeUsage,
 )
-from provisioner.gateways.ontap.verbs import VOLUMES, Verbs, volume_path
-
-# Error codes of a release that does not know an argument, or a field of a query.
-UNEXPECTED_ARGUMENT, INVALID_VALUE = "262179", "262197"
+from provisioner.gateways.ontap.verbs import (
+    INVALID_VALUE,
+    UNEXPECTED_ARGUMENT,
+    VOLUMES,
+    Verbs,
+    volume_path,
+)
 
 _Seen = TypeVar("_Seen")
 

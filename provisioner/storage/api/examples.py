@@ -1,4 +1,4 @@
-"""Examples of splits for the schema."""
+"""Examples of splits, and of what holds snapshots, for the schema."""
 
 from __future__ import annotations
 
@@ -31,6 +31,24 @@ def _running(kind: str, *steps: dict[str, Any]) -> dict[str, Any]:
     )
 
 
+HELD = [
+    answer(
+        "One workspace holds it",
+        {
+            "id": 87,
+            "name": "c5019.b411",
+            "change": 5019,
+            "template": "main",
+            "site": "munich",
+            "size_bytes": 53687091200,
+            "frees_bytes": 10737418240,
+            "workspaces": 1,
+            "holders": [{"workspace": 4711, "name": "alice-main", "is_pooled": False}],
+            "kept_for": [],
+            "freed_by": "Retire and purge alice-main, or split it.",
+        },
+    )
+]
 PREVIEW = [answer("It frees the snapshot", _PREVIEW)]
 SPLIT = [
     answer(

@@ -1,4 +1,4 @@
-"""Serializers of splits."""
+"""Serializers of splits, and of what holds snapshots."""
 
 from __future__ import annotations
 
@@ -54,3 +54,37 @@ class SplitSerializer(serializers.Serializer[Any]):
     operation = OperationSerializer(
         allow_null=True, help_text="The last split that was requested."
     )
+
+
+class HolderSerializer(serializers.Serializer[Any]):
+    workspace = serializers.IntegerField(source="pk")
+    name = serializers.CharField()
+    is_pooled = serializers.BooleanField(help_text="A member of a warm pool.")
+
+
+class HeldSnapshotSerializer(serializers.Serializer[Any]):
+    """A published snapshot, and what holds it."""
+
+    id = serializers.IntegerField(source="snapshot.pk")
+    name = serializers.CharField(source="snapshot.name")
+    change = serializers.IntegerField(source="snapshot.change")
+    template = serializers.CharField(source="snapshot.template.name")
+    site = serializers.CharField(source="snapshot.template.site.name")
+    size_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Its size in ONTAP; null: not measured yet."
+    )
+    frees_bytes = serializers.IntegerField(
+        allow_null=True, help_text="What deleting it frees, at most."
+    )
+    workspaces = serializers.IntegerField(help_text="How many need it.")
+    holders = HolderSerializer(
+        source="pins.workspaces", many=True, help_text="The first three by name."
+    )
+    kept_for = serializers.ListField(
+        child=serializers.CharField(), help_text="What keeps it besides workspaces."
+    )
+    freed_by = serializers.CharField(help_text="A sentence for people.")
+
+
+class HeldSnapshotQuery(serializers.Serializer[Any]):
+    site = serializers.CharField(required=False, help_text="A site's name.")

@@ -1,4 +1,4 @@
-"""The API of splits of a workspace's clone."""
+"""The API of splits of a workspace's clone, and of what holds snapshots."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet
+from provisioner.catalog.models import Snapshot
 from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.storage import actions
 from provisioner.storage.api import examples
-from provisioner.storage.api.shapes import SplitSerializer
+from provisioner.storage.api.shapes import (
+    HeldSnapshotQuery,
+    HeldSnapshotSerializer,
+    SplitSerializer,
+)
+from provisioner.storage.overviews import held, snapshots_matching
 from provisioner.storage.previews import split_preview
 from provisioner.workspaces.api.viewsets import OfWorkspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -65,3 +72,26 @@ class WorkspaceSplitViewSet(OfWorkspace):
         workspace = self.get_object()
         operation = actions.workspace_split_stop(by=self.user, workspace=workspace)
         return operation_answer(request, operation)
+
+
+class HeldSnapshotViewSet(ApiViewSet):
+    """For administrators: what holds each published snapshot."""
+
+    queryset = Snapshot.objects.none()
+    serializer_class = HeldSnapshotSerializer
+
+    @described(
+        "List what holds snapshots",
+        "For administrators. Each published snapshot with its size, the workspaces "
+        "that need it and what else keeps it. Newest first.",
+        ok=HeldSnapshotSerializer(many=True),
+        refused=[400, 403],
+        parameters=[HeldSnapshotQuery],
+        operation_id="storage_snapshots_list",
+        examples=examples.HELD,
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(HeldSnapshotQuery)
+        page = self.paginate_queryset(snapshots_matching(self.user, **query))
+        shown = HeldSnapshotSerializer(held(page or []), many=True)
+        return self.get_paginated_response(shown.data)

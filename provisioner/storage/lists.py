@@ -1,0 +1,48 @@
+"""The list of snapshots, with what holds each."""
+
+from __future__ import annotations
+
+from provisioner.catalog.models import Snapshot
+from provisioner.storage.forms import SnapshotFilterForm
+from provisioner.storage.overviews import held, snapshots_matching
+from provisioner.web.lists.listing import Column, Listing
+
+SNAPSHOTS = Listing[Snapshot](
+    name="held-snapshots",
+    one="snapshot",
+    many="snapshots",
+    columns=(
+        Column("template", "Template", "snapshot.template.name", "template__name"),
+        Column("site", "", "snapshot.template.site.name", goes_with="template"),
+        Column("name", "Snapshot", "snapshot.name", "name"),
+        Column("change", "", "snapshot.change", goes_with="name"),
+        Column(
+            *("created_at", "Published", "snapshot.created_at", "created_at"),
+            begins_descending=True,
+        ),
+        Column(
+            *("size_bytes", "Size", "size_bytes", "size__size_bytes"),
+            has_gaps=True,
+            is_number=True,
+            begins_descending=True,
+        ),
+        Column("frees_bytes", "Frees", "frees_bytes", is_number=True),
+        Column("workspaces", "Workspaces", "workspaces", is_number=True),
+        Column("holders", "Held by", "holders"),
+        Column("freed_by", "Freed by", "freed_by"),
+        Column(
+            "measured_at",
+            "",
+            lambda row: row.size.measured_at if row.size else None,
+            goes_with="size_bytes",
+        ),
+    ),
+    cells="storage/_snapshot_cells.html",
+    matching=snapshots_matching,
+    usual="created_at",
+    form=SnapshotFilterForm,
+    reads=("name", "change", "created_at", "template_id"),
+    dress=lambda user, some: held(some),
+    page_size=25,
+    nothing="No snapshot is published yet.",
+)

@@ -1,0 +1,100 @@
+"""What holds each snapshot, and whose end would free it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.retention import Pins, pins_of_all
+from provisioner.lib.rows import with_words
+from provisioner.storage.models import SnapshotSize
+
+NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldSnapshot:
+    """A snapshot, its size if it was measured, and what holds it."""
+
+    pins: Pins
+    size: SnapshotSize | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.pins.snapshot
+
+    @property
+    def size_bytes(self) -> int | None:
+        return self.size.size_bytes if self.size is not None else None
+
+    @property
+    def frees_bytes(self) -> int | None:
+        """What deleting it would free at most, None before it was measured."""
+        return self.size.frees_bytes if self.size is not None else None
+
+    @property
+    def workspaces(self) -> int:
+        return self.pins.workspaces_number
+
+    @property
+    def holders(self) -> str:
+        """The workspaces that need it, by name, and what keeps it besides."""
+        names = [_called(each) for each in self.pins.workspaces]
+        more = [f"{self.pins.more:,} more"] if self.pins.more else []
+        return "; ".join([*names, *more, *self.kept_for])
+
+    @property
+    def kept_for(self) -> list[str]:
+        """What keeps it besides workspaces, as phrases."""
+        others = self.snapshot.clones_of_others
+        if not others:
+            return self.pins.reasons
+        clones = "1 clone of others" if others == 1 else f"{others:,} clones of others"
+        return [*self.pins.reasons, clones]
+
+    @property
+    def freed_by(self) -> str:
+        """A sentence on what would free it."""
+        if self.kept_for:
+            return "Nothing yet."
+        if not self.workspaces:
+            return "Retention deletes it within minutes."
+        if self.workspaces == 1:
+            return f"Retire and purge {_called(self.pins.workspaces[0])}, or split it."
+        return f"Retire and purge all {self.workspaces:,}, or split them."
+
+
+def _called(workspace: object) -> str:
+    is_pooled = getattr(workspace, "is_pooled", False)
+    return f"{workspace} (pool)" if is_pooled else str(workspace)
+
+
+def snapshots_matching(
+    user: User, *, text: str = "", site: str = ""
+) -> QuerySet[Snapshot]:
+    """Return the published snapshots that match all words of a text.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(user))
+    named = with_words(Snapshot.objects.there(), text, "template__name", "name")
+    return named.filter(template__site__name=site) if site else named
+
+
+def held(snapshots: Sequence[Snapshot]) -> list[HeldSnapshot]:
+    """Return what holds each of these; few queries for many."""
+    ids = {snapshot.template_id for snapshot in snapshots}
+    templates = list(Template.objects.filter(pk__in=ids).select_related("site"))
+    pins = {pin.snapshot.pk: pin for pin in pins_of_all(templates, named=NAMED)}
+    sizes = SnapshotSize.objects.filter(snapshot__in=snapshots)
+    by_snapshot = {size.snapshot_id: size for size in sizes}
+    return [
+        HeldSnapshot(pins=pins[each.pk], size=by_snapshot.get(each.pk))
+        for each in snapshots
+        if each.pk in pins
+    ]
