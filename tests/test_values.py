@@ -182,6 +182,11 @@ VALUES = {
         by="models.values, for each",
         nasty=tuple([each] for each in CLIENT_NASTY),
     ),
+    "Site.networks": Value(
+        goes="ipaddress.ip_network, compared with addresses of requests",
+        by="models.values, for each",
+        nasty=(["10.2.0.1/16"], ["10.2.0.0/33"], ["host"], ["0/0 x"]),
+    ),
     "Site.mount_root": Value(
         goes="what workers touch as root lies below it; Root of clients; .p4config",
         by="models.values; a step refuses what is not the namespace of the SVM "
@@ -388,7 +393,7 @@ OURS = {
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
     "p4_user state status_code status_message volume_uuid ownership secret "
     "opened_to root_mode reconcile activity client_seen client_mark client_suffix "
-    "routed_as routed_because",
+    "routed_as routed_because site_because",
     "WorkspaceClient": "state spec",
 }
 """Written by our own code, or one of choices."""

@@ -777,6 +777,8 @@ def run_new(args: argparse.Namespace) -> None:
         tell(f"It is being created: “cloneyard wait {workspace['name']}” waits for it.")
     if args.export:
         tell(workspace["start"]["sentence"])  # a shell evaluates what is printed
+    if workspace.get("site_because"):
+        tell(workspace["site_because"])
     show(args, workspace)
 
 
@@ -1747,7 +1749,10 @@ def make_parser() -> Parser:
         "--name", type=word, help="name of the workspace (default: generated)"
     )
     new.add_argument(
-        "--site", type=word, help="where it is cloned (default: your home site)"
+        "--site",
+        type=word,
+        help="where it is cloned (default: your home site), or nearest: that, else "
+        "the site of your network",
     )
     new.add_argument(
         "--purpose", choices=["development", "build", "ci", "ci-edit"], default=None

@@ -54,6 +54,8 @@ def _snapshot(workspace: Workspace) -> Proof:
 
 
 def _server(workspace: Workspace) -> Iterator[Proof]:
+    if workspace.site_because:
+        yield Proof(icon="info", title="Site", text=workspace.site_because)
     if workspace.routed_because:
         text = f"{workspace.perforce_server}. {workspace.routed_because}"
         yield Proof(icon="info", title="Perforce server", text=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
@@ -9,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from provisioner.sites.actions.pausing import LONGEST_REASON
 from provisioner.sites.models import PerforceServer, Site
-from provisioner.sites.values import client_match_validator
+from provisioner.sites.values import check_network, client_match_validator
 from provisioner.web.forms import LinesField, Refusable
 
 if TYPE_CHECKING:
@@ -38,15 +39,23 @@ class HostsField(LinesField):
             return value
         return super().to_python(value).replace(",", "\n").split()
 
+    validate_one: Callable[[str], None] = staticmethod(client_match_validator)
+
     def run_validators(self, value: Any) -> None:
         for host in value:
             try:
-                client_match_validator(host)
+                self.validate_one(host)
             except ValidationError as error:
                 raise ValidationError(f"“{host}”: {error.message}") from error
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
+
+
+class NetworksField(HostsField):
+    """Networks, one per line or separated by commas."""
+
+    validate_one = staticmethod(check_network)
 
 
 SITE_LABELS = {
@@ -129,6 +138,14 @@ class SiteForm(Refusable, _OfSite):
         label="Hosts of workers",
         help_text="Only they get superuser access, and see clones being retired. "
         "Empty: all hosts that may mount do.",
+    )
+    networks = NetworksField(
+        rows=2,
+        required=False,
+        label="Networks",
+        help_text="Where its people and CI agents are, one per line, such as "
+        "10.2.0.0/16. A request for the nearest site from there gets its workspace "
+        "here, if nobody has chosen a home site.",
     )
 
     class Meta:

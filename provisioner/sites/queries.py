@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import ip_address, ip_network
 
 from django.conf import settings
 from django.db.models import Count, F, Q, QuerySet
@@ -458,6 +459,24 @@ def _line(check: ConnectionCheck, *, place: str) -> CheckLine:
         sentence=at + check.sentence,
         advice=check.advice,
     )
+
+
+def sites_of_address(address: str) -> list[tuple[Site, str]]:
+    """Return the sites whose networks have an IP address, each with the network.
+
+    The smallest network comes first.
+    """
+    ip = ip_address(address)
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    sites = Site.objects.exclude(networks=[]).select_related("perforce_server")
+    found = [
+        (network, site)
+        for site in sites.order_by("name")
+        for network in map(ip_network, site.networks)
+        if ip in network
+    ]
+    found.sort(key=lambda each: -each[0].prefixlen)
+    return [(site, str(network)) for network, site in found]
 
 
 def home_sites_of(person: User) -> list[Site]:

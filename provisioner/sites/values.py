@@ -7,6 +7,7 @@ tests/test_values.py lists where every value goes.
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import PurePosixPath
 
 from django.core.exceptions import ValidationError
@@ -66,6 +67,18 @@ client_match_validator = RegexValidator(
     "Write a host, a network such as 10.0.0.0/24, a .domain, or a @netgroup.",
     code="invalid_client_match",
 )
+
+
+def check_network(text: str) -> None:
+    """Refuse anything but a network such as 10.2.0.0/16 or fd00:2::/48.
+
+    Raises: ValidationError.
+    """
+    try:
+        ip_network(text)
+    except ValueError:
+        sentence = "Write a network such as 10.2.0.0/16, without bits of a host."
+        raise ValidationError(sentence, code="invalid_network") from None
 
 
 def check_file_path(path: str) -> None:

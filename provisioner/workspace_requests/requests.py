@@ -23,7 +23,8 @@ from provisioner.lib.refusals import InvalidRequest
 from provisioner.pools.models import Pool
 from provisioner.pools.queries import find_pool
 from provisioner.sites.models import Site
-from provisioner.workspace_requests.site_choice import site_for
+from provisioner.sites.models.sites import NEAREST
+from provisioner.workspace_requests.site_choice import Nearest, nearest_site, site_for
 from provisioner.workspaces.actions.making import choose_snapshot, name_for
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
@@ -34,16 +35,20 @@ class WorkspaceRequest:
     """A person's request for a workspace of a template.
 
     Without a `site` it is cloned at the person's home site if the template has a mirror
-    there, else at the template's. Without a `snapshot` it gets the default of the site,
-    or with a `quality` (built, tested) the newest of at least that. Without a `name`
-    one is made from the owner's and the template's. The lease is the policy's default,
-    or `lease_seconds`; it ends earlier after `heartbeat_seconds` without a heartbeat.
+    there, else at the template's. With `is_nearest` in place of a `site`, the network
+    of the `address` that it comes from counts, too. Without a `snapshot` it gets the
+    default of the site, or with a `quality` (built, tested) the newest of at least
+    that. Without a `name` one is made from the owner's and the template's. The lease is
+    the policy's default, or `lease_seconds`; it ends earlier after `heartbeat_seconds`
+    without a heartbeat.
     Requests with the same `request_key` get the workspace of the first.
     """
 
     by: User
     template: Template
     site: Site | None = None
+    is_nearest: bool = False
+    address: str | None = None
     name: str = ""
     purpose: str = Workspace.Purpose.DEVELOPMENT
     snapshot: Snapshot | None = None
@@ -73,11 +78,26 @@ class WorkspaceRequest:
         )
 
     @cached_property
+    def nearest(self) -> Nearest | None:
+        """The nearest site and why, if that was requested."""
+        if not self.is_nearest:
+            return None
+        return nearest_site(
+            by=self.by,
+            template=self.template,
+            address=self.address,
+            snapshot=self.snapshot,
+            quality=self.quality,
+        )
+
+    @cached_property
     def site_chosen(self) -> Site:
         """Where it is cloned.
 
         Raises: NothingAtSite.
         """
+        if self.nearest is not None:
+            return self.nearest.site
         return site_for(
             by=self.by,
             template=self.template,
@@ -91,7 +111,7 @@ class WorkspaceRequest:
         """A digest of the request: equal requests have equal digests."""
         asked = {
             "template": self.template.pk,
-            "site": self.site and self.site.pk,
+            "site": NEAREST if self.is_nearest else self.site and self.site.pk,
             "name": self.name,
             "purpose": str(self.purpose),
             "snapshot": self.snapshot and self.snapshot.pk,
@@ -165,6 +185,7 @@ def columns_of(request: WorkspaceRequest, terms: Terms, *, pk: int) -> dict[str,
         "token": request.by.token,
         "name": name,
         "site": terms.site,
+        "site_because": request.nearest.because if request.nearest else "",
         "request_key": request.request_key,
         "request_fingerprint": request.fingerprint,
         "expires_at": terms.expires_at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
@@ -14,8 +15,8 @@ from provisioner.mirrors.queries import (
     snapshots_at,
 )
 from provisioner.mirrors.refusals import NothingAtSite
-from provisioner.sites.models import Site
-from provisioner.sites.queries import home_sites_of
+from provisioner.sites.models import HomeSite, Site
+from provisioner.sites.queries import home_sites_of, sites_of_address
 
 
 def site_for(
@@ -43,6 +44,49 @@ def site_for(
         if home.pk == template.site_id or _has_it(template, home, snapshot, quality):
             return home
     return template.site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nearest:
+    """A site, and why that one, as a sentence."""
+
+    site: Site
+    because: str
+
+
+def nearest_site(
+    *,
+    by: User,
+    template: Template,
+    address: str | None,
+    snapshot: Snapshot | None = None,
+    quality: str = "",
+) -> Nearest:
+    """Return the first site with what is requested, or the template's.
+
+    In this order: a person's home site, their team's, those whose networks have the
+    `address` that the request comes from (None: unknown), the template's.
+    """
+    homes = home_sites_of(by)
+    own = HomeSite.objects.filter(person=by).values_list("site", flat=True).first()
+    near = [
+        (home, "your home site" if home.pk == own else "the home site of your team")
+        for home in homes
+    ]
+    if address is not None:
+        near += [
+            (site, f"the site of {network}, where the request came from")
+            for site, network in sites_of_address(address)
+        ]
+    for site, said in near:
+        if site.pk == template.site_id or _has_it(template, site, snapshot, quality):
+            return Nearest(site=site, because=f"{site.name} is {said}.")
+    passed = " and ".join(dict.fromkeys(site.name for site, _ in near))
+    why = f"{passed} has nothing that fits" if passed else "no nearer one is known"
+    return Nearest(
+        site=template.site,
+        because=f"{template.site.name} is the template's site, and {why}.",
+    )
 
 
 def _has_it(

@@ -104,6 +104,8 @@ def test_saving_only_tests_nothing_and_forgets_what_was_found(
         ("template_uid", "0", "greater than or equal to 1"),
         ("name", "Not a name", "lower-case letters"),
         ("export_clients", "", "This field is required"),
+        ("networks", "10.2.0.1/16", "without bits of a host"),
+        ("name", "nearest", "the site that is nearest"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field(

@@ -17,6 +17,7 @@ from provisioner.mirrors.actions import mirror_transfer
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.actions.home_sites import home_site_choose, team_home_site_choose
 from provisioner.sites.models import Site
+from provisioner.workspace_requests.site_choice import nearest_site
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import SiteFactory, SnapshotFactory
 from tests.support.requests import workspace_create
@@ -207,6 +208,51 @@ def test_a_script_names_the_site(
 
     answer = api_as_alice.post("/api/v1/workspaces", {**body, "site": "nowhere"})
     assert answer.status_code == 400
+
+
+def test_a_script_gets_the_nearest_site_and_reads_why(
+    api_as_alice: Any, alice: User, admin: User, bangalore: Site, snapshot: Snapshot
+) -> None:
+    home = snapshot.template.site
+
+    def asked(purpose: str, **headers: str) -> tuple[str, str]:
+        body = {"template": "main", "site": "nearest", "purpose": purpose}
+        answer = api_as_alice.post("/api/v1/workspaces", body, headers=headers)
+        assert answer.status_code == 202, answer.text
+        made = answer.json()
+        again = api_as_alice.get(f"/api/v1/workspaces/{made['id']}").json()
+        assert again["site_because"] == made["site_because"]
+        return made["site"], made["site_because"]
+
+    assert asked("ci") == (
+        home.name,
+        f"{home.name} is the template's site, and no nearer one is known.",
+    )
+    SiteFactory.create(name="wide", networks=["127.0.0.0/8"])
+    Site.objects.filter(pk=bangalore.pk).update(networks=["127.0.0.0/24", "::1/128"])
+    said = "bangalore is the site of 127.0.0.0/24, where the request came from."
+    assert asked("build") == ("bangalore", said)
+    # Anybody could claim another address.
+    assert asked("ci-edit", **{"X-Forwarded-For": "10.9.9.9"}) == ("bangalore", said)
+    home_site_choose(by=alice, site=home)
+    assert asked("development") == (home.name, f"{home.name} is your home site.")
+
+
+def test_the_nearest_site_is_a_teams_and_passed_over_without_the_template(
+    alice: User, admin: User, bangalore: Site, snapshot: Snapshot
+) -> None:
+    alice.team = Team.objects.create(name="engine")
+    alice.save()
+    team_home_site_choose(by=admin, team=alice.team, site=bangalore)
+    template = snapshot.template
+
+    near = nearest_site(by=alice, template=template, address="::ffff:10.2.0.1")
+    assert near.because == "bangalore is the home site of your team."
+    MirroredSnapshot.objects.update(state="gone")
+    far = nearest_site(by=alice, template=template, address=None)
+
+    assert far.site == template.site
+    assert far.because.endswith("site, and bangalore has nothing that fits.")
 
 
 def test_people_choose_their_home_site(

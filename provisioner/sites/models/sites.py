@@ -27,11 +27,15 @@ from provisioner.sites.models.perforce_servers import NO_CLIENTS, PerforceServer
 from provisioner.sites.values import (
     check_directory,
     check_file_path,
+    check_network,
     client_match_validator,
     host_validator,
     ontap_name_validator,
     ontap_user_validator,
 )
+
+NEAREST = "nearest"
+"""What a request says in place of a site's name to get the nearest one."""
 
 
 class OpenTo(models.TextChoices):
@@ -123,6 +127,13 @@ class Site(models.Model):
         help_text="The hosts of workers. Only they get superuser access, and see "
         "clones being retired. Empty: all hosts that may mount do.",
     )
+    networks = ArrayField(
+        models.CharField(max_length=43, validators=[check_network]),
+        default=list,
+        blank=True,
+        help_text="Where its people and CI agents are, such as 10.2.0.0/16. A request "
+        "for the nearest site that comes from there gets its workspace here.",
+    )
     rescue_root = models.CharField(
         max_length=255,
         blank=True,
@@ -199,6 +210,9 @@ class Site(models.Model):
 
         Raises: ValidationError.
         """
+        if self.name == NEAREST:
+            message = "Requests use this word for the site that is nearest."
+            raise ValidationError({"name": message})
         server = PerforceServer.objects.filter(pk=self.perforce_server_id).first()
         if server is not None and not server.served_by.what.holds_clients:
             raise ValidationError({"perforce_server": NO_CLIENTS})

@@ -18,7 +18,9 @@ class WorkspaceCreateSerializer(WorkedOutOnce):
         max_length=LONGEST_NAME,
         required=False,
         help_text="Where it is cloned: the template's site, or that of a mirror. If "
-        "not given: your home site where the template has a mirror there.",
+        "not given: your home site where the template has a mirror there. nearest: "
+        "that, else the site of the network that the request comes from; "
+        "site_because says which and why.",
     )
     name = Name(required=False, help_text="Made up if not given.")
     purpose = serializers.ChoiceField(

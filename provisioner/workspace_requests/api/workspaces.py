@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from provisioner.accounts import origin
 from provisioner.api.http import request_key
 from provisioner.api.schema import REPLAYED, REQUEST_KEY, described
 from provisioner.api.viewsets import chosen
@@ -15,6 +16,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.queries import templates_to_choose_from
 from provisioner.mirrors.queries import at_site
 from provisioner.sites.models import Site
+from provisioner.sites.models.sites import NEAREST
 from provisioner.workspace_requests.actions import workspace_create
 from provisioner.workspace_requests.api import examples
 from provisioner.workspace_requests.api.shapes import WorkspaceCreateSerializer
@@ -54,6 +56,8 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
             by=self.user,
             template=template,
             site=site,
+            is_nearest=asked.get("site") == NEAREST,
+            address=origin.current().ip,
             snapshot=self._snapshot(asked, template=template),
             quality=asked.get("quality", ""),
             name=asked.get("name", ""),
@@ -97,7 +101,7 @@ class WorkspaceViewSet(WorkspaceLifeViewSet):
 
     def _template(self, asked: dict[str, Any]) -> Template:
         templates = templates_to_choose_from(self.user)
-        if "site" in asked:
+        if asked.get("site", NEAREST) != NEAREST:
             templates = templates.filter(at_site(asked["site"]))
         return chosen(
             templates,

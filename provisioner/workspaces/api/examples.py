@@ -40,6 +40,7 @@ WORKSPACE: dict[str, Any] = {
     "client_type": "readonly",
     "p4port": "ssl:builds:1666",
     "perforce_server": "builds",
+    "site_because": "",
     "routed_because": "Rule 1: CI (read-only client).",
     "p4_user": "ci",
     "uid": 2001,

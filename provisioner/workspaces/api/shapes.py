@@ -149,6 +149,7 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             "owner",
             "purpose",
             "site",
+            "site_because",
             "template",
             "template_id",
             "snapshot",

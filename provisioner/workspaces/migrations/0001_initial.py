@@ -47,6 +47,7 @@ class Migration(migrations.Migration):
                 ('is_pooled', models.BooleanField(default=False, help_text="A pool's member that nobody has claimed.")),
                 ('made_ahead_at', models.DateTimeField(blank=True, help_text='When it was made for a pool, where it was claimed from one.', null=True)),
                 ('seconds_saved', models.FloatField(blank=True, help_text='How long provisioning took, if it was claimed.', null=True)),
+                ('site_because', models.CharField(blank=True, editable=False, help_text='Why it is at its site, where the nearest was requested.', max_length=300)),
                 ('cold_reason', models.CharField(blank=True, choices=[('no_pool', 'No pool'), ('reconcile', 'To be compared with the depot'), ('other_snapshot', 'Of another snapshot'), ('pool_renewed', 'Pool being filled anew'), ('pool_resting', 'Pool at rest'), ('pool_empty', 'Pool empty')], max_length=16)),
                 ('uid', models.PositiveIntegerField()),
                 ('gid', models.PositiveIntegerField()),

@@ -143,6 +143,12 @@ class Workspace(Routed, HasOperations):
         blank=True,
         help_text="How long provisioning took, if it was claimed.",
     )
+    site_because = models.CharField(
+        max_length=300,
+        blank=True,
+        editable=False,
+        help_text="Why it is at its site, where the nearest was requested.",
+    )
     cold_reason = models.CharField(max_length=16, choices=ColdReason, blank=True)
     uid = models.PositiveIntegerField()
     gid = models.PositiveIntegerField()
