@@ -194,6 +194,7 @@ OTHER = "lists no tree of ours"
 LISTS_DIRECTORIES = {
     "gateways/hosts/clearing.py:_entries": SKIPS,
     "gateways/hosts/descent.py:_listed": SKIPS,
+    "gateways/hosts/file_digests.py:_descend": SKIPS,
     "gateways/hosts/log_files.py:close_logs": OTHER,
     "gateways/hosts/mounts.py:is_visible": "forgets the names at once",
     "gateways/hosts/recency.py:_below": SKIPS,

@@ -374,7 +374,7 @@ OURS = {
     "SignInAttempts": "key",
     "Site": "reown clones_open_to mounting",
     "SiteCapacity": "ontap_version status_message",
-    "Snapshot": "name ontap_uuid client_spec have_digest quality parts remarks",
+    "Snapshot": "name ontap_uuid client_spec have_digest quality parts sample remarks",
     "MirroredSnapshot": "ontap_uuid state",
     "Subject": "kind",
     "Step": "name state perforce_use progress ontap_job_uuid result error_code "

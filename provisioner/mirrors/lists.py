@@ -65,6 +65,7 @@ def snapshots_of(mirror: Mirror) -> Listing[MirroredSnapshot]:
             Column("change", "Change", "snapshot.change", "snapshot__change"),
             Column("quality", "Quality", "snapshot.quality", "snapshot__quality"),
             Column("state", "State", "state", "state"),
+            Column("compared_files", "Verified", "compared_files"),
             Column("bytes", "Transferred", "bytes", "bytes", is_number=True),
             Column("seconds", "Took", "seconds", "seconds", is_number=True),
             Column("bytes_per_second", "Rate", "bytes_per_second", is_number=True),
@@ -82,6 +83,7 @@ def snapshots_of(mirror: Mirror) -> Listing[MirroredSnapshot]:
         usual="-created_at",
         reads=(
             *("state", "bytes", "seconds", "arrived_at", "mirror_id"),
+            "compared_files",
             *("snapshot__name", "snapshot__change", "snapshot__quality"),
             *("snapshot__created_at", "snapshot__is_complete"),
         ),

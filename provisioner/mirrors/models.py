@@ -148,6 +148,11 @@ class Mirror(HasOperations):
         return same_tag(comment, self.volume_comment)
 
     @property
+    def junction_path(self) -> str:
+        """Where its volume is mounted while a copy is compared."""
+        return f"/{self.volume_name}"
+
+    @property
     def volume_path(self) -> str:
         """The volume as SnapMirror names it at its own cluster."""
         return f"{self.site.svm}:{self.volume_name}"
@@ -181,7 +186,8 @@ class MirroredSnapshot(models.Model):
     """A template's snapshot at a mirror's site.
 
     Workspaces can be cloned from it there while it is available. `bytes` and `seconds`
-    are those of its last transfer. It is gone once ONTAP keeps newer ones instead.
+    are those of its last transfer. `compared_files` equal what was published; with 0,
+    only ONTAP's version was compared. It is gone once ONTAP keeps newer ones instead.
     """
 
     class State(models.TextChoices):
@@ -200,6 +206,7 @@ class MirroredSnapshot(models.Model):
     state = models.CharField(max_length=12, choices=State, default=State.TRANSFERRING)
     bytes = models.BigIntegerField(default=0)
     seconds = models.FloatField(default=0)
+    compared_files = models.PositiveSmallIntegerField(default=0)
     arrived_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

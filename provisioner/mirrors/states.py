@@ -83,7 +83,12 @@ def begin_transfer_of(mirrored: MirroredSnapshot) -> None:
 
 
 def mark_available(
-    mirrored: MirroredSnapshot, *, ontap_uuid: str, bytes: int, seconds: float
+    mirrored: MirroredSnapshot,
+    *,
+    ontap_uuid: str,
+    bytes: int,
+    seconds: float,
+    compared_files: int,
 ) -> None:
     """Mark a snapshot as arrived at the mirror's site.
 
@@ -95,6 +100,7 @@ def mark_available(
         ontap_uuid=ontap_uuid,
         bytes=bytes,
         seconds=seconds,
+        compared_files=compared_files,
         arrived_at=clocks.database_now(),
     )
 

@@ -11,12 +11,15 @@ from provisioner.catalog.snapshot_comments import MIRROR_LABEL
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.volumes import (
     come_back_later,
+    ensure_junction,
     ensure_ours,
+    ensure_templates_policy,
     require_online,
 )
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AlreadyExists, Busy, InUse, OutOfSpace
+from provisioner.gateways.hosts.file_digests import FileDigest, differing_files
 from provisioner.gateways.ontap.errors import refusal
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import pauses
@@ -101,6 +104,22 @@ class Arrived(StepResult):
     there: list[str]
 
 
+@dataclass(frozen=True)
+class Shown(StepResult):
+    """Whether the destination shows the files of the snapshot that was transferred."""
+
+    step = "show"
+    is_shown: bool
+
+
+@dataclass(frozen=True)
+class Compared(StepResult):
+    """How many files of the copy equal those that were published."""
+
+    step = "compare"
+    files: int
+
+
 def ensure_peered(run: MirrorRun) -> Peered:
     """Ensure that both SVMs are peered for SnapMirror.
 
@@ -132,6 +151,7 @@ def ensure_volume(run: MirrorRun) -> MirrorVolume:
                     run.template.volume_uuid
                 ).size_bytes,
                 comment=mirror.volume_comment,
+                export_policy=ensure_templates_policy(run),
             )
         ),
     )
@@ -320,6 +340,50 @@ def ensure_arrived(run: MirrorRun) -> Arrived:
     return Arrived(found.uuid, [snapshot.uuid for snapshot in there])
 
 
+def ensure_shown(run: MirrorRun) -> Shown:
+    """Mount the mirror's volume for the workers of its site alone.
+
+    It shows one snapshot. That is not ours where that arrived before a newer one.
+    """
+    found = run.ontap.get_relationship(run.result_of(Related).relationship_uuid)
+    if found.exported_snapshot != run.mirrored.snapshot.name:
+        return Shown(False)
+    ensure_junction(
+        run,
+        volume_uuid=run.result_of(MirrorVolume).volume_uuid,
+        junction_path=run.mirror.junction_path,
+    )
+    return Shown(True)
+
+
+def ensure_equal(run: MirrorRun) -> Compared:
+    """Compare a sample of the copy's files with what was published.
+
+    Raises: StepRefused with the files that differ.
+    """
+    if not run.result_of(Shown).is_shown:
+        return Compared(0)
+    snapshot, junction_path = run.mirrored.snapshot, run.mirror.junction_path
+    expected = [FileDigest(**each) for each in snapshot.sample]
+    differing = differing_files(run.visible_root(junction_path), expected)
+    run.leave_root(junction_path)
+    if differing:
+        shown = ", ".join(differing[:10])
+        raise StepRefused(
+            f"{len(differing)} of {len(expected)} files of {snapshot.name} at "
+            f"{run.site.name} differ from what was published: {shown}. Nothing is "
+            "cloned from it. Compare them with the template's snapshot. If the copy is "
+            "wrong, delete the mirror and create it again.",
+            code="mirrored_snapshot_altered",
+        )
+    return Compared(len(expected))
+
+
+def ensure_hidden(run: MirrorRun) -> None:
+    """Unmount the mirror's volume again."""
+    run.ontap.unmount_volume(run.result_of(MirrorVolume).volume_uuid)
+
+
 # --- deletion
 
 
@@ -368,6 +432,8 @@ def ensure_volume_deleted(run: MirrorRun) -> None:
             "not changed.",
             code="volume_name_taken",
         )
+    if volume.junction_path:
+        run.ontap.unmount_volume(volume.uuid)
     try:
         run.ontap.delete_volume(volume.uuid, force=True)
     except InUse as error:

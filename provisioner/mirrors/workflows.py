@@ -8,9 +8,10 @@ from provisioner.accounts.models import User
 from provisioner.catalog.queries import in_scope
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
-from provisioner.engine.queues import STORAGE
+from provisioner.engine.queues import HOST, STORAGE
 from provisioner.engine.results import find_result
 from provisioner.engine.subjects import Failure, SubjectKind
+from provisioner.engine.workers import alive_workers, unserved
 from provisioner.engine.workflow import StepSpec, Workflow, register
 from provisioner.mirrors import steps
 from provisioner.mirrors.actions import begin_transfer
@@ -27,6 +28,20 @@ from provisioner.mirrors.states import (
     mark_gone,
     set_mirror_state,
 )
+
+
+def _subject(operation: Operation) -> Mirror:
+    mirror: Mirror = operation.subject.mirror
+    return mirror
+
+
+def _is_compared(operation: Operation) -> bool:
+    """Whether files can be compared: some worker sees the site, and has digests."""
+    mirror = _subject(operation)
+    pk = TransferParameters.of(operation).mirrored
+    has_sample = mirror.snapshots.filter(pk=pk).exclude(snapshot__sample=[]).exists()
+    return has_sample and not unserved([mirror.site.host_queue], alive_workers())
+
 
 CREATE = (
     StepSpec("peered", "Check the peering", steps.ensure_peered, STORAGE),
@@ -55,6 +70,30 @@ TRANSFER = (
         STORAGE,
         ("transfer",),
     ),
+    StepSpec(
+        "show",
+        "Mount the copy for workers",
+        steps.ensure_shown,
+        STORAGE,
+        ("arrival",),
+        applies=_is_compared,
+    ),
+    StepSpec(
+        "compare",
+        "Compare files with what was published",
+        steps.ensure_equal,
+        HOST,
+        ("show",),
+        applies=_is_compared,
+    ),
+    StepSpec(
+        "hide",
+        "Unmount the copy",
+        steps.ensure_hidden,
+        STORAGE,
+        ("compare",),
+        applies=_is_compared,
+    ),
 )
 DELETE = (
     StepSpec("clones", "Check for clones", steps.ensure_no_clones, STORAGE),
@@ -82,11 +121,6 @@ DELETE = (
 )
 
 
-def _subject(operation: Operation) -> Mirror:
-    mirror: Mirror = operation.subject.mirror
-    return mirror
-
-
 def _is_created(operation: Operation) -> None:
     mirror = _subject(operation)
     set_mirror_state(mirror, Mirror.State.READY, message="Ready.")
@@ -99,6 +133,7 @@ def _has_arrived(operation: Operation) -> None:
     mirror = _subject(operation)
     transferred = find_result(operation, steps.Transferred)
     arrived = find_result(operation, steps.Arrived)
+    compared = find_result(operation, steps.Compared)
     assert transferred is not None
     assert arrived is not None
     mirrored = mirror.snapshots.select_related("snapshot").get(
@@ -110,9 +145,19 @@ def _has_arrived(operation: Operation) -> None:
         ontap_uuid=arrived.ontap_uuid,
         bytes=transferred.bytes,
         seconds=transferred.seconds,
+        compared_files=compared.files if compared else 0,
     )
-    message = f"{mirrored.snapshot.name} is available at {mirror.site.name}."
+    message = (
+        f"{mirrored.snapshot.name} is available at {mirror.site.name}. "
+        f"{_comparison(compared)}"
+    )
     set_mirror_state(mirror, Mirror.State.READY, message=message)
+
+
+def _comparison(compared: steps.Compared | None) -> str:
+    if compared is None or not compared.files:
+        return "Only its version was compared: no worker there could read its files."
+    return f"{compared.files} files were compared."
 
 
 def _is_deleted(operation: Operation) -> None:

@@ -33,6 +33,11 @@ from provisioner.engine.retries import FIRST_RETRY_SECONDS
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.hosts.build import note_of
+from provisioner.gateways.hosts.file_digests import (
+    MOST_FILES,
+    FileDigest,
+    differing_files,
+)
 from provisioner.gateways.hosts.tree_lock import TreeLock
 from provisioner.gateways.hosts.writers import find_writers
 from provisioner.gateways.ontap.types import VolumeSpec
@@ -108,6 +113,9 @@ def test_a_build_publishes_a_snapshot_with_its_pin(
     assert (snapshot.have_count, snapshot.have_digest) == (have.count, have.digest)
     listed = lab.as_admin(client=published_template.client_name).run("have")
     assert snapshot.have_count == len(listed) > 20
+    sample = [FileDigest(**each) for each in snapshot.sample]
+    assert 1 < len(sample) <= MOST_FILES
+    assert differing_files(published_template.path, sample) == []
     assert ontap_snapshots(published_template) == [snapshot.name]
     assert (published_template.path / "out" / "all").read_text().startswith("line of")
 

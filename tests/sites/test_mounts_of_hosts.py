@@ -7,15 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
 from provisioner.accounts.models import User
-from provisioner.engine.models import WorkerQueues
-from provisioner.engine.worker_pools import Pool
-from provisioner.engine.workers import tell_queues
 from provisioner.gateways.hosts.mounts import Mount
 from provisioner.sites.connections import rows
 from provisioner.sites.connections.checklist import Check, Wrong
@@ -28,18 +24,11 @@ from provisioner.sites.sweeps import (
     sweep_mounts,
 )
 from tests.support.factories import SiteFactory
+from tests.support.workers import start_worker
 
 pytestmark = pytest.mark.django_db
 
 WELL = Check(name="namespace", outcome="passed", sentence="It is there.")
-
-
-def start_worker(host: str, *queues: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT procrastinate_register_worker_v1()")
-        [worker_id] = cursor.fetchone()
-    tell_queues(worker_id, pool=Pool(queues=queues, slots=1))
-    WorkerQueues.objects.filter(worker_id=worker_id).update(host=host)
 
 
 def jobs() -> list[tuple[str, dict[str, object]]]:

@@ -87,6 +87,7 @@ class MirroredLabs:
                 aggregate=self.destination.lab.config.aggregate,
                 size_bytes=SIZE_BYTES,
                 comment=COMMENT,
+                export_policy="default",
             )
         )
 

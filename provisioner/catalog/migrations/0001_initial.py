@@ -133,6 +133,7 @@ class Migration(migrations.Migration):
                 ('is_clean', models.BooleanField(default=False)),
                 ('is_complete', models.BooleanField(default=True, help_text='Its whole view is at one change.')),
                 ('parts', models.JSONField(blank=True, default=list)),
+                ('sample', models.JSONField(blank=True, default=list)),
                 ('remarks', models.JSONField(default=list, help_text='Remarks for people.')),
                 ('sync_seconds', models.FloatField(default=0)),
                 ('build_seconds', models.FloatField(default=0)),

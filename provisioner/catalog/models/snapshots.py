@@ -119,8 +119,9 @@ class Snapshot(models.Model):
     Workspaces flush to `change` and compare with `have_count` and `have_digest`, never
     with the template's client, which may have moved on. `parts` are {"path", "change"}
     of depot paths at other changes, the latest refreshed last; a snapshot that has any
-    is not `is_complete`, and never the default. `is_clean`: its build began with
-    versioned files alone. `operation` made it.
+    is not `is_complete`, and never the default. `sample` are the path, bytes and digest
+    of a few files, by which copies at other sites are compared; adopted ones have none.
+    `is_clean`: its build began with versioned files alone. `operation` made it.
 
     While it is held, new workspaces get it whatever is published later. Once it is
     withdrawn nobody gets it; it is deleted when no workspace needs it.
@@ -141,6 +142,7 @@ class Snapshot(models.Model):
         default=True, help_text="Its whole view is at one change."
     )
     parts = NamesField(default=list, blank=True)
+    sample = NamesField(default=list, blank=True)
     remarks = EvidenceField(default=list, help_text="Remarks for people.")
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)

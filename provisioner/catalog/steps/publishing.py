@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,6 +29,7 @@ from provisioner.engine.models import Operation
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import files, root_paths, tree_remarks
+from provisioner.gateways.hosts.file_digests import FileDigest, sample_files
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.ontap.types import VolumeSnapshot
 from provisioner.gateways.perforce.specs import parse_client_spec
@@ -37,12 +38,16 @@ from provisioner.lib.refusals import StepRefused
 
 @dataclass(frozen=True, kw_only=True)
 class Verified(StepResult):
-    """How the tree was verified against its pin, with remarks on its files."""
+    """How the tree was verified against its pin, with remarks on its files.
+
+    `sample` has digests of a few of them.
+    """
 
     step = "verify"
     have_count: int
     have_digest: str
     remarks: list[str]
+    sample: list[FileDigest] = field(default_factory=list)
 
 
 def ensure_verified(run: TemplateRun) -> Verified:
@@ -88,7 +93,14 @@ def ensure_verified(run: TemplateRun) -> Verified:
         have_count=have.count,
         have_digest=have.digest,
         remarks=remarks_on(run, root, files=have.count),
+        sample=_sample(run, root),
     )
+
+
+def _sample(run: TemplateRun, root: Path) -> list[FileDigest]:
+    """Return digests of a few files, chosen anew by each build."""
+    with changes_named(root):
+        return sample_files(root, seed=str(run.operation.pk))
 
 
 def remarks_on(run: TemplateRun, root: Path, *, files: int) -> list[str]:
@@ -169,6 +181,7 @@ def _publish(
                 "change": pin.change,
                 "is_complete": not pin.parts,
                 "parts": [asdict(part) for part in pin.parts],
+                "sample": [asdict(each) for each in verified.sample],
                 "client_spec": pin.client_spec,
                 "have_count": verified.have_count,
                 "have_digest": verified.have_digest,

@@ -57,6 +57,7 @@ def mirror_volume(spec: MirrorVolumeSpec, *, svm: str) -> dict[str, Any]:
         "size": spec.size_bytes,
         "type": "dp",
         "guarantee": {"type": "none"},
+        "nas": {"export_policy": {"name": spec.export_policy}},
     }
 
 

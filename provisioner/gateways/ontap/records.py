@@ -63,7 +63,7 @@ JOB_FIELDS = "uuid,state,description,message"
 PEER_FIELDS = "name,state,applications,peer.svm"
 RELATIONSHIP_FIELDS = (
     "uuid,source.path,state,healthy,unhealthy_reason,policy.name,"
-    "transfer.uuid,destination.path"
+    "transfer.uuid,destination.path,exported_snapshot"
 )
 TRANSFER_FIELDS = "uuid,snapshot,state,bytes_transferred,error_info"
 EXPORT_POLICY_FIELDS = "id,name,rules"
@@ -236,6 +236,7 @@ def relationship(record: Record) -> Relationship:
             reason.get("message", "") for reason in record.get("unhealthy_reason", ())
         ),
         transfer_uuid=_at(record, "transfer.uuid", ""),
+        exported_snapshot=record.get("exported_snapshot") or "",
     )
 
 

@@ -321,6 +321,7 @@ class MirrorVolumeSpec:
     aggregate: str
     size_bytes: int
     comment: str
+    export_policy: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +329,8 @@ class Relationship:
     """A SnapMirror relationship.
 
     Paths are "svm:volume". `state` is ONTAP's word. `transfer_uuid` is "" unless a
-    transfer is running.
+    transfer is running. `exported_snapshot` is the one whose files the destination
+    shows where it is mounted, "" before the first transfer.
     """
 
     uuid: str
@@ -339,6 +341,7 @@ class Relationship:
     is_healthy: bool
     unhealthy_reason: str
     transfer_uuid: str
+    exported_snapshot: str
 
 
 @dataclass(frozen=True, kw_only=True)

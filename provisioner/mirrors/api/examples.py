@@ -109,6 +109,7 @@ SNAPSHOTS = [
             "state": "available",
             "bytes": 52428800,
             "seconds": 12.5,
+            "compared_files": 32,
             "arrived_at": "2026-11-24T08:12:00Z",
         },
     )

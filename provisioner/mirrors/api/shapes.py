@@ -111,6 +111,10 @@ class MirroredSnapshotSerializer(serializers.ModelSerializer[MirroredSnapshot]):
     quality = serializers.CharField(source="snapshot.quality")
     bytes = serializers.IntegerField(help_text="Of its last transfer.")
     seconds = serializers.FloatField(help_text="Of its last transfer.")
+    compared_files = serializers.IntegerField(
+        help_text="Files that equal what was published; 0: only ONTAP's version was "
+        "compared."
+    )
 
     class Meta:
         model = MirroredSnapshot
@@ -122,6 +126,7 @@ class MirroredSnapshotSerializer(serializers.ModelSerializer[MirroredSnapshot]):
             "state",
             "bytes",
             "seconds",
+            "compared_files",
             "arrived_at",
         )
         read_only_fields = fields

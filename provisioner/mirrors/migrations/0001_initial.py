@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('transferring', 'Being transferred'), ('available', 'Available'), ('failed', 'Failed'), ('gone', 'No longer there')], default='transferring', max_length=12)),
                 ('bytes', models.BigIntegerField(default=0)),
                 ('seconds', models.FloatField(default=0)),
+                ('compared_files', models.PositiveSmallIntegerField(default=0)),
                 ('arrived_at', models.DateTimeField(blank=True, null=True)),
                 ('mirror', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='snapshots', to='mirrors.mirror')),
                 ('snapshot', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='mirrored', to='catalog.snapshot')),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.hosts.clearing import Versioned, clear_tree
+from provisioner.gateways.hosts.file_digests import sample_files
 from provisioner.gateways.hosts.ownership import change_ownership
 from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.hosts.removal import remove_contents
@@ -77,6 +78,10 @@ def test_nobody_was_at_work_in_it(tree: Path) -> None:
 def test_no_remark_is_about_it(tree: Path) -> None:
     assert sample_root_paths(tree) == []
     assert [found for found in remarks_on_tree(tree) if ".snapshot" in found.path] == []
+
+
+def test_a_sample_of_files_has_none_of_a_snapshot(tree: Path) -> None:
+    assert not [f for f in sample_files(tree, seed="1") if ".snapshot" in f.path]
 
 
 def test_a_clean_build_leaves_it_alone(tree: Path) -> None:
