@@ -20,6 +20,7 @@ from provisioner.demo.company.office import Office
 from provisioner.demo.company.operations import Engine
 from provisioner.demo.company.owners import Owners
 from provisioner.demo.company.plans import plans
+from provisioner.demo.company.routing import route
 from provisioner.demo.company.studio import SEED, CompanySize, Studio
 from provisioner.demo.company.telling import Telling
 from provisioner.demo.company.templates import (
@@ -120,6 +121,7 @@ class Company:
         self.differences = drift.find(self.workspaces, self.templates)
         Telling(studio, people=self.people, log=log).tell(self.templates)
         Office(studio, people=self.people, log=log).go_on(self.places, self.templates)
+        route(studio, places=self.places, people=self.people)
 
     def _measure(self, site: Site, there: list[Workspace]) -> None:
         templates = [each for each in self.templates if each.template.site == site]

@@ -15,7 +15,7 @@ from provisioner.catalog.models import Template
 from provisioner.demo import seed
 from provisioner.demo.company import lab as company_lab
 from provisioner.demo.company.company import Company
-from provisioner.demo.company.places import ABROAD
+from provisioner.demo.company.places import ABROAD, BUILDS
 from provisioner.demo.company.studio import CompanySize
 from provisioner.sites.models import PerforceServer, Site
 
@@ -77,4 +77,5 @@ def point_abroad(lab: dict[str, Any]) -> None:
         mount_root=peer["mount_root"],
     )
     perforce = lab["perforce"]
-    PerforceServer.objects.filter(name=ABROAD).update(p4port=perforce["port"])
+    there = PerforceServer.objects.filter(name__in=(ABROAD, BUILDS))
+    there.update(p4port=perforce["port"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 
@@ -34,6 +35,7 @@ from provisioner.sites.models import (
 
 TIB = 2**40
 ABROAD = "montreal"
+BUILDS = "builds"
 CLIENT_TYPES = ["writeable", "readonly", "partitioned", "partitioned-jnl", "graph"]
 WHY_PAUSED = "Its disks are being replaced. Back on Thursday at noon."
 ONTAP = "9.16.1P4"
@@ -41,10 +43,14 @@ ONTAP = "9.16.1P4"
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """`home` is the demo's site, `abroad` another one, whose server is paused."""
+    """`home` is the demo's site, `abroad` another one, whose server is paused.
+
+    Rules send builds and CI to `builds`, a replica of the server at home.
+    """
 
     home: Site
     abroad: Site
+    builds: PerforceServer
 
     @property
     def all(self) -> tuple[Site, Site]:
@@ -58,9 +64,11 @@ def settle(studio: Studio, *, admin: User) -> Places:
     # The lab has one Perforce server, so that is what both addresses lead to.
     abroad.perforce_server.kind = ServerKind.PROXY
     abroad.perforce_server.upstream = home.perforce_server
-    places = Places(home=home, abroad=abroad)
-    for site in places.all:
-        _ask(studio, site, admin=admin)
+    builds = _server(studio, BUILDS)
+    builds.kind, builds.upstream = ServerKind.FORWARDING, home.perforce_server
+    places = Places(home=home, abroad=abroad, builds=builds)
+    _ask(studio, home, admin=admin, servers=[home.perforce_server, builds])
+    _ask(studio, abroad, admin=admin, servers=[abroad.perforce_server])
     studio.rows.add(
         SlotBudget(
             server=abroad.perforce_server,
@@ -79,7 +87,7 @@ def mount_root(name: str) -> str:
     return str(seed.lab_root(is_peer=not is_home) / "svm" / svm / "ns")
 
 
-def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
+def _server(studio: Studio, name: str) -> PerforceServer:
     server = studio.rows.add(
         PerforceServer(
             name=name,
@@ -94,6 +102,11 @@ def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
             server=server, client_types=CLIENT_TYPES, checked_at=studio.calendar.now
         )
     )
+    return server
+
+
+def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
+    server = _server(studio, name)
     return studio.rows.add(
         Site(
             name=name,
@@ -115,16 +128,22 @@ def _site(studio: Studio, name: str, *, title: str, svm: str) -> Site:
     )
 
 
-def _ask(studio: Studio, site: Site, *, admin: User) -> None:
-    """Add the results of the last connection test of a site and its server."""
+def _ask(
+    studio: Studio, site: Site, *, admin: User, servers: list[PerforceServer]
+) -> None:
+    """Add the results of the last connection test of a site and its servers."""
     seen_at = studio.calendar.ago(days=3)
-    for about, place, sentence in (
+    abouts: list[tuple[dict[str, Any], str, str]] = [
         ({"site": site}, "web", "Its secrets are set for the web server."),
         ({"site": site}, "worker", f"ONTAP {ONTAP} answers, and the SVM is there."),
         ({"site": site}, "host", "The namespace is mounted with NFS 4.2."),
-        ({"server": site.perforce_server}, "web", "Its secrets are set."),
-        ({"server": site.perforce_server}, "worker", "Our account has super access."),
-    ):
+    ]
+    for server in servers:
+        abouts += [
+            ({"server": server}, "web", "Its secrets are set."),
+            ({"server": server}, "worker", "Our account has super access."),
+        ]
+    for about, place, sentence in abouts:
         test = studio.rows.add(
             ConnectionTest(
                 **about,
