@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
+from provisioner.bisect.actions import bisection_start
+from provisioner.bisect.models import Bisection
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
+from provisioner.drift.models import Finding
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
+from provisioner.gateways.errors import Busy
 from provisioner.gateways.perforce.errors import ClientOfOtherServer
+from provisioner.lab.perforce.state import database_path
 from provisioner.routing.actions import routing_rule_add
 from provisioner.routing.kinds import Purpose
 from provisioner.routing.models import TrafficDay
 from provisioner.sites.models import PerforceServer, ServerKind, Site, WhenBehind
 from provisioner.workspaces.models import Workspace
+from tests.support.bisections_in_lab import alice, built, changes_of, wait_for
+from tests.support.drift_scene import check_drift, long_ago, made_long_ago, resolve
 from tests.support.factories import UserFactory
-from tests.support.jobs import run_jobs_once, settle
+from tests.support.jobs import perform_again, run_jobs_once, settle
 from tests.support.lab import DEPOT, Lab
 from tests.support.lab_perforce import LabServer
+from tests.support.newer_snapshots import Others, others
 from tests.support.replicas import replica_of_lab
 from tests.support.requests import workspace_create
 from tests.support.retiring import retire
 from tests.support.submits import submit
+
+__all__ = ["alice", "built", "others"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,7 +97,7 @@ def publish(template: Template, lab: Lab) -> None:
 def test_a_ci_workspace_is_flushed_at_a_build_server(
     admin: User, ci: User, builder: Replica, published_template: Template
 ) -> None:
-    _, there = builder
+    running, there = builder
     rule(admin, Purpose.CI, there)
 
     made = settle(workspace_create(by=ci, template=published_template, purpose="ci"))
@@ -110,6 +122,13 @@ def test_a_ci_workspace_is_flushed_at_a_build_server(
     config = (made.path / ".p4config").read_text()
     assert f"P4PORT={there.p4port}\n" in config
 
+    running.lag(held=True)
+    with sqlite3.connect(database_path(running.root)) as database:
+        database.execute("DELETE FROM changes WHERE change=?", [made.snapshot.change])
+    flush = made.operations.get().steps.get(name="flush")
+    with pytest.raises(Busy, match=f"Waiting for change {made.snapshot.change}"):
+        perform_again(flush)
+    running.lag()
     retired = retire(made)
 
     assert retired.state == Operation.State.SUCCEEDED, retired.status_message
@@ -118,14 +137,18 @@ def test_a_ci_workspace_is_flushed_at_a_build_server(
 
 
 def test_a_template_moves_to_a_build_server_and_back(
-    admin: User,
-    builder: Replica,
-    built_template: Template,
+    admin: User, lab: Lab, builder: Replica, built_template: Template
 ) -> None:
-    _, there = builder
+    running, there = builder
     rule(admin, Purpose.TEMPLATE, there)
     template = built_template
     commit = template.site.perforce_server
+    running.lag(held=True)
+    submit(lab, path=f"//depot/{DEPOT}/src/file0.txt")
+    template_build(by=template.owner, template=template)
+    settle(template)
+    assert template.status_code == "replica_is_behind", template.status_message
+    running.lag()
     for expected in (there, commit):
         build = template_build(by=template.owner, template=template)
         settle(template)
@@ -182,21 +205,16 @@ def test_a_server_that_stays_behind_is_not_used(
     assert is_at_its_pin(instead)
 
 
-@pytest.mark.parametrize("seed", range(2))
 def test_nothing_is_ready_below_its_pin_whatever_the_lag(
-    seed: int,
-    admin: User,
-    ci: User,
-    lab: Lab,
-    builder: Replica,
-    built_template: Template,
+    admin: User, ci: User, lab: Lab, builder: Replica, built_template: Template
 ) -> None:
     running, there = builder
-    chance = random.Random(seed)  # noqa: S311
-    rule(admin, Purpose.CI, there, when_behind=chance.choice(WhenBehind.values))
+    chance = random.Random(18)  # noqa: S311
+    rule(admin, Purpose.CI, there)
     lags: list[dict[str, object]] = [{"held": True}, {"lag_seconds": 0.7}, {}]
     made: list[Workspace] = []
     for _ in range(4):
+        there.routing_rules.update(when_behind=chance.choice(WhenBehind.values))
         running.lag(**chance.choice(lags))
         publish(built_template, lab)
         made.append(workspace_create(by=ci, template=built_template, purpose="ci"))
@@ -232,3 +250,63 @@ def test_a_build_only_workspace_asks_a_read_only_replica(
     assert made.state == Workspace.State.READY, made.status_message
     assert made.routed_to == row
     assert traffic_of(made).keys() == {"reader", "lab"}
+
+
+def test_a_bisection_fetches_files_at_a_build_server(
+    admin: User, builder: Replica, built: Template, others: Others, alice: User
+) -> None:
+    _, there = builder
+    rule(admin, Purpose.BISECTION, there)
+    good, *_, bad = changes_of(built, others)[5:8]
+
+    bisection = wait_for(
+        bisection_start(
+            by=alice,
+            template=built,
+            good=good,
+            bad=bad,
+            command="! test -e src/new6.txt",
+        )
+    )
+
+    assert bisection.state == Bisection.State.FOUND, bisection.status_message
+    tried = Workspace.objects.filter(bisection_step__bisection=bisection)
+    assert {workspace.perforce_server for workspace in tried} == {there}
+    for workspace in tried:
+        assert traffic_of(workspace)["builder"][1], "files were synced there"
+
+
+def test_drift_knows_where_a_routed_client_is(
+    admin: User,
+    ci: User,
+    lab_site: Site,
+    builder: Replica,
+    published_template: Template,
+    signed_in: Callable[[User], Client],
+) -> None:
+    _, there = builder
+    rule(admin, Purpose.CI, there)
+    made = settle(workspace_create(by=ci, template=published_template, purpose="ci"))
+    made_long_ago(made)
+    long_ago()
+
+    def found() -> list[Finding]:
+        check_drift(lab_site)
+        return list(Finding.objects.filter(workspace=made, resolved_at=None))
+
+    assert not found()
+    registry.perforce(there).clients.delete(made.client_name)
+    [lost] = found()
+    resolve(lost, admin)
+
+    assert lost.resolved_at is not None, lost.status_message
+    client = registry.perforce(there).clients.find(made.client_name)
+    assert client is not None
+    assert client.server_id == "builder"
+    assert is_at_its_pin(made)
+    page = signed_in(ci).get(f"/workspaces/{made.pk}/").text
+    assert "builder. Rule 1: CI (read-only client)." in page
+    operation = made.operations.last()
+    assert operation is not None
+    page = signed_in(ci).get(f"/operations/{operation.pk}/").text
+    assert "Perforce: builder." in page

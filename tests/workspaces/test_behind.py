@@ -33,7 +33,8 @@ from provisioner.workspaces.models import Rescue, Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import queue_sweep, run_jobs_once, settle
 from tests.support.lab import DEPOT, Lab, define_template
-from tests.support.lab_perforce import LabServer, following
+from tests.support.lab_perforce import LabServer
+from tests.support.replicas import replica_of_lab
 from tests.support.requests import workspace_create
 from tests.support.retiring import retire
 from tests.support.submits import submit
@@ -54,27 +55,16 @@ def moved_to(
 
     With `behind` it is held, and lacks the change that the template is then built at.
     """
-    port = int(lab.perforce["port"].rpartition(":")[2])
-    upstream = LabServer(root=lab.root / "perforce", port=port)
-    services = {ServerKind.EDGE: "edge-server"}.get(kind, kind.value)
-    name = f"there-{uuid.uuid4().hex[:6]}"
-    with following(upstream, directory, kind=services, name=name) as running:
+    name, site = f"there-{uuid.uuid4().hex[:6]}", template.site
+    with replica_of_lab(lab, site, directory, kind=kind, name=name) as (running, row):
         if behind:
             running.lag(held=True)
             submit(lab, path=f"//depot/{DEPOT}/src/file0.txt")
             template_build(by=template.owner, template=template)
             settle(template)
-        site = template.site
-        site.perforce_server = PerforceServer.objects.create(
-            name=name,
-            kind=kind,
-            upstream=site.perforce_server,
-            server_id=name,
-            p4port=f"127.0.0.1:{running.port}",
-            p4user=lab.perforce["user"],
-        )
+        site.perforce_server = row
         site.save()
-        yield running, site.perforce_server
+        yield running, row
 
 
 def flush_of(workspace: Workspace) -> Step:

@@ -173,13 +173,15 @@ def _is_freed(run: TemplateRun, client: ClientSpec) -> bool:
 
     Only for a clean build, which needs no have list: the client is then made anew.
 
-    Raises: Busy (it still exists for a server that is behind).
+    Raises: Busy, StepRefused (this server is behind).
     """
     home = server_with_id(client.server_id, near=run.site.perforce_server)
     if not BuildParameters.of(run.operation).clean or home == run.server:
         return False
     if client.server_id == run.server.served_by.server_id:
         return False
+    at_site = registry.perforce(run.site.perforce_server)
+    ensure_routed(run, run.template, change=at_site.changes.latest(()))
     registry.perforce(home).clients.delete(client.name, as_seen=client)
     if run.perforce.clients.find(client.name) is None:
         return True
