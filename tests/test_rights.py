@@ -102,6 +102,7 @@ PAGES: dict[str, dict[str, str]] = {
     "lease-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "lease-policy-remove": {"get": ADMINISTER, "post": ADMINISTER},
     "held-snapshot-list": {"get": ADMINISTER},
+    "held-snapshot-free": {"get": ADMINISTER, "post": ADMINISTER},
     "split-policy-list": {"get": ADMINISTER},
     "split-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "abandoned-list": {"get": ADMINISTER, "post": ADMINISTER},

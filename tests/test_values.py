@@ -505,6 +505,7 @@ TYPED = {
         ("old_password", "new_password1", "new_password2"), ASKED
     ),
     "OpenForm": {"to": CHOSEN},
+    "FreeSpaceForm": {"site": CHOSEN, "wanted_bytes": "a size"},
     "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),
     "SiteForm": dict.fromkeys(
         ("perforce_server", "reown", "clones_open_to", "mounting"), CHOSEN

@@ -1,6 +1,8 @@
-"""Split a workspace's clone from its snapshot, and stop that."""
+"""Split a workspace's clone from its snapshot, stop that, and free space by a plan."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from django.db import transaction
 
@@ -8,19 +10,30 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
+from provisioner.catalog.models import Snapshot
+from provisioner.catalog.sweeps.retention import prune_template
+from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
 from provisioner.engine.starting import start_operation
 from provisioner.engine.states import cancel_operation
+from provisioner.lib import clocks
+from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import Site
+from provisioner.storage.freeing import PlannedAct, space_plan
 from provisioner.storage.models import Split, SplitPolicy
 from provisioner.storage.obstacles import (
     require_permission,
     require_splittable,
     running_operation,
 )
-from provisioner.storage.refusals import NoSplitToStop
-from provisioner.workspaces.actions.retiring import locked
-from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.storage.planning import Kind
+from provisioner.storage.refusals import NoSplitToStop, PlanStale
+from provisioner.workspaces.actions.retiring import locked, workspace_retire
+from provisioner.workspaces.models import (
+    Unsubmitted,
+    Workspace,
+    WorkspaceOperation,
+)
 
 
 def workspace_split(*, by: User, workspace: Workspace) -> Operation:
@@ -97,3 +110,61 @@ def split_policy_save(*, by: User, site: Site, owners_may_split: bool) -> SplitP
             )
     policy.refresh_from_db()
     return policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one act of a plan; with a `code` it was refused."""
+
+    act: PlannedAct
+    sentence: str
+    code: str = ""
+
+
+def free_space(
+    *,
+    by: User,
+    site: Site,
+    wanted_bytes: int,
+    seal: str,
+    includes_work: bool = False,
+) -> list[Outcome]:
+    """Request each act of the plan that was shown; each passes its own checks.
+
+    Unsubmitted work stops a retirement; with `includes_work` it is rescued.
+
+    Raises: NotAllowed, PlanStale (the plan is another one by now).
+    """
+    shown = space_plan(
+        by,
+        site=site,
+        wanted_bytes=wanted_bytes,
+        now=clocks.database_now(),
+        includes_work=includes_work,
+    )
+    if shown.seal != seal:
+        raise PlanStale
+    unsubmitted = Unsubmitted.RESCUE if includes_work else Unsubmitted.REFUSE
+    return [_request(act, by=by, unsubmitted=unsubmitted) for act in shown.acts]
+
+
+def _request(planned: PlannedAct, *, by: User, unsubmitted: str) -> Outcome:
+    row = planned.row
+    try:
+        if isinstance(row, Snapshot):
+            name = f"prune_template.{row.template_id}"
+            job = prune_template.configure(queueing_lock=name, lock=name)
+            defer_once(job, template_id=row.template_id)
+            return Outcome(act=planned, sentence="It is deleted within minutes.")
+        if planned.act.kind is Kind.SPLIT:
+            workspace_split(by=by, workspace=row)
+            return Outcome(act=planned, sentence="It is being split.")
+        workspace_retire(
+            by=by,
+            workspace=row,
+            unsubmitted=unsubmitted,
+            reason=f"Requested its retirement to free space. {planned.why}",
+        )
+        return Outcome(act=planned, sentence="It is being retired.")
+    except ActionRefused as refusal:
+        return Outcome(act=planned, sentence=refusal.sentence, code=refusal.code)

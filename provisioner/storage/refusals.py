@@ -12,6 +12,13 @@ class SplitNotAllowed(ActionRefused):
     code = "split_not_allowed"
 
 
+class PlanStale(ActionRefused):
+    """What can be freed has changed since you saw the plan. Check the new one, then
+    confirm it."""
+
+    code = "plan_stale"
+
+
 class AlreadyIndependent(ActionRefused):
     """The workspace “{name}” is independent of its snapshot already."""
 

@@ -14,6 +14,7 @@ register(
         title="Snapshots",
         section=Section.STORAGE,
         url_name="held-snapshot-list",
+        covers=("held-snapshot-",),
         rank=25,
         is_for=administrators,
     ),
@@ -34,6 +35,7 @@ urlpatterns: list[URLPattern] = [
         name="workspace-split-stop",
     ),
     path("storage/snapshots/", views.held_snapshot_list, name="held-snapshot-list"),
+    path("storage/free/", views.free_space, name="held-snapshot-free"),
     path("policies/splits/", views.split_policy_list, name="split-policy-list"),
     path(
         "policies/splits/<int:pk>/",

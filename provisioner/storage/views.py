@@ -10,9 +10,11 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.engine.overviews import operation_overview
+from provisioner.lib import clocks
 from provisioner.sites.models import Site
 from provisioner.storage import actions
-from provisioner.storage.forms import SplitPolicyForm
+from provisioner.storage.forms import FreeSpaceForm, SplitPolicyForm
+from provisioner.storage.freeing import space_plan
 from provisioner.storage.lists import SNAPSHOTS
 from provisioner.storage.models import SplitPolicy
 from provisioner.storage.previews import split_preview
@@ -56,6 +58,22 @@ def workspace_split_stop(request: WebRequest, workspace: Workspace) -> HttpRespo
 
 
 held_snapshot_list = administrators_only(list_page(SNAPSHOTS, "storage/snapshots.html"))
+
+
+@require_safe_or_POST
+@administrators_only
+def free_space(request: WebRequest) -> HttpResponse:
+    """Show the plan that frees so much, and request its acts when confirmed."""
+    form = FreeSpaceForm(posted(request) or request.GET or None)
+    outcomes = plan = None
+    if request.method == "POST":
+        seal = request.POST.get("seal", "")
+        outcomes = form.tried(actions.free_space, by=request.user, seal=seal)
+    is_told = form.is_bound and (form.is_valid() or form.is_refused)
+    if outcomes is None and is_told:
+        now = clocks.database_now()
+        plan = space_plan(request.user, now=now, **form.cleaned_data)
+    return form_page(request, "storage/free.html", form, plan=plan, outcomes=outcomes)
 
 
 @require_safe
