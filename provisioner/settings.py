@@ -102,6 +102,7 @@ INSTALLED_APPS = [
     "provisioner.leases",
     "provisioner.limits",
     "provisioner.storage",
+    "provisioner.recovery",
     "provisioner.transfer",
     "provisioner.bisect",
     "provisioner.drift",

@@ -30,6 +30,7 @@ from provisioner.mirrors import urls as mirror_urls
 from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
+from provisioner.recovery import urls as recovery_urls
 from provisioner.rescues import urls as rescue_urls
 from provisioner.routing import urls as routing_urls
 from provisioner.sites import urls as site_urls
@@ -55,6 +56,7 @@ FEATURES = (
     maintenance_urls,
     mirror_urls,
     copy_urls,
+    recovery_urls,
     notify_urls,
     people_urls,
     pool_urls,

@@ -362,6 +362,7 @@ OURS = {
     "status_message",
     "CopiedSnapshot": "name opened descriptions have_differences",
     "CopyRule": "purposes",
+    "Recovery": "snapshot_name opened descriptions have_differences",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "PerforceServer": "kind when_behind",
@@ -391,7 +392,7 @@ OURS = {
     "WebhookDelivery": "event body state response_text error",
     "WorkerQueues": "queues own host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
-    "p4_user state status_code status_message volume_uuid ownership secret "
+    "p4_user state status_code status_message volume_uuid cloned_from ownership secret "
     "opened_to root_mode reconcile activity client_seen client_mark client_suffix "
     "routed_as routed_because site_because",
     "WorkspaceClient": "state spec",
@@ -489,6 +490,7 @@ TYPED = {
     "MirrorCreateForm": {"site": CHOSEN, "cron": "Mirror.cron"},
     "MirrorTransferForm": {"snapshot": CHOSEN},
     "CopyRuleForm": {"purposes": CHOSEN},
+    "RecoverForm": {"name": "Workspace.name"},
     "PoolCreateForm": {"template": CHOSEN, "purpose": CHOSEN, "owner": ASKED},
     "TokenForm": {
         "name": "ApiToken.name",
@@ -535,6 +537,7 @@ TYPED = {
     "LeasePolicySaveRequest": {"seal": "compared alone"},
     "MirrorCreateRequest": {"site": ASKED, "cron": "Mirror.cron"},
     "PatchedMirrorChangeRequest": {"cron": "Mirror.cron"},
+    "RecoveryRequest": {"site": ASKED, "name": "Workspace.name"},
     "PatchedPoolChangeRequest": {"windows": "Pool.windows"},
     "PatchedWebhookChangeRequest": {"url": "Webhook.url"},
     "PauseRequest": {"reason": "SlotBudget.paused_reason"},

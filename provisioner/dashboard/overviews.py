@@ -20,6 +20,7 @@ from provisioner.leases import queries as lease_queries
 from provisioner.leases.abandonment import work_seen
 from provisioner.lib.limits import Limit
 from provisioner.limits.admission import quota_limits
+from provisioner.recovery.models import RecoveryOperation
 from provisioner.transfer.queries import TransferOverview, transfer_of
 from provisioner.workspaces.models import Rescue, Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
@@ -103,7 +104,8 @@ class WorkspaceOverview:
     @property
     def not_restored(self) -> list[str]:
         """Sentences about what the last restore could not bring back."""
-        if self.last is None or self.last.operation.kind != WorkspaceOperation.RESTORE:
+        kinds = (WorkspaceOperation.RESTORE, RecoveryOperation.RECOVER)
+        if self.last is None or self.last.operation.kind not in kinds:
             return []
         return list((self.last.operation.findings or {}).get("not_restored", []))
 

@@ -27,7 +27,7 @@ from provisioner.accounts.permissions import (
 from provisioner.catalog.models import Snapshot, SnapshotQuerySet, Template
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workflow import WORKFLOWS
-from provisioner.mirrors.queries import default_at, snapshots_at
+from provisioner.mirrors.queries import default_at, parent_volume, snapshots_at
 from provisioner.workspaces.events import asks_deadline, asks_trash_seconds
 from provisioner.workspaces.models import (
     Rescue,
@@ -107,6 +107,11 @@ def workspaces_shared_with(user: User) -> QuerySet[Workspace]:
         )
         .order_by("-shared_at", "-pk")
     )
+
+
+def parent_of(workspace: Workspace) -> str:
+    """Return the name of the volume that a workspace's volume is a clone of."""
+    return workspace.cloned_from or parent_volume(workspace.snapshot, workspace.site)
 
 
 def siblings_of(workspace: Workspace) -> WorkspaceQuerySet:

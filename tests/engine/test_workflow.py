@@ -20,6 +20,7 @@ from provisioner.engine.queues import PERFORCE
 from provisioner.engine.starting import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.mirrors.models import MirrorOperation
+from provisioner.recovery.models import RecoveryOperation
 from provisioner.sites.models import Site
 from provisioner.transfer.models import TransferOperation
 from provisioner.workspaces.models import WorkspaceOperation
@@ -32,6 +33,7 @@ KINDS = [
     BisectionOperation.STEP,
     *MirrorOperation,
     *CopyOperation,
+    *RecoveryOperation,
     *TemplateOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
@@ -111,6 +113,7 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
         (WorkspaceOperation.PROVISION, "flush", PerforceUse.SHORT),
         (WorkspaceOperation.PROVISION, "reconcile", PerforceUse.SHORT),
         (TransferOperation.TRANSFER, "flush", PerforceUse.SHORT),
+        (RecoveryOperation.RECOVER, "flush", PerforceUse.SHORT),
         (TransferOperation.TRANSFER, "check", PerforceUse.SHORT),
         (WorkspaceOperation.CHECK, "check", PerforceUse.SHORT),
         (BisectionOperation.STEP, "files", PerforceUse.SHORT),

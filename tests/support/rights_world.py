@@ -171,6 +171,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "workspace": {"pk": workspace.pk},
         "workspace-copy": {"pk": copy.pk},
         "workspace-copy-now": {"pk": workspace.pk, "copy_pk": copy.pk},
+        "workspace-copy-restore": {"pk": workspace.pk, "copy_pk": copy.pk},
         "workspace-rescue": {
             "pk": workspace.pk,
             "rescue_pk": rescue.pk,

@@ -295,6 +295,7 @@ def test_its_story_takes_few_queries(
     # the session, its user, the workspace, its operations, their steps, the events,
     # what was rescued, what was transferred, whether there is something newer,
     # its siblings that alice sees, how many there are, whom it is shared with, its
-    # copies, and maintenance
-    with django_assert_num_queries(15):
+    # copies, those it can be restored from, what it was restored from, and
+    # maintenance
+    with django_assert_num_queries(17):
         browser.get(address_of(refused))

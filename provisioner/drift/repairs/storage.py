@@ -30,9 +30,9 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.lib import clocks
 from provisioner.mirrors.models import Mirror
-from provisioner.mirrors.queries import parent_volume
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import parent_of
 from provisioner.workspaces.states import set_workspace_state
 
 
@@ -135,7 +135,7 @@ def put_tag_back(finding: Finding) -> str:
         return GONE
     parent = ""
     if isinstance(row, Workspace) and not row.is_independent:
-        parent = parent_volume(row.snapshot, row.site)
+        parent = parent_of(row)
     seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
     is_proven = (volume.uuid, volume.name) == (row.volume_uuid, row.volume_name)
     if not is_proven or seen_parent not in ("", parent):

@@ -109,9 +109,12 @@ def _known(
                     workspace,
                     in_motion,
                     is_settled=workspace.pk in settled,
-                    parent_volume=workspace.template.volume_name
-                    if workspace.template.site_id == site.pk
-                    else parents.get(workspace.template_id, ""),
+                    parent_volume=workspace.cloned_from
+                    or (
+                        workspace.template.volume_name
+                        if workspace.template.site_id == site.pk
+                        else parents.get(workspace.template_id, "")
+                    ),
                 )
                 for workspace in workspaces
             ),

@@ -62,6 +62,7 @@ class Migration(migrations.Migration):
                 ('was_ready', models.BooleanField(db_default=False, default=False, help_text='Its retirement began while it was ready to work in.')),
                 ('retired_as_abandoned', models.BooleanField(db_default=False, default=False, help_text='The abandoned page lists it until it is purged or restored.')),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
+                ('cloned_from', models.CharField(blank=True, db_default='', default='', editable=False, help_text="The volume that it is a clone of, where that is not its template's or the mirror's at its site.", max_length=203)),
                 ('split_bytes', models.BigIntegerField(blank=True, help_text='What a split of its clone would copy, as ONTAP estimates it.', null=True)),
                 ('split_at', models.DateTimeField(blank=True, help_text='When its volume was found to be independent of its snapshot. Empty: it is a clone.', null=True)),
                 ('opened_to', models.CharField(blank=True, choices=[('owner', 'its owner alone'), ('group-reads', "its owner's group, to read"), ('group-writes', "its owner's group, to read and write")], db_default='', default='', help_text='Who may enter its root directory. Empty: as its site says.', max_length=16)),

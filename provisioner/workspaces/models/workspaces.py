@@ -193,6 +193,15 @@ class Workspace(Routed, HasOperations):
         help_text="The abandoned page lists it until it is purged or restored.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
+    cloned_from = models.CharField(
+        max_length=203,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The volume that it is a clone of, where that is not its template's "
+        "or the mirror's at its site.",
+    )
     split_bytes = models.BigIntegerField(
         null=True,
         blank=True,

@@ -60,8 +60,24 @@ def ensure_clone(run: WorkspaceRun) -> Clone:
 
     One that is independent of its snapshot by now is not made again.
     """
+    snapshot = run.workspace.snapshot
+    return clone_of(
+        run,
+        parent_volume=parent_volume(snapshot, run.site),
+        parent_snapshot=snapshot.name,
+    )
+
+
+def clone_of(run: WorkspaceRun, *, parent_volume: str, parent_snapshot: str) -> Clone:
+    """Ensure a FlexClone of this snapshot with our tag, like `ensure_clone`.
+
+    Raises: StepRefused.
+    """
     workspace = run.workspace
-    volume = _independent(run) if workspace.is_independent else _clone(run)
+    if workspace.is_independent:
+        volume = _independent(run)
+    else:
+        volume = _clone(run, parent_volume, parent_snapshot)
     require_online(volume)
     with run.writing():
         Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
@@ -81,13 +97,13 @@ def _independent(run: WorkspaceRun) -> Volume:
     return volume
 
 
-def _clone(run: WorkspaceRun) -> Volume:
+def _clone(run: WorkspaceRun, parent_volume: str, parent_snapshot: str) -> Volume:
     workspace = run.workspace
     owned_by_ontap = run.site.reown == Site.Reown.ONTAP
     spec = CloneSpec(
         name=workspace.volume_name,
-        parent_volume=parent_volume(workspace.snapshot, run.site),
-        parent_snapshot=workspace.snapshot.name,
+        parent_volume=parent_volume,
+        parent_snapshot=parent_snapshot,
         comment=workspace.volume_comment,
         uid=workspace.uid if owned_by_ontap else None,
         gid=workspace.gid if owned_by_ontap else None,
@@ -99,10 +115,10 @@ def _clone(run: WorkspaceRun) -> Volume:
         create=lambda: run.ontap.create_clone(spec),
     )
     parent = volume.clone_parent
-    if parent is None or parent.snapshot_name != workspace.snapshot.name:
+    if parent is None or parent.snapshot_name != parent_snapshot:
         raise StepRefused(
             f"The volume {volume.name} has our tag but is not a clone of the "
-            f"snapshot {workspace.snapshot.name}; it was left alone.",
+            f"snapshot {parent_snapshot}; it was left alone.",
             code="volume_is_not_the_clone",
         )
     return volume

@@ -142,7 +142,7 @@ def ensure_opened(run: WorkspaceRun) -> None:
         rescue = last_rescue(run.workspace)
         if rescue is not None:
             with room_of(run).told_if_lacking():
-                not_restored += _reopen(run, rescue, host=was.host)
+                not_restored += reopen(run, rescue, host=was.host)
         if locks.is_locked(was):
             run.perforce.clients.save(was)
         had = parse_client_spec(settled.spec).name
@@ -181,7 +181,11 @@ def _reopened(
     )
 
 
-def _reopen(run: WorkspaceRun, rescue: Rescue, *, host: str) -> list[str]:
+def reopen(run: WorkspaceRun, rescue: Rescue, *, host: str) -> list[str]:
+    """Open what a rescue says was opened, as its users; return what could not be.
+
+    `host` is the Host of the client.
+    """
     files = from_json(list[OpenedFile], rescue.reverted)
     not_opened: list[str] = []
     # Whose they were is not known; most changes of a client are its owner's.

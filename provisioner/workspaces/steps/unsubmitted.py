@@ -20,13 +20,13 @@ from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec, ReconcileFinding
 from provisioner.lib.refusals import StepRefused
-from provisioner.mirrors.queries import parent_volume
 from provisioner.workspaces.models import (
     RetireParameters,
     Unsubmitted,
     Workspace,
     WorkspaceClient,
 )
+from provisioner.workspaces.queries import parent_of
 from provisioner.workspaces.refusals import UnsubmittedWorkFound
 from provisioner.workspaces.states import client_of
 from provisioner.workspaces.steps.clients import find_own_client
@@ -234,8 +234,8 @@ def refusal(check: CheckResult) -> UnsubmittedWorkFound:
 def our_volume(run: WorkspaceRun) -> Volume | None:
     """Return this workspace's clone, None if there is none (any more).
 
-    Only a volume with our tag and a FlexClone of our template, or of its mirror at the
-    workspace's site, is ever touched.
+    Only a volume with our tag and a FlexClone of our template, of its mirror at the
+    workspace's site, or of the copy it was restored from is ever touched.
     """
     workspace = run.workspace
     volume = run.ontap.find_volume(workspace.volume_name)
@@ -243,8 +243,7 @@ def our_volume(run: WorkspaceRun) -> Volume | None:
         return None
     parent = volume.clone_parent
     if not workspace.is_tagged(volume.comment) or (
-        parent is not None
-        and parent.volume_name != parent_volume(workspace.snapshot, workspace.site)
+        parent is not None and parent.volume_name != parent_of(workspace)
     ):
         raise StepRefused(
             f"The volume {volume.name} is not the clone we made (its comment or its "

@@ -1,0 +1,24 @@
+"""Why a workspace is not restored from a copy."""
+
+from __future__ import annotations
+
+from provisioner.lib.refusals import ActionRefused
+
+
+class NothingCopied(ActionRefused):
+    """Nothing of “{name}” has arrived at {site} yet."""
+
+    code = "nothing_copied"
+
+
+class OriginalAnswers(ActionRefused):
+    """{site} answers, so “{name}” can be used there. If it is stopped for good, an
+    administrator confirms that and restores it."""
+
+    code = "original_answers"
+
+
+class CopyGoes(ActionRefused):
+    """The copy of “{name}” at {site} is being deleted."""
+
+    code = "copy_goes"
