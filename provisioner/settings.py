@@ -103,6 +103,7 @@ INSTALLED_APPS = [
     "provisioner.limits",
     "provisioner.storage",
     "provisioner.recovery",
+    "provisioner.insight",
     "provisioner.transfer",
     "provisioner.bisect",
     "provisioner.drift",

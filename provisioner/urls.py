@@ -22,6 +22,7 @@ from provisioner.dashboard import urls as dashboard_urls
 from provisioner.drift import urls as drift_urls
 from provisioner.engine import urls as engine_urls
 from provisioner.help import urls as help_urls
+from provisioner.insight import urls as insight_urls
 from provisioner.leases import urls as lease_urls
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.limits import urls as limit_urls
@@ -64,6 +65,7 @@ FEATURES = (
     routing_urls,
     site_urls,
     storage_urls,
+    insight_urls,
     transfer_urls,
     web_urls,
     workspace_requests_urls,

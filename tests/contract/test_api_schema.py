@@ -43,6 +43,7 @@ from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import (
     PASSWORD,
     MirrorFactory,
+    ProcessFactory,
     SnapshotFactory,
     UserFactory,
 )
@@ -176,6 +177,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
                 size=1,
             ).pk,
             "mirrors": MirrorFactory.create(template=snapshot.template).pk,
+            "processes": ProcessFactory.create().pk,
             "bisections": bisection_start(
                 by=alice, template=snapshot.template, good=1, bad=100
             ).pk,

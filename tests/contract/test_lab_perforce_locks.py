@@ -245,6 +245,9 @@ def test_running_commands_are_shown_and_ended(server: LabServer) -> None:
         )
         assert (shown["user"], shown["status"], shown["args"]) == (ADMIN, "R", "#0")
 
+        [young] = admin.run("monitor", "terminate", shown["id"])
+        assert young.endswith("can't terminate, runtime < 10 seconds **")
+        admin.run("configure", "set", "db.monitor.minruntime=0")
         admin.run("monitor", "terminate", shown["id"])
 
         with pytest.raises(P4Exception, match="monitor terminate"):

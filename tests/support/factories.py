@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TypeVar
 
 from django.db.models import Model
+from django.utils import timezone
 from factory.declarations import (
     LazyAttribute,
     LazyFunction,
@@ -17,6 +19,7 @@ from factory.faker import Faker
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.insight.models import Process
 from provisioner.lib import clocks
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import PerforceServer, Site
@@ -46,6 +49,22 @@ class PerforceServerFactory(DjangoModelFactory[PerforceServer]):
     name = Sequence(lambda n: f"perforce{n}")
     p4port = "127.0.0.1:9"  # the discard port: nothing answers there
     p4user = "cloneyard"
+
+
+class ProcessFactory(DjangoModelFactory[Process]):
+    class Meta:
+        model = Process
+
+    server = SubFactory(PerforceServerFactory)
+    number = Sequence(lambda n: 4000 + n)
+    state = Process.State.RUNNING
+    user = "alice"
+    program = "p4/2025.1"
+    client = "alice-main"
+    host = "10.5.70.45"
+    command = "sync"
+    arguments = "//..."
+    started_at = LazyFunction(lambda: timezone.now() - dt.timedelta(minutes=12))
 
 
 class SiteFactory(DjangoModelFactory[Site]):

@@ -32,6 +32,7 @@ from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import (
     MirrorFactory,
+    ProcessFactory,
     SnapshotFactory,
     TemplateFactory,
     UserFactory,
@@ -161,6 +162,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
     return {
         "mirror": {"pk": mirror.pk},
         "copy-rule": {"pk": rule.pk},
+        "process": {"pk": ProcessFactory.create().pk},
         "pool": {"pk": pool.pk},
         "person": {"pk": workspace.owner_id},
         "team-": {"pk": workspace.owner.team_id},

@@ -57,6 +57,9 @@ from provisioner.gateways.reach import is_encrypted, perforce_address
 # server, would stop all our commands.
 NEUTRAL_CLIENT = f"cloneyard-{secrets.token_hex(8)}"
 
+# What servers show of us in their logs and lists of processes.
+PROGRAM = "cloneyard"
+
 # Below a file, so nothing can be read or written there.
 _NOWHERE = "/dev/null/perforce"
 
@@ -383,7 +386,7 @@ def _library(account: PerforceAccount, *, client: str) -> Any:
     library.ticket_file = _NOWHERE
     library.ignore_file = _NOWHERE
     library.host = settable(account.host or socket.gethostname(), what="The host")
-    library.prog = "cloneyard"
+    library.prog = PROGRAM
     library.port = account.port
     library.user = settable(account.user, what="The user")
     library.client = settable(client, what="The client")

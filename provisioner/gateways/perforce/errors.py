@@ -31,6 +31,7 @@ PROTECTIONS_EMPTY = 6600
 CLIENT_HAS_OPENED_FILES = 6215
 CLIENT_HAS_PENDING_CHANGES = 6591
 NO_PERMISSION = 6185
+PROCESS_IS_YOUNG = 6553
 NO_SUCH_USER = 7205
 NO_CONFIGURABLES = 7634
 UNICODE_SERVER = 7190
@@ -135,6 +136,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     6244: (NotFound, ""),  # path must refer to client or a depot
     6245: (NotFound, ""),  # change, client, label of a revision specifier
     6502: (NotFound, ""),  # user
+    7306: (NotFound, ""),  # session
     # -- work in progress
     6215: (ClientHasOpenedFiles, ""),
     6346: (InUse, ""),
@@ -174,6 +176,10 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
     6238: (ClientIsLocked, ""),  # cannot be used
     6816: (ClientOfOtherServer, _MOVE),
     6905: (ClientOfOtherServer, ""),
+    7305: (
+        Refused,
+        "{text} A super user of Perforce switches it on: p4 configure set monitor=1.",
+    ),
     6513: (Refused, ""),
     6514: (Refused, ""),
 }

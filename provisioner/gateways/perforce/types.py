@@ -355,3 +355,23 @@ class LockUse:
     table: str
     waited_ms: int
     held_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerProcess:
+    """A process of a Perforce server, as p4 monitor shows it.
+
+    `number` is its session's, used again later. `state` is one of R (running), T
+    (marked for termination), P (paused), B (in the background), F (finishing) and I
+    (idle). `seconds` counts from the start of its present command.
+    """
+
+    number: int
+    state: str
+    user: str
+    program: str
+    client: str
+    host: str
+    command: str
+    arguments: str
+    seconds: int

@@ -15,6 +15,8 @@ DEFAULTS = {
     # Where the have lists of readonly and partitioned clients lie; unset, there are
     # no such clients. A real server starts without it.
     "client.readonly.dir": "client.readonly",
+    # Seconds that a command must have run before it can be terminated.
+    "db.monitor.minruntime": "10",
     # From 2 on, planning a sync or flush takes no locks on the tables it reads.
     "db.peeking": "2",
     # So many seconds apart, at least, the access dates of clients move.

@@ -200,6 +200,10 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6548: (554768788, '[%argc% - no|No] revision(s) below that revision.'),
     6551: (285219223, "** process '%id%' record cleared **"),
     6552: (285219224, "** process '%id%' marked for termination **"),
+    6553: (
+        301996441,
+        "** process '%id%' can't terminate, runtime < %minRuntime% seconds **",
+    ),
     6556: (822155676, 'Unknown spec type %type%.'),
     6568: (402659752, '%depotFile%%workRev% - %action% from %fromFile%%fromRev%[ using base %baseFile%][%baseRev%]'),
     6569: (352328105, '%localPath% - merging %fromFile%%fromRev% using base %baseFile%%baseRev%'),

@@ -88,7 +88,8 @@ _ACTS: dict[str, tuple[Callable[[ProcessTable, int], None], int]] = {
 
 
 def _act(request: Request, table: ProcessTable, verb: str, text: str) -> None:
-    """Act on one command, or clear all. Source: p4 help monitor."""
+    """Act on one command, or clear all. Source: p4 help monitor; the message of
+    p4 configure help db.monitor.minruntime has its sibling's severity."""
     do, said = _ACTS[verb]
     if verb == "clear" and text == "all":
         commands = table.all()
@@ -101,7 +102,11 @@ def _act(request: Request, table: ProcessTable, verb: str, text: str) -> None:
         verb == "terminate" and commands[0].user == request.user
     ):
         raise CommandError(6185)
+    youngest = request.state.configurables.number("db.monitor.minruntime")
     for command in commands:
+        if verb == "terminate" and time.time() - command.started < youngest:
+            request.say(6553, id=command.number, minRuntime=youngest)
+            continue
         do(table, command.number)
         request.say(said, id=command.number)
 

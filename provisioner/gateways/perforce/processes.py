@@ -1,0 +1,71 @@
+"""`gateway.processes`: the processes of one Perforce server."""
+
+from __future__ import annotations
+
+from provisioner.gateways.errors import Busy
+from provisioner.gateways.perforce.connection import PROGRAM
+from provisioner.gateways.perforce.errors import PROCESS_IS_YOUNG
+from provisioner.gateways.perforce.facet import Facet
+from provisioner.gateways.perforce.library import Record
+from provisioner.gateways.perforce.types import ServerProcess
+
+
+class Processes(Facet):
+    """What runs on the server, for accounts with super or operator access."""
+
+    def list(self) -> list[ServerProcess]:
+        """Return all processes, idle connections and background ones included.
+
+        Without the one that answers this.
+
+        Raises: Refused (p4 monitor is switched off), NotPermitted.
+        Source: p4 monitor show -a -l -e.
+        """
+        with self._connected() as connection:
+            records = connection.run("monitor", "show", "-a", "-l", "-e").records
+        return [
+            process
+            for process in map(_process, records)
+            if not (
+                process.command == "monitor" and process.program.startswith(PROGRAM)
+            )
+        ]
+
+    def end(self, number: int) -> None:
+        """Mark a process for termination; it ends at its next own check.
+
+        Which may be half a minute away, so look for the effect. Safe to repeat.
+
+        Raises: NotFound (it has ended), Busy (it is too young), NotPermitted.
+        Source: p4 monitor terminate; db.monitor.minruntime, db.monitor.interval.
+        """
+        with self._connected() as connection:
+            reply = connection.run("monitor", "terminate", str(number))
+        for message in reply.messages:
+            if message.id == PROCESS_IS_YOUNG:
+                raise Busy(
+                    message.text,
+                    system="perforce",
+                    operation="monitor terminate",
+                    remote_code=str(message.id),
+                )
+
+
+def _process(record: Record) -> ServerProcess:
+    return ServerProcess(
+        number=int(record["id"]),
+        state=record["status"],
+        user=record["user"],
+        program=record.get("prog", ""),
+        client=record.get("client", ""),
+        host=record.get("host", ""),
+        command=record["command"],
+        arguments=record.get("args", ""),
+        seconds=_seconds(record["time"]),
+    )
+
+
+def _seconds(elapsed: str) -> int:
+    """Return the seconds of hh:mm:ss, where the hours may have any number of digits."""
+    hours, minutes, seconds = map(int, elapsed.split(":"))
+    return (hours * 60 + minutes) * 60 + seconds

@@ -1,0 +1,70 @@
+"""/api/v1/processes."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.accounts import permissions
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet
+from provisioner.insight import actions
+from provisioner.insight.api import examples
+from provisioner.insight.api.shapes import (
+    ProcessEndingSerializer,
+    ProcessListQuery,
+    ProcessSerializer,
+)
+from provisioner.insight.models import Process
+from provisioner.insight.queries import processes_matching, processes_visible_to
+
+
+class ProcessViewSet(ApiViewSet):
+    """What runs at the Perforce servers, for administrators."""
+
+    queryset = Process.objects.none()
+    serializer_class = ProcessSerializer
+
+    def get_queryset(self) -> QuerySet[Process]:
+        return processes_visible_to(self.user)
+
+    @described(
+        "List processes of Perforce servers",
+        "For administrators, as last read: every minute. Longest first.",
+        ok=ProcessSerializer,
+        refused=[400, 403],
+        parameters=[ProcessListQuery],
+        examples=examples.LIST,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        query = self.read_query(ProcessListQuery)
+        return self.page_of(processes_matching(self.user, **query))
+
+    @described(
+        "Get a process of a Perforce server",
+        "For administrators.",
+        ok=ProcessSerializer,
+        refused=[403, 404],
+        examples=examples.GET,
+    )
+    def retrieve(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.shown(self.get_object())
+
+    @described(
+        "End a process of a Perforce server",
+        "For administrators. A worker reads the server's processes again right before, "
+        "and ends nothing else that has its number by then.",
+        ok=ProcessEndingSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.END,
+    )
+    @action(methods=["post"], detail=True)
+    def end(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        ending = actions.process_end(by=self.user, process=self.get_object())
+        return Response(ProcessEndingSerializer(ending).data, status=202)

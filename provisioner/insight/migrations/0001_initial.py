@@ -1,0 +1,66 @@
+
+import django.db.models.deletion
+import django.db.models.functions.datetime
+from django.conf import settings
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    initial = True
+
+    dependencies = [
+        ('sites', '0001_initial'),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name='ProcessReading',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('read_at', models.DateTimeField(null=True)),
+                ('trouble', models.TextField(blank=True)),
+                ('server', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='process_reading', to='sites.perforceserver')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Process',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.BigIntegerField()),
+                ('state', models.CharField(choices=[('R', 'Running'), ('T', 'Being ended'), ('P', 'Paused'), ('B', 'In the background'), ('F', 'Finishing'), ('I', 'Idle')], max_length=1)),
+                ('user', models.TextField()),
+                ('program', models.TextField(blank=True)),
+                ('client', models.TextField(blank=True)),
+                ('host', models.TextField(blank=True)),
+                ('command', models.TextField()),
+                ('arguments', models.TextField(blank=True)),
+                ('started_at', models.DateTimeField()),
+                ('server', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='processes', to='sites.perforceserver')),
+            ],
+            options={
+                'ordering': ('started_at', 'pk'),
+                'constraints': [models.UniqueConstraint(fields=('server', 'number'), name='process_number_once_at_server')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ProcessEnding',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.BigIntegerField()),
+                ('user', models.TextField()),
+                ('command', models.TextField()),
+                ('started_at', models.DateTimeField()),
+                ('requested_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('state', models.CharField(choices=[('requested', 'Requested'), ('ended', 'Ended'), ('failed', 'Not ended')], default='requested', max_length=9)),
+                ('message', models.TextField(blank=True)),
+                ('requested_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('server', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='process_endings', to='sites.perforceserver')),
+            ],
+            options={
+                'ordering': ('-pk',),
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'requested')), fields=('server', 'number'), name='process_ending_requested_once')],
+            },
+        ),
+    ]

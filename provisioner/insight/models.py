@@ -1,0 +1,114 @@
+"""Processes of Perforce servers as last read, and requests to end them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from provisioner.sites.models import PerforceServer
+
+# They belong to the server itself: without them a replica falls behind.
+OF_THE_SERVER = frozenset(
+    {"pull", "journalcopy", "rmt-Journal", "rmt-FileFetch", "ldapsync", "bgtask"}
+)
+
+
+class ProcessReading(models.Model):
+    """The last reading of a server's processes.
+
+    `read_at` is None before the first that succeeded; `trouble` says why the last one
+    failed, "" if it did not.
+    """
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="process_reading"
+    )
+    read_at = models.DateTimeField(null=True)
+    trouble = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"Processes of {self.server}"
+
+
+class Process(models.Model):
+    """A process of a Perforce server as last read: one command of one connection.
+
+    `number` is the server's own, and used again for later ones. `started_at` is when
+    its command began, within two seconds, as the server tells whole seconds.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "R", "Running"
+        TERMINATED = "T", "Being ended"
+        PAUSED = "P", "Paused"
+        BACKGROUND = "B", "In the background"
+        FINISHING = "F", "Finishing"
+        IDLE = "I", "Idle"
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="processes"
+    )
+    number = models.BigIntegerField()
+    state = models.CharField(max_length=1, choices=State)
+    user = models.TextField()
+    program = models.TextField(blank=True)
+    client = models.TextField(blank=True)
+    host = models.TextField(blank=True)
+    command = models.TextField()
+    arguments = models.TextField(blank=True)
+    started_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("started_at", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("server", "number"), name="process_number_once_at_server"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.command} of {self.user} ({self.number})"
+
+    @property
+    def is_of_the_server(self) -> bool:
+        """Whether it is replication or another part of the server itself."""
+        background = (self.State.BACKGROUND, self.State.FINISHING)
+        return self.state in background or self.command in OF_THE_SERVER
+
+
+class ProcessEnding(models.Model):
+    """A request to end a process, which is told from a later one by what it was."""
+
+    class State(models.TextChoices):
+        REQUESTED = "requested", "Requested"
+        ENDED = "ended", "Ended"
+        FAILED = "failed", "Not ended"
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="process_endings"
+    )
+    number = models.BigIntegerField()
+    user = models.TextField()
+    command = models.TextField()
+    started_at = models.DateTimeField()
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    requested_at = models.DateTimeField(db_default=Now())
+    state = models.CharField(max_length=9, choices=State, default=State.REQUESTED)
+    message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("server", "number"),
+                condition=Q(state="requested"),
+                name="process_ending_requested_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"End {self.command} of {self.user} ({self.number})"

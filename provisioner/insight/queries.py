@@ -1,0 +1,48 @@
+"""Which processes a person may see, and what became of requests to end some."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.insight.models import Process, ProcessEnding, ProcessReading
+from provisioner.lib.rows import with_words
+
+SHOWN_FOR = dt.timedelta(minutes=30)
+SEARCHED = ("user", "client", "host", "program", "command", "arguments")
+
+
+def processes_visible_to(user: User) -> QuerySet[Process]:
+    """Return all processes to administrators, none to others."""
+    processes = Process.objects.select_related("server")
+    return processes if permissions.can_administer(user) else processes.none()
+
+
+def processes_matching(
+    reader: User, /, *, text: str = "", at_least: int | str = 0, **criteria: Any
+) -> QuerySet[Process]:
+    """Return the processes with all words, begun `at_least` so many seconds ago."""
+    processes = with_words(processes_visible_to(reader), text, *SEARCHED)
+    if at_least:
+        began = Now() - dt.timedelta(seconds=int(at_least))
+        processes = processes.filter(started_at__lte=began)
+    return processes.filter(**criteria)
+
+
+def readings_in_trouble() -> QuerySet[ProcessReading]:
+    """Return the readings that failed the last time."""
+    return ProcessReading.objects.exclude(trouble="").select_related("server")
+
+
+def recent_endings() -> QuerySet[ProcessEnding]:
+    """Return requests that are open or were made in the last half hour."""
+    is_open = Q(state=ProcessEnding.State.REQUESTED)
+    endings = ProcessEnding.objects.filter(
+        is_open | Q(requested_at__gte=Now() - SHOWN_FOR)
+    )
+    return endings.select_related("server", "requested_by")

@@ -1,0 +1,109 @@
+"""Read the processes of every Perforce server, and end those that people chose."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import structlog
+from procrastinate.contrib.django import app
+
+from provisioner.engine.deferring import defer_once
+from provisioner.engine.queues import PERFORCE
+from provisioner.gateways import registry
+from provisioner.gateways.errors import (
+    Busy,
+    GatewayError,
+    NotFound,
+    PermanentGatewayError,
+)
+from provisioner.insight.actions import END_PROCESS, queue_ending
+from provisioner.insight.models import Process, ProcessEnding
+from provisioner.insight.reading import (
+    ANSWER_WITHIN_SECONDS,
+    is_the_one,
+    read_processes,
+)
+from provisioner.insight.states import settle
+from provisioner.lib import clocks
+from provisioner.sites.models import PerforceServer
+
+log = structlog.get_logger(__name__)
+
+LOOKED_AGAIN_AFTER_SECONDS = 5
+# A process ends at its next own check, db.monitor.interval later: half a minute, or
+# what somebody has set, up to 15 minutes.
+GIVEN_UP_AFTER = dt.timedelta(minutes=20)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="sweep_processes", queue="sweeps", queueing_lock="sweep_processes")
+def sweep_processes(timestamp: int) -> None:
+    """Ask workers to read each server's processes, and to end what was requested."""
+    for server_id in PerforceServer.objects.values_list("pk", flat=True):
+        lock = f"read_processes.{server_id}"
+        defer_once(read_server.configure(queueing_lock=lock), server_id=server_id)
+    for ending in ProcessEnding.objects.filter(state=ProcessEnding.State.REQUESTED):
+        queue_ending(ending)
+
+
+@app.task(name="read_processes", queue=PERFORCE)
+def read_server(server_id: int) -> None:
+    """Read a server's processes once; without an answer the last ones stay."""
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is None:
+        return
+    try:
+        read_processes(server)
+    except GatewayError as error:
+        log.warning("processes_not_read", server=server.name, **error.log_context())
+
+
+@app.task(name=END_PROCESS, queue=PERFORCE)
+def end_process(ending_id: int) -> None:
+    """Carry out a request to end a process, until the process is gone.
+
+    Safe to repeat: it reads what runs now, and ends only what was requested.
+    """
+    endings = ProcessEnding.objects.select_related("server", "requested_by")
+    ending = endings.filter(pk=ending_id, state=ProcessEnding.State.REQUESTED).first()
+    if ending is None:
+        return
+    try:
+        _end(ending)
+    except PermanentGatewayError as error:
+        settle(ending, ProcessEnding.State.FAILED, message=error.sentence)
+    except GatewayError as error:
+        log.warning("process_not_ended", ending_id=ending.pk, **error.log_context())
+        _look_again(ending, why=error.sentence)
+
+
+def _end(ending: ProcessEnding) -> None:
+    running = {each.number: each for each in read_processes(ending.server)}
+    process = running.get(ending.number)
+    if process is None or not is_the_one(process, ending):
+        settle(ending, ProcessEnding.State.ENDED, message="It no longer runs.")
+    elif process.state == Process.State.TERMINATED:
+        _look_again(ending, why="It is marked, and ends at its next own check.")
+    else:
+        gateway = registry.hasty_perforce(ending.server, seconds=ANSWER_WITHIN_SECONDS)
+        try:
+            gateway.processes.end(ending.number)
+        except NotFound:
+            settle(ending, ProcessEnding.State.ENDED, message="It no longer runs.")
+            return
+        except Busy as error:
+            _look_again(ending, why=error.sentence)
+            return
+        _look_again(ending, why="It is marked, and ends at its next own check.")
+
+
+def _look_again(ending: ProcessEnding, *, why: str) -> None:
+    if clocks.database_now() - ending.requested_at > GIVEN_UP_AFTER:
+        settle(
+            ending,
+            ProcessEnding.State.FAILED,
+            message=f"It did not end within 20 minutes. {why}",
+        )
+        return
+    ProcessEnding.objects.filter(pk=ending.pk).update(message=why)
+    queue_ending(ending, in_seconds=LOOKED_AGAIN_AFTER_SECONDS)
