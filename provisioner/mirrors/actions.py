@@ -75,17 +75,14 @@ def mirror_create(
 
 
 def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
-    """Change when transfers start, and how fast they may be.
+    """Change when transfers start, how fast they may be, and how many are kept.
 
-    Raises: NotAllowed, InvalidRequest.
+    A relationship gets the policy for another number at once, and keeps by it from the
+    next transfer on.
+
+    Raises: NotAllowed, InvalidRequest, MirrorBusy (another number is to be kept).
     """
     permissions.require(permissions.can_manage_templates(by))
-    if "keep" in settings and settings["keep"] != mirror.keep:
-        raise InvalidRequest.at(
-            "keep",
-            "It belongs to the relationship's SnapMirror policy. Delete the mirror and "
-            "create it again to keep more or fewer.",
-        )
     with transaction.atomic():
         row = Mirror.objects.select_for_update(of=("self",), no_key=True)
         mirror = row.get(pk=mirror.pk)
@@ -103,6 +100,12 @@ def mirror_update(*, by: User, mirror: Mirror, **settings: Any) -> Mirror:
                 actor=by,
                 data=changes,
             )
+        if "keep" in changes and mirror.relationship_uuid:
+            message = f"Keep {settings['keep']} snapshots."
+            _set_state(mirror, Mirror.State.CREATING, message=message, by=by)
+            start_operation(MirrorOperation.CHANGE, about=mirror, by=by)
+        elif "keep" in changes and mirror.is_moving:
+            raise MirrorBusy(site=mirror.site.name)
     mirror.refresh_from_db()
     return mirror
 

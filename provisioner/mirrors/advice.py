@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from provisioner.gateways.ontap.types import Relationship, SvmPeer
-from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.models import POLICY_PREFIX, Mirror
 from provisioner.sites.models import Site
+
+ANOTHER_OF_OUR_POLICIES = "mirror_keeps_another_number"
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,16 @@ def on_relationship(
             f"the cluster of {site}: snapmirror resume -destination-path {path}. Then "
             "retry.",
         )
-    if relationship.policy and relationship.policy != mirror.policy_name:
+    if relationship.policy == mirror.policy_name:
+        return None
+    if relationship.policy.startswith(POLICY_PREFIX):
+        return Trouble(
+            ANOTHER_OF_OUR_POLICIES,
+            f"The relationship to {path} has the policy {relationship.policy} in place "
+            f"of {mirror.policy_name}. Retry: it gets that policy. The next transfer "
+            "would do the same.",
+        )
+    if relationship.policy:
         return Trouble(
             "mirror_policy_changed",
             f"The relationship to {path} has the policy {relationship.policy} in place "

@@ -73,6 +73,14 @@ class MirrorChangeForm(AskingForm):
         "It applies from the next transfer on.",
     )
 
+    keep = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_KEPT,
+        label="Snapshots to keep",
+        help_text="How many stay at the site, besides those that clones need. It "
+        "applies from the next transfer on.",
+    )
+
     @classmethod
     def initial_of(cls, mirror: Mirror) -> dict[str, Any]:
         """Return the initial values of the form for a mirror."""
@@ -85,14 +93,6 @@ class MirrorCreateForm(MirrorChangeForm):
         label="Site",
         error_messages={"invalid_choice": "The template cannot be mirrored there."},
     )
-    keep = forms.IntegerField(
-        min_value=1,
-        max_value=MOST_KEPT,
-        label="Snapshots to keep",
-        help_text="How many stay at the site, besides those that clones need. It "
-        "cannot be changed later.",
-    )
-
     field_order = ("site", "start", "cron", "throttle_kilobytes", "keep")
 
     def __init__(self, data: Any = None, *, template: Template) -> None:

@@ -18,11 +18,14 @@ from provisioner.lib.rows import few
 from provisioner.sites.models import Site
 
 MOST_KEPT = 200
+POLICY_PREFIX = "cloneyard-keep-"
+"""Of the names of our SnapMirror policies."""
 
 
 class MirrorOperation(models.TextChoices):
     CREATE = "mirror_create", "Create mirror"
     TRANSFER = "mirror_transfer", "Transfer snapshot"
+    CHANGE = "mirror_change", "Change what a mirror keeps"
     DELETE = "mirror_delete", "Delete mirror"
 
 
@@ -160,7 +163,7 @@ class Mirror(HasOperations):
     @property
     def policy_name(self) -> str:
         """The SnapMirror policy by which ONTAP keeps its snapshots."""
-        return f"cloneyard-keep-{self.keep}"
+        return f"{POLICY_PREFIX}{self.keep}"
 
     @property
     def starts(self) -> str:

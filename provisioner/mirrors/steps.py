@@ -162,11 +162,20 @@ def ensure_volume(run: MirrorRun) -> MirrorVolume:
 
 
 def ensure_relationship(run: MirrorRun) -> Related:
-    """Ensure a relationship from the template's volume to the mirror's."""
+    """Ensure a relationship from the template's volume to the mirror's.
+
+    One with another of our policies gets that of the mirror. A policy that is not ours
+    is left alone, and refused.
+    """
     mirror = run.mirror
     relationship = run.ontap.find_relationship(mirror.volume_name)
     if relationship is None:
         relationship = _create_relationship(run)
+    trouble = _trouble_of(run, relationship)
+    if trouble and trouble.code == advice.ANOTHER_OF_OUR_POLICIES:
+        _ensure_policy(run)
+        run.ontap.set_policy(relationship.uuid, policy=mirror.policy_name)
+        relationship = run.ontap.get_relationship(relationship.uuid)
     _require_usable(run, relationship)
     with run.writing():
         Mirror.objects.filter(pk=mirror.pk).update(relationship_uuid=relationship.uuid)
@@ -209,11 +218,15 @@ def _require_usable(run: MirrorRun, relationship: Relationship) -> None:
 
     Raises: StepRefused.
     """
-    trouble = advice.on_relationship(
-        run.mirror, relationship, source_path=run.result_of(Peered).source_path
-    )
+    trouble = _trouble_of(run, relationship)
     if trouble is not None:
         raise StepRefused(trouble.sentence, code=trouble.code)
+
+
+def _trouble_of(run: MirrorRun, relationship: Relationship) -> advice.Trouble | None:
+    return advice.on_relationship(
+        run.mirror, relationship, source_path=run.result_of(Peered).source_path
+    )
 
 
 def ensure_transferred(run: MirrorRun) -> Transferred:

@@ -36,6 +36,7 @@ from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 
 _FAILED = {
     MirrorOperation.CREATE: "The mirror could not be created",
+    MirrorOperation.CHANGE: "The relationship's policy could not be changed",
     MirrorOperation.TRANSFER: "The last transfer failed",
     MirrorOperation.DELETE: "The mirror could not be deleted",
 }

@@ -129,6 +129,12 @@ def _is_created(operation: Operation) -> None:
         begin_transfer(by=operation.requested_by, mirror=mirror, snapshot=snapshot)
 
 
+def _is_changed(operation: Operation) -> None:
+    mirror = _subject(operation)
+    message = f"{mirror.keep} snapshots are kept."
+    set_mirror_state(mirror, Mirror.State.READY, message=message)
+
+
 def _has_arrived(operation: Operation) -> None:
     mirror = _subject(operation)
     transferred = find_result(operation, steps.Transferred)
@@ -203,6 +209,7 @@ subjects.register(
 )
 for _kind, _steps, _on_success in (
     (MirrorOperation.CREATE, CREATE, _is_created),
+    (MirrorOperation.CHANGE, CREATE, _is_changed),
     (MirrorOperation.TRANSFER, TRANSFER, _has_arrived),
     (MirrorOperation.DELETE, DELETE, _is_deleted),
 ):

@@ -14,9 +14,15 @@ from provisioner.gateways.ontap.polling import wait_until
 from provisioner.lab.ontap import records
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
-from provisioner.mirrors.actions import mirror_create, mirror_delete
+from provisioner.mirrors.actions import (
+    mirror_create,
+    mirror_delete,
+    mirror_retry,
+    mirror_update,
+)
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import snapshots_at
+from provisioner.mirrors.refusals import MirrorBusy
 from provisioner.mirrors.sweeps import RETRIED_AFTER, check_all, transfer_all
 from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.actions.retiring import workspace_retire
@@ -127,6 +133,33 @@ def test_a_link_that_is_cut_during_a_transfer_is_waited_for(
     cutting.join()
     assert {t.state for t in labs.rows(records.Transfer)} == {"failed", "success"}
     assert len(labs.rows(records.Relationship)) == 1
+
+
+def test_another_number_to_keep_moves_the_relationship_to_another_policy(
+    mirror_scene: MirrorScene,
+) -> None:
+    scene, there = mirror_scene, mirror_scene.labs.there
+    mirror = scene.settled(
+        mirror_create(by=scene.by, template=scene.template, site=scene.site, keep=3)
+    )
+
+    mirror_update(by=scene.by, mirror=mirror, keep=5, start="by-hand")
+
+    with pytest.raises(MirrorBusy):
+        mirror_update(by=scene.by, mirror=mirror, keep=6)
+    assert scene.settled(mirror).state == Mirror.State.READY, mirror.status_message
+    related = there.get_relationship(mirror.relationship_uuid)
+    assert (mirror.keep, related.policy) == (5, "cloneyard-keep-5")
+    assert mirror.operations.count() == 3, "it does not transfer by itself"
+    there.set_policy(related.uuid, policy="cloneyard-keep-3")
+    check_all(now=clocks.database_now())
+    mirror.refresh_from_db()
+    assert "has the policy cloneyard-keep-3 in place of" in mirror.trouble
+
+    mirror_retry(by=scene.by, mirror=mirror)
+
+    assert scene.settled(mirror).state == Mirror.State.READY, mirror.status_message
+    assert there.get_relationship(related.uuid).policy == "cloneyard-keep-5"
 
 
 def test_what_others_change_in_ontap_is_shown(mirror_scene: MirrorScene) -> None:

@@ -196,16 +196,18 @@ def test_settings_are_changed_and_wrong_ones_are_said_at_the_form(
     as_admin: Client, mirror: Mirror
 ) -> None:
     edit = page_of(mirror, "mirror-edit")
-    wrong = as_admin.post(edit, {"start": "by-hand", "throttle_kilobytes": "-1"})
+    wrong = as_admin.post(
+        edit, {"start": "by-hand", "throttle_kilobytes": "-1", "keep": "10"}
+    )
     assert wrong.status_code == 422
 
-    as_admin.post(edit, {"start": "by-hand", "throttle_kilobytes": "100"})
+    as_admin.post(edit, {"start": "by-hand", "throttle_kilobytes": "100", "keep": "10"})
 
     mirror.refresh_from_db()
     assert (mirror.start, mirror.throttle_kilobytes) == ("by-hand", 100)
     log = as_admin.get(reverse("audit-log")).text
     assert page_of(mirror) in log
-    scheduled = {"start": "schedule", "throttle_kilobytes": "100"}
+    scheduled = {"start": "schedule", "throttle_kilobytes": "100", "keep": "10"}
     none = as_admin.post(edit, scheduled)
     assert none.status_code == 409
     assert "A schedule is missing" in none.text

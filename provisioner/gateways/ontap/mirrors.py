@@ -151,6 +151,23 @@ class Mirrors(Volumes):
         """
         self._write("PATCH", _relationship_path(uuid), body={"state": "snapmirrored"})
 
+    def set_policy(self, relationship_uuid: str, *, policy: str) -> None:
+        """Give the relationship another policy. Safe to repeat.
+
+        What it keeps applies from the next transfer on.
+
+        Raises: NotFound (relationship or policy).
+        Source: PATCH /api/snapmirror/relationships/{uuid}.
+        """
+        self._write(
+            "PATCH",
+            _relationship_path(relationship_uuid),
+            body={"policy": {"name": exact_name(policy)}},
+        )
+        self._wait_for(
+            lambda: self.get_relationship(relationship_uuid).policy == policy or None
+        )
+
     def start_transfer(
         self, relationship_uuid: str, *, snapshot: str, throttle_kilobytes: int = 0
     ) -> str:

@@ -163,19 +163,20 @@ class MirrorChangeSerializer(serializers.Serializer[Any]):
         help_text="The most that a transfer may use, in kB per second. 0: no limit.",
     )
 
+    keep = Number(
+        min_value=1,
+        max_value=MOST_KEPT,
+        required=False,
+        help_text="How many snapshots stay at the site, besides those that clones "
+        "need. It applies from the next transfer on.",
+    )
+
 
 class MirrorCreateSerializer(MirrorChangeSerializer):
     """Defaults: transfers start at once, without a throttle; ten snapshots stay."""
 
     template = IdOrName(help_text="Its id or its name.")
     site = IdOrName(help_text="Where to mirror it to: its id or its name.")
-    keep = Number(
-        min_value=1,
-        max_value=MOST_KEPT,
-        required=False,
-        help_text="How many snapshots stay at the site, besides those that clones "
-        "need. It cannot be changed later.",
-    )
 
 
 class MirrorTransferSerializer(serializers.Serializer[Any]):

@@ -92,10 +92,11 @@ class MirrorViewSet(ApiViewSet):
 
     @described(
         "Change a mirror",
-        "For administrators: when transfers start, and how fast they may be.",
+        "For administrators: when transfers start, how fast they may be, and how many "
+        "snapshots are kept.",
         body=MirrorChangeSerializer,
         ok=MirrorSerializer,
-        refused=[403, 404],
+        refused=[403, 404, 409],
         examples=examples.CHANGE,
     )
     def partial_update(self, request: Request, pk: int) -> Response:
