@@ -507,6 +507,7 @@ TYPED = {
         ("old_password", "new_password1", "new_password2"), ASKED
     ),
     "OpenForm": {"to": CHOSEN},
+    "SplitPolicyForm": {"pinned_bytes": "a size"},
     "FreeSpaceForm": {"site": CHOSEN, "wanted_bytes": "a size"},
     "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),
     "SiteForm": dict.fromkeys(

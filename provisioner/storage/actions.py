@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 
@@ -36,7 +37,7 @@ from provisioner.workspaces.models import (
 )
 
 
-def workspace_split(*, by: User, workspace: Workspace) -> Operation:
+def workspace_split(*, by: User, workspace: Workspace, reason: str = "") -> Operation:
     """Begin to make a workspace independent of its snapshot.
 
     It stays as it is for those who work in it. A repeated call meanwhile returns the
@@ -56,6 +57,7 @@ def workspace_split(*, by: User, workspace: Workspace) -> Operation:
             workspace,
             kind="split_requested",
             message=f"Requested to split it from {workspace.snapshot.name}.",
+            reason=reason,
             actor=by,
         )
         operation = start_operation(WorkspaceOperation.SPLIT, by=by, about=workspace)
@@ -88,13 +90,15 @@ def workspace_split_stop(*, by: User, workspace: Workspace) -> Operation:
         return start_operation(WorkspaceOperation.STOP_SPLIT, by=by, about=workspace)
 
 
-def split_policy_save(*, by: User, site: Site, owners_may_split: bool) -> SplitPolicy:
-    """Say whether owners may split their workspaces at a site.
+def split_policy_save(*, by: User, site: Site, **settings: Any) -> SplitPolicy:
+    """Change who may split at a site, and what is split by itself.
+
+    `settings` are the columns `owners_may_split`, `splits_by_itself`,
+    `older_than_days` and `pinned_bytes`.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(by))
-    settings = {"owners_may_split": owners_may_split}
     with transaction.atomic():
         policy, _ = SplitPolicy.objects.select_for_update().get_or_create(site=site)
         before = {name: getattr(policy, name) for name in settings}

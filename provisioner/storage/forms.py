@@ -11,12 +11,37 @@ from provisioner.web.forms import AskingForm, SizeField
 MOST_BYTES = 1 << 60
 
 
+def some_bytes(size_bytes: int) -> int:
+    """Return a size. Raises: ValidationError for nothing, and for what nobody has."""
+    if not 0 < size_bytes <= MOST_BYTES:
+        raise forms.ValidationError("Write a size from 1 B to 1 EiB.")
+    return size_bytes
+
+
 class SplitPolicyForm(AskingForm):
     owners_may_split = forms.BooleanField(
         required=False,
         label="Owners may split their own workspaces",
         help_text="Otherwise administrators alone.",
     )
+    splits_by_itself = forms.BooleanField(
+        required=False,
+        label="Split by itself what is below",
+        help_text="Save the two limits first: the page shows what they would split.",
+    )
+    older_than_days = forms.IntegerField(
+        min_value=1,
+        max_value=3660,
+        label="Older than so many days",
+        help_text="Workspaces that have been ready for so long.",
+    )
+    pinned_bytes = SizeField(
+        label="Snapshots of at least",
+        help_text="That the workspace alone holds, such as 100 GiB.",
+    )
+
+    def clean_pinned_bytes(self) -> int:
+        return some_bytes(self.cleaned_data["pinned_bytes"])
 
 
 class FreeSpaceForm(AskingForm):
@@ -32,10 +57,7 @@ class FreeSpaceForm(AskingForm):
     )
 
     def clean_wanted_bytes(self) -> int:
-        wanted: int = self.cleaned_data["wanted_bytes"]
-        if not 0 < wanted <= MOST_BYTES:
-            raise forms.ValidationError("Write a size from 1 B to 1 EiB.")
-        return wanted
+        return some_bytes(self.cleaned_data["wanted_bytes"])
 
 
 class SnapshotFilterForm(FilterForm):

@@ -13,7 +13,12 @@ from provisioner.workspaces.models import Workspace
 
 
 class SplitPolicy(models.Model):
-    """Who may split clones at a site besides administrators. Without one: nobody."""
+    """Who may split clones at a site besides administrators, and what splits by itself.
+
+    Without one nobody may, and nothing does. With `splits_by_itself`, a workspace is
+    split once it is older than `older_than_days` and alone holds a snapshot whose end
+    frees at least `pinned_bytes`.
+    """
 
     site = models.OneToOneField(
         Site, on_delete=models.CASCADE, related_name="split_policy"
@@ -21,6 +26,17 @@ class SplitPolicy(models.Model):
     owners_may_split = models.BooleanField(
         default=False, help_text="Owners may split their own workspaces."
     )
+    splits_by_itself = models.BooleanField(default=False)
+    older_than_days = models.PositiveIntegerField(default=30)
+    pinned_bytes = models.BigIntegerField(default=100 << 30)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="split_policy_has_limits",
+                condition=Q(older_than_days__gte=1, pinned_bytes__gte=1),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"Splits at {self.site}"

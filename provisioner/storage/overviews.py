@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -12,7 +13,8 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import Pins, pins_of_all
 from provisioner.lib.rows import with_words
-from provisioner.storage.models import SnapshotSize
+from provisioner.storage.models import SnapshotSize, SplitPolicy
+from provisioner.workspaces.models import Workspace
 
 NAMED = 3
 
@@ -69,6 +71,44 @@ class HeldSnapshot:
         return f"Retire and purge all {self.workspaces:,}, or split them."
 
 
+@dataclass(frozen=True, kw_only=True)
+class DueSplit:
+    """A workspace that a site's policy would split now."""
+
+    workspace: Workspace
+    snapshot: Snapshot
+    frees_bytes: int
+    copies_bytes: int
+
+
+def due_splits(policy: SplitPolicy, *, now: dt.datetime) -> list[DueSplit]:
+    """Return what a site's policy would split now, whether it is switched on or not.
+
+    What would copy as much as it frees is left out, as is what was not measured.
+    """
+    aged = Workspace.objects.clones().filter(
+        site=policy.site,
+        template__site=policy.site,
+        state=Workspace.State.READY,
+        is_pooled=False,
+        ready_at__lte=now - dt.timedelta(days=policy.older_than_days),
+        split_bytes__isnull=False,
+    )
+    by_snapshot = {each.snapshot_id: each for each in aged.select_related("owner")}
+    return [
+        DueSplit(
+            workspace=by_snapshot[row.snapshot.pk],
+            snapshot=row.snapshot,
+            frees_bytes=row.frees_bytes,
+            copies_bytes=copies,
+        )
+        for row in held(Snapshot.objects.filter(pk__in=by_snapshot))
+        if row.workspaces == 1 and not row.kept_for and row.frees_bytes is not None
+        for copies in [by_snapshot[row.snapshot.pk].split_bytes or 0]
+        if row.frees_bytes >= policy.pinned_bytes and copies < row.frees_bytes
+    ]
+
+
 def _called(workspace: object) -> str:
     is_pooled = getattr(workspace, "is_pooled", False)
     return f"{workspace} (pool)" if is_pooled else str(workspace)
@@ -86,8 +126,9 @@ def snapshots_matching(
     return named.filter(template__site__name=site) if site else named
 
 
-def held(snapshots: Sequence[Snapshot]) -> list[HeldSnapshot]:
+def held(snapshots: Iterable[Snapshot]) -> list[HeldSnapshot]:
     """Return what holds each of these; few queries for many."""
+    snapshots = list(snapshots)
     ids = {snapshot.template_id for snapshot in snapshots}
     templates = list(Template.objects.filter(pk__in=ids).select_related("site"))
     pins = {pin.snapshot.pk: pin for pin in pins_of_all(templates, named=NAMED)}

@@ -1,18 +1,26 @@
-"""Measure the snapshots of every site each hour, with one request for a site."""
+"""Each hour: measure the snapshots of every site, and split what its policy says."""
 
 from __future__ import annotations
 
 import structlog
 from procrastinate.contrib.django import app
 
+from provisioner.accounts.system import system_user
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.deferring import defer_once
+from provisioner.engine.models import Operation
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
+from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import Site
-from provisioner.storage.models import SnapshotSize
+from provisioner.storage.actions import workspace_split
+from provisioner.storage.models import SnapshotSize, SplitPolicy
+from provisioner.storage.overviews import due_splits
+from provisioner.workspaces.models import WorkspaceOperation
+
+AT_ONCE = 3
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +44,47 @@ def measure_snapshots(site_id: int) -> None:
         measure(site)
     except GatewayError as error:
         log.warning("snapshots_not_measured", site=site.name, **error.log_context())
+
+
+@app.periodic(cron="37 * * * *")
+@app.task(name="sweep_splits", queue="sweeps", queueing_lock="sweep_splits")
+def sweep_splits(timestamp: int) -> None:
+    """Split what is due where a site's policy is switched on."""
+    policies = SplitPolicy.objects.filter(splits_by_itself=True)
+    for policy in policies.select_related("site"):
+        split_due(policy)
+
+
+def split_due(policy: SplitPolicy) -> int:
+    """Request the splits that are due at a site, a few at a time; return their number.
+
+    The rest follows with the next sweeps.
+    """
+    running = Operation.objects.filter(
+        kind=WorkspaceOperation.SPLIT,
+        state=Operation.State.RUNNING,
+        subject__workspace__site=policy.site,
+    ).count()
+    begun = 0
+    for due in due_splits(policy, now=clocks.database_now()):
+        if running + begun >= AT_ONCE:
+            break
+        try:
+            workspace_split(
+                by=system_user(),
+                workspace=due.workspace,
+                reason=f"The policy of {policy.site}: older than "
+                f"{policy.older_than_days} days, and alone holds {due.snapshot.name}.",
+            )
+        except ActionRefused as refusal:
+            log.info(
+                "split_not_begun",
+                workspace_id=due.workspace.pk,
+                reason=refusal.sentence,
+            )
+        else:
+            begun += 1
+    return begun
 
 
 def measure(site: Site) -> None:

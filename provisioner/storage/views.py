@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from django.forms import model_to_dict
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
@@ -17,6 +18,7 @@ from provisioner.storage.forms import FreeSpaceForm, SplitPolicyForm
 from provisioner.storage.freeing import space_plan
 from provisioner.storage.lists import SNAPSHOTS
 from provisioner.storage.models import SplitPolicy
+from provisioner.storage.overviews import due_splits
 from provisioner.storage.previews import split_preview
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
@@ -90,8 +92,10 @@ def split_policy_edit(request: WebRequest, pk: int) -> HttpResponse:
     """Change the policy of a site."""
     site = get_object_or_404(Site, pk=pk)
     policy = SplitPolicy.objects.filter(site=site).first() or SplitPolicy(site=site)
-    initial = {"owners_may_split": policy.owners_may_split}
+    initial = model_to_dict(policy, SplitPolicyForm.base_fields)
     form = SplitPolicyForm(posted(request), initial=initial)
     if form.tried(actions.split_policy_save, by=request.user, site=site):
-        return done(request, "Saved.", "split-policy-list")
-    return form_page(request, "storage/policy.html", form, site=site)
+        return done(request, "Saved.", "split-policy-edit", pk)
+    due = due_splits(policy, now=clocks.database_now())
+    context = {"site": site, "policy": policy, "due": due}
+    return form_page(request, "storage/policy.html", form, **context)

@@ -109,7 +109,10 @@ def test_administrators_set_the_policy_of_a_site(
     assert as_alice.get(page).status_code == 403
     assert as_alice.get("/policies/splits/").status_code == 403
     assert as_admin.get(page).status_code == 200
-    assert as_admin.post(page, {"owners_may_split": "on"}).status_code == 302
+    limits = {"older_than_days": "30", "pinned_bytes": "100 GiB"}
+    assert as_admin.post(page, {**limits, "pinned_bytes": "0 B"}).status_code == 422
+    asked = {**limits, "owners_may_split": "on"}
+    assert as_admin.post(page, asked).status_code == 302
     assert SplitPolicy.objects.get().owners_may_split
     assert "Owners and administrators" in as_admin.get("/policies/splits/").text
 
