@@ -1,7 +1,8 @@
 """Counts of workspaces, read once for all totals of a page.
 
 The summed columns have no index, as each measurement would have to update it, so all
-rows are read, once for templates and teams together.
+rows are read, once for templates and teams together. The migration of workspaces puts
+these columns first, as PostgreSQL reads a row from its beginning.
 """
 
 from __future__ import annotations
