@@ -253,6 +253,7 @@ class Step(models.Model):
             ),
             models.Index(
                 fields=("first_started_at",),
+                include=("queued_at", "perforce_server"),
                 condition=Q(
                     perforce_use__in=("short", "long"),
                     first_started_at__isnull=False,
