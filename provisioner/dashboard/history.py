@@ -7,9 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from django.db.models import Count, Q
-from django.db.models.functions import Trunc
 
 from provisioner.engine.models import Operation
+from provisioner.lib.periods import period_of
 from provisioner.sites.models import CapacityDay
 
 
@@ -38,7 +38,7 @@ def ended_in(
             created_at__gte=since, created_at__lt=until, ended_at__isnull=False
         )
         .order_by()
-        .annotate(at=Trunc("created_at", "hour" if by_hour else "day", tzinfo=dt.UTC))
+        .annotate(at=period_of("created_at", by_hour=by_hour))
         .values_list("at")
         .annotate(number=Count("pk"), failed=Count("pk", filter=Q(state="failed")))
     )

@@ -21,10 +21,11 @@ from django.db.models import (
     When,
 )
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Now, Trunc
+from django.db.models.functions import Now
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
+from provisioner.lib.periods import period_of
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 USUAL_SINCE = dt.timedelta(days=28)
@@ -87,7 +88,7 @@ def ready_in(
     """Return the time to ready of each hour or day in UTC with requests."""
     rows = (
         _PROVISIONED.filter(created_at__gte=since, created_at__lt=until)
-        .annotate(at=Trunc("created_at", "hour" if by_hour else "day", tzinfo=dt.UTC))
+        .annotate(at=period_of("created_at", by_hour=by_hour))
         .values_list("at")
         .annotate(**_MEASURED)
     )
