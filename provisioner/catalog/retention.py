@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.db import transaction
 from django.db.models import Count, QuerySet
 
-from provisioner.catalog.models import Quality, Snapshot, Template
+from provisioner.catalog.models import Quality, Snapshot, Template, reference_among
 from provisioner.lib import clocks
 
 
@@ -79,35 +79,37 @@ def pins_of_all(
 
     At most `named` workspaces of each are listed by name; None: all of them.
     """
-    there = Snapshot.objects.there().filter(template__in=templates)
+    there = Snapshot.objects.there().filter(template__in=templates).telling_default()
     snapshots = list(there.select_related("held_by", "withdrawn_by"))
-    references = Snapshot.objects.references_of(templates)
     pins: dict[int, Pins] = {}
     for template in templates:
         of_it = [each for each in snapshots if each.template_id == template.pk]
         for snapshot in of_it:
             snapshot.template = template
-        reference = references.get(template.pk)
-        for pin in _kept_by(template, of_it, reference=reference):
+        for pin in _kept_by(template, of_it):
             pins[pin.snapshot.pk] = pin
     for need in _needs:
         rows = need.rows(snapshots)
-        for pk, number in rows.values_list("snapshot").annotate(Count("pk")):
+        if named == 0:
+            numbers = dict(rows.values_list("snapshot").annotate(Count("pk")))
+        else:
+            by_name = list(need.by_name(rows, most=named))
+            numbers = {row.snapshot_id: row.number for row in by_name}
+            for row in by_name:
+                pins[row.snapshot_id].workspaces.append(row)
+        for pk, number in numbers.items():
             pins[pk].workspaces_number += number
-        for row in need.by_name(rows, most=named) if named != 0 else ():
-            pins[row.snapshot_id].workspaces.append(row)
     for hold in _holds:
         for row in hold.rows(snapshots):
             pins[row.snapshot_id].held_for.append(hold.says(row))
     return list(pins.values())
 
 
-def _kept_by(
-    template: Template, snapshots: Sequence[Snapshot], *, reference: Snapshot | None
-) -> list[Pins]:
+def _kept_by(template: Template, snapshots: Sequence[Snapshot]) -> list[Pins]:
     """Return what a template itself keeps of its published snapshots, newest first."""
     offered = [snapshot for snapshot in snapshots if not snapshot.is_withdrawn]
     complete = [snapshot for snapshot in offered if snapshot.is_complete]
+    reference = reference_among(complete)
     default = reference if reference and vars(reference)["is_default"] else None
     tested = next((each for each in complete if each.quality == Quality.TESTED), None)
     recent = offered[: template.snapshots_to_keep]
@@ -136,7 +138,10 @@ class Need(Protocol):
         """Return the rows that need any of these."""
 
     def by_name(self, rows: QuerySet[Any], *, most: int | None) -> QuerySet[Any]:
-        """Return them by name, or only the first few of each snapshot."""
+        """Return them by name, or only the first few of each snapshot.
+
+        Each has the `number` of all that need its snapshot.
+        """
 
 
 _needs: list[Need] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Q, QuerySet, Window
+from django.db.models import Count, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.dispatch import receiver
 
@@ -30,6 +30,7 @@ class Clones:
     def by_name(
         self, rows: QuerySet[Workspace], *, most: int | None
     ) -> QuerySet[Workspace]:
+        rows = rows.annotate(number=Window(Count("pk"), partition_by="snapshot"))
         if most is not None:
             place = Window(
                 RowNumber(), partition_by="snapshot", order_by=("name", "pk")

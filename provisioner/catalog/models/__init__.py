@@ -14,6 +14,7 @@ from provisioner.catalog.models.snapshots import (
     Quality,
     Snapshot,
     SnapshotQuerySet,
+    reference_among,
     snapshot_is_there,
 )
 from provisioner.catalog.models.templates import (
@@ -43,5 +44,6 @@ __all__ = [
     "TemplateCheck",
     "TemplateOperation",
     "TemplateWatch",
+    "reference_among",
     "snapshot_is_there",
 ]

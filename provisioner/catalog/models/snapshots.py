@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import reduce
 from operator import or_
 
@@ -79,8 +79,12 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 
         That is its default, told by `is_default`, else its newest.
         """
-        told = self.available().complete().annotate(is_default=_CAN_BE_DEFAULT)
+        told = self.available().complete().telling_default()
         return told.order_by("template_id", "-is_default", *_HELD_THEN_NEWEST)
+
+    def telling_default(self) -> SnapshotQuerySet:
+        """Tell by `is_default` which are good enough for the default, or held."""
+        return self.annotate(is_default=_CAN_BE_DEFAULT)
 
     def references_of(self, templates: Collection[Template]) -> dict[int, Snapshot]:
         """Return the best reference of each template, by the template's id.
@@ -111,6 +115,18 @@ _CAN_BE_DEFAULT = reduce(
     Q(held_at__isnull=False),
 )
 _HELD_THEN_NEWEST = (F("held_at").asc(nulls_last=True), "-created_at", "-id")
+
+
+def reference_among(snapshots: Iterable[Snapshot]) -> Snapshot | None:
+    """Return the first of `reference_first` among available complete snapshots.
+
+    They are those of one template, newest first, by `telling_default`.
+    """
+    return max(
+        snapshots,
+        key=lambda each: (vars(each)["is_default"], each.is_held),
+        default=None,
+    )
 
 
 class Snapshot(models.Model):
