@@ -9,13 +9,14 @@ from functools import cache
 from typing import Any
 
 from django import template
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import TextChoices
 from django.forms.boundfield import BoundWidget
 from django.forms.utils import flatatt
+from django.template.context import Context
+from django.template.defaulttags import CsrfTokenNode
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from provisioner import __version__
@@ -24,7 +25,7 @@ from provisioner.lib.limits import Limit
 from provisioner.web import navigation, themes
 from provisioner.web.http import digest
 from provisioner.web.lists.listing import Entry
-from provisioner.web.notices import LEVEL_ICONS, Level
+from provisioner.web.notices import LEVEL_ICONS, Action, Level
 
 register = template.Library()
 register.filter("digest", digest)
@@ -129,6 +130,37 @@ def checkbox(option: BoundWidget) -> SafeString:
         data["name"],
         data["value"],
         flatatt(data["attrs"]),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def action(context: Context, action: Action) -> SafeString:
+    """Render an action as a link, or as a form with one button.
+
+    Lists and pages have dozens: without a template for each.
+    """
+    about = format_html('<span class="visually-hidden">{}</span>', action.about)
+    content = format_html(
+        "{}{}{}",
+        icon(action.icon) if action.icon else "",
+        action.label,
+        about if action.about else "",
+    )
+    look = {"class": action.classes or None, "id": action.html_id or None}
+    if not action.is_post:
+        return format_html(
+            "<a{}>{}</a>", flatatt({**look, "href": action.url}), content
+        )
+    return format_html(
+        '<form class="inline-form" method="post" action="{}" data-once>{}{}'
+        "<button{}>{}</button></form>",
+        action.url,
+        CsrfTokenNode().render(context),
+        format_html_join(
+            "", '<input type="hidden" name="{}" value="{}">', action.sends.items()
+        ),
+        flatatt({**look, "type": "submit"}),
+        content,
     )
 
 
@@ -277,7 +309,7 @@ def _amount(limit: Limit, number: int | None, text: str) -> SafeString | str:
 @register.simple_tag
 def count(number: int, one: str, many: str) -> str:
     """Return a number with its noun: "1 file", "3,612 files"."""
-    return f"{intcomma(number)} {one if number == 1 else many}"
+    return f"{number:,} {one if number == 1 else many}"
 
 
 @register.filter
