@@ -25,4 +25,5 @@ asks_arrivals = Signal()
 by template id."""
 
 asks_obstacles = Signal()
-"""What stands against workspaces (by, templates): receivers return obstacles by id."""
+"""What stands against workspaces (by, snapshots, sites: where each is cloned, or None):
+receivers return obstacles by snapshot id."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,8 @@ def _shown(
         pk: snapshot for pk, (_, snapshot) in places.items()
     }
     known, seconds = freshness.freshness_since(references), _usual_seconds(templates)
-    obstacles = _obstacles(user, defaults.values()) if has_obstacles else {}
+    sites = {snapshot.pk: site for site, snapshot in places.values()}
+    obstacles = _obstacles(user, defaults.values(), sites) if has_obstacles else {}
     return [
         ShownTemplate(
             template=template,
@@ -163,10 +164,12 @@ def _arrivals(user: User, templates: list[Template]) -> dict[int, str]:
     return coming
 
 
-def _obstacles(user: User, defaults: Iterable[Snapshot]) -> dict[int, Obstacle]:
+def _obstacles(
+    user: User, defaults: Iterable[Snapshot], sites: Mapping[int, Site]
+) -> dict[int, Obstacle]:
     """Return the obstacles to a workspace, by the template's id."""
     offered = [each for each in defaults if not each.template.is_archived]
-    known = known_obstacles(user, offered)
+    known = known_obstacles(user, offered, sites=sites)
     return {each.template_id: known[each.pk] for each in offered if each.pk in known}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from provisioner.accounts.models import User
 from provisioner.catalog.events import asks_obstacles
 from provisioner.catalog.models import Snapshot
+from provisioner.sites.models import Site
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,16 +25,24 @@ class Obstacle:
     is_pause: bool = False
 
 
-def known_obstacles(by: User, snapshots: Collection[Snapshot]) -> dict[int, Obstacle]:
+def known_obstacles(
+    by: User,
+    snapshots: Collection[Snapshot],
+    *,
+    sites: Mapping[int, Site] | None = None,
+) -> dict[int, Obstacle]:
     """Return the obstacle to a person's workspace of each snapshot, by snapshot id.
 
     Snapshots without an obstacle are left out. The snapshots have their templates
-    loaded.
+    loaded. `sites` are where it is cloned, by snapshot id, if not at the template's;
+    None: they are looked up.
     """
     if by.uid is None or not snapshots:
         return {}
     found: dict[int, Obstacle] = {}
-    answers: Any = asks_obstacles.send(Snapshot, by=by, snapshots=snapshots)
+    answers: Any = asks_obstacles.send(
+        Snapshot, by=by, snapshots=snapshots, sites=sites
+    )
     for _, known in answers:
         found.update(known)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.dispatch import receiver
@@ -19,11 +19,15 @@ from provisioner.workspace_requests.site_choice import arrivals_of, places_of
 
 @receiver(asks_obstacles)
 def what_stands_against(
-    by: User, snapshots: Collection[Snapshot], **kwargs: Any
+    by: User,
+    snapshots: Collection[Snapshot],
+    sites: Mapping[int, Site] | None,
+    **kwargs: Any,
 ) -> dict[int, Obstacle]:
     """Return the obstacles to a workspace of each snapshot, by snapshot id."""
-    places = places_of(by, [snapshot.template for snapshot in snapshots])
-    sites = {snapshot.pk: site for site, snapshot in places.values()}
+    if sites is None:
+        places = places_of(by, [snapshot.template for snapshot in snapshots])
+        sites = {snapshot.pk: site for site, snapshot in places.values()}
     return obstacles_to(by, snapshots, quotas=quota_limits(by), sites=sites)
 
 
