@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import Coalesce
+from django.db import connection
+from django.db.models import Count, Q
 
 from provisioner.accounts.models import Quota, User
 from provisioner.catalog.models import Snapshot, Template
@@ -458,29 +458,40 @@ def _promised(known: Known, *, needed_bytes: int) -> Limit:
     )
 
 
+# The ORM takes longer to put this together than it takes to answer. A claimed one was
+# created when it was made, whenever it was asked for. None was asked for before it was
+# made, and for that, in a pool or out of it, is an index.
+_PROMISED = """
+    SELECT workspace.site_id, sum(
+        coalesce(template.actual_size_bytes, template.volume_size_bytes)
+    )::bigint
+    FROM workspaces_workspace AS workspace
+    JOIN catalog_template AS template ON template.id = workspace.template_id
+    JOIN unnest(%(sites)s::bigint[], %(times)s::timestamptz[])
+        AS measured (site_id, at) ON measured.site_id = workspace.site_id
+    WHERE workspace.state <> %(retired)s
+        AND coalesce(workspace.made_ahead_at, workspace.created_at) > measured.at
+        AND (
+            (NOT workspace.is_pooled AND workspace.created_at > %(first)s)
+            OR (workspace.is_pooled AND workspace.created_at > %(first)s)
+        )
+    GROUP BY workspace.site_id
+"""
+
+
 def _promised_since(measured: Collection[SiteCapacity]) -> dict[int, int]:
     """Return the total size of volumes newer than the measurement, by site."""
-    # A claimed one was created when it was made, whenever it was asked for. None was
-    # asked for before it was made, and for that, in a pool or out of it, is an index.
-    first = min(
-        (each.measured_at for each in measured if each.measured_at), default=None
-    )
-    if first is None:
+    known = {each.site_id: each.measured_at for each in measured if each.measured_at}
+    if not known:
         return {}
-    lately = Q(is_pooled=False, created_at__gt=first) | Q(
-        is_pooled=True, created_at__gt=first
-    )
-    since = Q(pk__in=[])
-    for each in measured:
-        since |= Q(site=each.site_id, made_at__gt=each.measured_at)
-    new = (
-        Workspace.objects.annotate(made_at=Coalesce("made_ahead_at", "created_at"))
-        .filter(lately, since)
-        .there()
-        .order_by()
-    )
-    size = Coalesce("template__actual_size_bytes", "template__volume_size_bytes")
-    return {
-        site_id: int(total)
-        for site_id, total in new.values_list("site").annotate(total=Sum(size))
-    }
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PROMISED,
+            {
+                "sites": list(known),
+                "times": list(known.values()),
+                "first": min(known.values()),
+                "retired": Workspace.State.RETIRED,
+            },
+        )
+        return dict(cursor.fetchall())

@@ -115,7 +115,7 @@ def with_ready_member(
     purpose = Workspace.Purpose.DEVELOPMENT
     templates = [snapshot.template_id for snapshot in snapshots]
     pools = Pool.objects.filter(owner=by, purpose=purpose, template__in=templates)
-    pool_of = {pool.template_id: pool for pool in pools}
+    pool_of = {pool.template_id: pool for pool in pools.order_by()}
     for of_person in pool_of.values():
         of_person.owner = by  # at hand
     return {

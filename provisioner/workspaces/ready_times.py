@@ -136,6 +136,28 @@ def waits_between(*spans: tuple[dt.datetime, dt.datetime]) -> list[Waits]:
     return [found.get(index, none) for index in range(len(spans))]
 
 
+# Clones of bisections are among these, ready when their command has ended.
+_USUAL = (
+    Workspace.objects.filter(
+        created_at__gte=Now() - USUAL_SINCE,
+        is_pooled=False,
+        made_ahead_at=None,
+        ready_at__gt=F("created_at"),
+    )
+    .exclude(purpose=Workspace.Purpose.BUILD)
+    .order_by()
+    .values_list("template")
+    .annotate(
+        p50=Percentile(
+            ExpressionWrapper(
+                F("ready_at") - F("created_at"), output_field=DurationField()
+            ),
+            share=0.5,
+        )
+    )
+)
+
+
 def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
     """Return how long a workspace of each template usually takes to be ready.
 
@@ -143,21 +165,5 @@ def usual_seconds(templates: Collection[Template]) -> dict[int, float]:
     are left out. Build-only workspaces do not count, nor do adopted ones, which were
     ready before their row was written.
     """
-    waited = ExpressionWrapper(
-        F("ready_at") - F("created_at"), output_field=DurationField()
-    )
-    rows = (
-        Workspace.objects.filter(
-            template__in=[template.pk for template in templates],
-            created_at__gte=Now() - USUAL_SINCE,
-            is_pooled=False,
-            made_ahead_at=None,
-            ready_at__gt=F("created_at"),
-        )
-        # Clones of bisections are among these, ready when their command has ended.
-        .exclude(purpose=Workspace.Purpose.BUILD)
-        .order_by()
-        .values_list("template")
-        .annotate(p50=Percentile(waited, share=0.5))
-    )
+    rows = _USUAL.filter(template__in=[template.pk for template in templates])
     return {template_id: p50.total_seconds() for template_id, p50 in rows}
