@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from provisioner.accounts.models import User
+from provisioner.catalog.durations import BUILDS_PLOTTED, Durations, durations_of
 from provisioner.catalog.freshness import (
     Freshness,
     behind_of,
@@ -149,7 +150,13 @@ class TemplateOverview:
 
     @property
     def builds(self) -> list[Operation]:
-        return [one for one in self.operations if one.kind == TemplateOperation.BUILD]
+        latest = self.operations[:BUILDS_SHOWN]
+        return [one for one in latest if one.kind == TemplateOperation.BUILD]
+
+    @property
+    def durations(self) -> Durations:
+        """How long its builds took."""
+        return durations_of(self.operations)
 
     @cached_property
     def snapshots(self) -> list[SnapshotLine]:
@@ -217,11 +224,12 @@ class TemplateOverview:
         return f"{self.template.name}: {self.template.get_state_display()}."
 
 
-# What says when a template is refreshed, and what keeps it from that.
-_REFRESHED_BY = (
+# What says when a template is refreshed and what keeps it from that, and its checks.
+_SHOWN_WITH = (
     "refresh_policy",
     "site__perforce_server__watch",
     "site__perforce_server__slot_budget",
+    "check_result",
 )
 
 
@@ -234,8 +242,8 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
         operations_visible_to(user).filter(subject__template=pk).prefetch_related(None)
     )
     newest = of_it.select_related(None).select_related("requested_by")
-    operations = list(newest[:BUILDS_SHOWN])
-    visible = templates_ever(user).select_related(*_REFRESHED_BY)
+    operations = list(newest[: BUILDS_PLOTTED + 1])  # one may be running
+    visible = templates_ever(user).select_related(*_SHOWN_WITH)
     template = visible.filter(pk=pk).first()
     if template is None:
         return None

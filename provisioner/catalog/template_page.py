@@ -11,7 +11,7 @@ from django.utils.html import format_html
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Template, TemplateOperation
+from provisioner.catalog.models import BuildParameters, Template, TemplateOperation
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.overviews import SnapshotLine, TemplateOverview
 from provisioner.engine.models import Operation
@@ -31,6 +31,7 @@ class BuildLine:
     """A build; `failure` says why it failed, "" if it did not."""
 
     build: Operation
+    asked: BuildParameters
     failure: str
     actions: list[Action]
 
@@ -98,6 +99,7 @@ class TemplatePage:
         return [
             BuildLine(
                 build=build,
+                asked=BuildParameters.of(build),
                 failure=build.status_message if build.state == failed else "",
                 actions=self._roll_back if build.pk == last else [],
             )

@@ -18,7 +18,6 @@ from provisioner.catalog.actions.templates import (
     template_update,
 )
 from provisioner.catalog.checks import Check
-from provisioner.catalog.durations import durations_of
 from provisioner.catalog.forms.templates import (
     TemplateBuildForm,
     TemplateCreateForm,
@@ -60,7 +59,6 @@ def template_detail(request: WebRequest, pk: int) -> HttpResponse:
         user=request.user,
         shows_all_snapshots=request.GET.get("snapshots") == "all",
     )
-    context["durations"] = durations_of(request.user, overview.template)
     if not request.htmx:
         return render(request, "catalog/detail.html", context)
     context["is_update"] = True

@@ -38,4 +38,5 @@ def why_no_mail(person: User | None = None, event: str = "") -> str:
 @register.simple_tag
 def check_of(template: Template) -> TemplateCheck | None:
     """Return the latest checks of a template's definition, or None."""
-    return TemplateCheck.objects.filter(template=template).first()
+    check: TemplateCheck | None = getattr(template, "check_result", None)
+    return check
