@@ -37,7 +37,13 @@ from provisioner.lib.limits import (
     refuse_what_is_near,
     refuse_what_is_reached,
 )
-from provisioner.limits.tallies import CountedTemplate, Tallies, Tally, held_by
+from provisioner.limits.tallies import (
+    CountedTemplate,
+    Tallies,
+    Tally,
+    held_by,
+    held_in_team,
+)
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
@@ -128,13 +134,15 @@ def _one_at_a_time_where_bounded(user: User) -> None:
 
 def quota_limits(user: User) -> list[Limit]:
     """Return the quotas of a person and their team, if any."""
-    limits: list[Limit] = []
-    if _is_bounded(most := _bounds_of(user)):
-        limits += _of_user(user.username, most, held_by(owner=user))
-    team = user.team
-    if team is not None and _is_bounded(most := _bounds_of(team)):
-        limits += _of_team(team.name, most, held_by(owner__team=team))
-    return limits
+    own, team = _bounds_of(user), user.team
+    if team is None or not _is_bounded(_bounds_of(team)):
+        is_bounded = _is_bounded(own)
+        return _of_user(user.username, own, held_by(user)) if is_bounded else []
+    held, of_team = held_in_team(user)
+    return [
+        *_of_user(user.username, own, held),
+        *_of_team(team.name, _bounds_of(team), of_team),
+    ]
 
 
 def limits_of_token(user: User) -> list[Limit]:
