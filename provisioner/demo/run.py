@@ -196,6 +196,8 @@ class Demo:
             for person in seed.PEOPLE:
                 depot.create_p4_user(p4, user=person.username, password=seed.PASSWORD)
             began = time.monotonic()
+            # Its processes are a page, too.
+            p4.run("configure", "set", "monitor=1")
             change = depot.fill_depot(p4, source=source, name=name, scratch=scratch)
         finally:
             p4.disconnect()
