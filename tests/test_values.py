@@ -356,8 +356,8 @@ OURS = {
     "LockWait": "command table",
     "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",
-    "Mirror": "name volume_uuid relationship_uuid start state status_code "
-    "status_message trouble",
+    "Mirror": "name volume_uuid relationship_uuid former_client start state "
+    "status_code status_message trouble",
     "WorkspaceCopy": "name volume_uuid relationship_uuid state status_code "
     "status_message",
     "CopiedSnapshot": "name opened descriptions have_differences",

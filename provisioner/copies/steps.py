@@ -46,7 +46,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.mirrors.models import Mirror
-from provisioner.mirrors.steps import MirrorRun, ensure_peered, follow_transfer
+from provisioner.mirrors.steps.filling import MirrorRun, ensure_peered, follow_transfer
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.rescue import have_differences
 

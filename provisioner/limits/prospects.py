@@ -14,7 +14,7 @@ from django.db import connection
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.lib.limits import LimitReached, refusal_of
 from provisioner.limits.admission import Counted, known_of, place_limits
-from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.models import ENDED
 from provisioner.sites.models import Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
@@ -35,7 +35,7 @@ _COUNTED = """
     UNION ALL
     SELECT site_id, NULL, NULL, count(*), 0
     FROM mirrors_mirror
-    WHERE site_id = ANY(%(sites)s) AND state <> %(deleted)s
+    WHERE site_id = ANY(%(sites)s) AND state <> ALL(%(ended)s)
     GROUP BY site_id
 """
 
@@ -81,7 +81,7 @@ def _counted(
                 "sites": list(sites),
                 "retired": Workspace.State.RETIRED,
                 "without_volume": [Template.State.NEW, Template.State.DELETED],
-                "deleted": Mirror.State.DELETED,
+                "ended": list(ENDED),
             },
         )
         for site_id, template_id, snapshot_id, volumes, clones in cursor.fetchall():

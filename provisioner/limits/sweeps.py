@@ -307,6 +307,7 @@ def _of_others(site: Site, usage: Iterable[VolumeUsage]) -> list[VolumeUsage]:
     templates = Template.objects.filter(site=site)
     ours = {tag_in(row.volume_comment) for row in workspaces.only("tag", "purpose")}
     ours |= {tag_in(row.volume_comment) for row in templates.only("tag")}
-    mirrors = Mirror.objects.filter(site=site)
-    ours |= {tag_in(row.volume_comment) for row in mirrors.only("tag")}
+    mirrors = Mirror.objects.filter(site=site).select_related("template")
+    named = mirrors.only("tag", "is_former_home", "template__tag")
+    ours |= {tag_in(row.volume_comment) for row in named}
     return [volume for volume in usage if tag_in(volume.comment) not in ours]

@@ -6,33 +6,49 @@ import datetime as dt
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
-from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.refusals import require_not_archived, require_offered
+from provisioner.catalog.actions.templates import is_settling
+from provisioner.catalog.models import MOVING_TEMPLATES, Snapshot, Template
+from provisioner.catalog.refusals import (
+    TemplateBusy,
+    require_not_archived,
+    require_offered,
+)
 from provisioner.engine.models import Operation
 from provisioner.engine.starting import start_operation
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused, InvalidRequest, StateChanged
 from provisioner.lib.schedules import next_time, read_schedule
 from provisioner.mirrors.models import (
+    FORMER_HOMES,
+    MOVING_MIRRORS,
     Mirror,
     MirroredSnapshot,
     MirrorOperation,
     TransferParameters,
 )
-from provisioner.mirrors.queries import has_clones
+from provisioner.mirrors.previews import discarded_with_clones, obstacle_to_promotion
+from provisioner.mirrors.queries import AVAILABLE, has_clones, next_client_number
 from provisioner.mirrors.refusals import (
+    FormerHomeInUse,
     MirrorBusy,
     MirrorExists,
     MirrorInUse,
+    MirrorNotPromotable,
     MirrorSiteUnfit,
+    NotAFormerHome,
     SnapshotMirrored,
 )
-from provisioner.mirrors.states import begin_transfer_of, set_mirror_state
+from provisioner.mirrors.states import (
+    begin_transfer_of,
+    mark_gone,
+    set_mirror_state,
+)
 from provisioner.sites.models import Site
 from provisioner.sites.queries import same_installation
 
@@ -189,6 +205,168 @@ def mirror_delete(*, by: User, mirror: Mirror) -> Operation:
         if has_clones(mirror):
             raise MirrorInUse(site=mirror.site.name)
         return start_operation(MirrorOperation.DELETE, about=mirror, by=by)
+
+
+def mirror_promote(*, by: User, mirror: Mirror) -> Operation:
+    """Begin to make a mirror's site the home of its template.
+
+    The former home is not asked: it may be lost.
+
+    Raises: NotAllowed, TemplateBusy (a build runs), MirrorNotPromotable, MirrorBusy.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        # Builds that are requested meanwhile wait for this, and are refused then.
+        template = Template.objects.select_for_update(of=("self",), no_key=True).get(
+            pk=mirror.template_id
+        )
+        if template.state in MOVING_TEMPLATES or is_settling(template):
+            raise TemplateBusy(name=template.name)
+        if obstacle := obstacle_to_promotion(mirror):
+            raise MirrorNotPromotable(obstacle)
+        _set_state(
+            mirror,
+            Mirror.State.PROMOTING,
+            message=f"Make {mirror.site.name} the home of {template.name}.",
+            by=by,
+        )
+        return start_operation(MirrorOperation.PROMOTE, about=mirror, by=by)
+
+
+def mirror_reestablish(*, by: User, mirror: Mirror) -> Operation:
+    """Begin to make a former home a mirror of the new one.
+
+    What it has since the newest common snapshot is discarded.
+
+    Raises: NotAllowed, FormerHomeInUse, NotAFormerHome, MirrorBusy.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        _require_former(mirror)
+        if clones := discarded_with_clones(mirror):
+            raise FormerHomeInUse(
+                site=mirror.site.name, snapshots=", ".join(s.name for s in clones)
+            )
+        _set_state(
+            mirror,
+            Mirror.State.RETURNING,
+            message=f"Let {mirror.site.name} follow {mirror.template.site.name}.",
+            by=by,
+        )
+        return start_operation(MirrorOperation.REESTABLISH, about=mirror, by=by)
+
+
+def mirror_give_up(*, by: User, mirror: Mirror) -> Operation:
+    """Begin to give a former home up; its volume stays until the mirror is deleted.
+
+    Raises: NotAllowed, NotAFormerHome, MirrorBusy.
+    """
+    permissions.require(permissions.can_manage_templates(by))
+    with transaction.atomic():
+        _require_former(mirror)
+        _set_state(mirror, Mirror.State.GIVING_UP, message="Give it up.", by=by)
+        return start_operation(MirrorOperation.GIVE_UP, about=mirror, by=by)
+
+
+def _require_former(mirror: Mirror) -> None:
+    row = Mirror.objects.select_for_update(of=("self",)).filter(pk=mirror.pk)
+    if not row.filter(~Q(state=Mirror.State.GIVEN_UP), is_former_home=True).exists():
+        raise NotAFormerHome(site=mirror.site.name)
+
+
+def move_home(mirror: Mirror, *, by: User) -> Mirror:
+    """Make a promoted mirror its template's home; return the row of the former one.
+
+    Snapshots that only the former home has are published no more. The other mirrors
+    begin to follow the new home. Call it in a transaction.
+    """
+    template = (
+        Template.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("site")
+        .get(pk=mirror.template_id)
+    )
+    home, site = template.site, mirror.site
+    message = f"{template.name} is built at {site.name} from now on."
+    set_mirror_state(mirror, Mirror.State.PROMOTED, message=message, actor=by)
+    former = _former_home(template, mirror)
+    _move_snapshots(template, mirror, former)
+    Template.objects.filter(pk=template.pk).update(
+        site=site,
+        volume_uuid=mirror.volume_uuid,
+        client_number=next_client_number(template, site),
+    )
+    record_event(
+        template,
+        kind="template_home_moved",
+        message=f"Its home is {site.name} now. It was {home.name}.",
+        actor=by,
+        data={"site": {"from": home.name, "to": site.name}},
+    )
+    for other in _others(mirror):
+        set_mirror_state(
+            other,
+            Mirror.State.CREATING,
+            message=f"Follow the new home at {site.name}.",
+            actor=by,
+        )
+        start_operation(MirrorOperation.CREATE, about=other, by=by)
+    return former
+
+
+def _former_home(template: Template, mirror: Mirror) -> Mirror:
+    """Return a new row for the site that was the home, with the mirror's settings."""
+    home = template.site
+    moves = next_client_number(template, mirror.site) != template.client_number
+    former = Mirror.objects.create(
+        template=template,
+        site=home,
+        name=f"{template.name} at {home.name}",
+        state=Mirror.State.FORMER,
+        is_former_home=True,
+        volume_uuid=template.volume_uuid,
+        former_client=template.client_name if moves else "",
+        start=mirror.start,
+        throttle_kilobytes=mirror.throttle_kilobytes,
+        keep=mirror.keep,
+    )
+    record_event(
+        former,
+        kind="mirror_former",
+        message=f"{mirror.site.name} became the home of {template.name}.",
+    )
+    return former
+
+
+def _move_snapshots(template: Template, mirror: Mirror, former: Mirror) -> None:
+    """Publish what the new home has, and note what the former one has."""
+    arrived = dict(
+        mirror.snapshots.filter(state=AVAILABLE).values_list("snapshot", "ontap_uuid")
+    )
+    for snapshot in Snapshot.objects.there().filter(template=template):
+        is_common = snapshot.pk in arrived
+        MirroredSnapshot.objects.create(
+            mirror=former,
+            snapshot=snapshot,
+            ontap_uuid=snapshot.ontap_uuid,
+            state=AVAILABLE if is_common else MirroredSnapshot.State.ONLY_THERE,
+            # The newest common one is kept: a resync goes back to it.
+            arrived_at=snapshot.created_at,
+        )
+    only_there = Snapshot.objects.filter(template=template).exclude(pk__in=arrived)
+    only_there.mark_deleted(at=clocks.database_now())
+    for pk, ontap_uuid in arrived.items():
+        Snapshot.objects.filter(pk=pk).update(ontap_uuid=ontap_uuid)
+    mark_gone(mirror)
+
+
+def _others(mirror: Mirror) -> list[Mirror]:
+    """Return the template's other mirrors that rest and have a relationship.
+
+    Those that move fail without the former home; a retry lets them follow.
+    """
+    others = Mirror.objects.filter(template=mirror.template_id)
+    resting = others.exclude(state__in=(*MOVING_MIRRORS, *FORMER_HOMES))
+    return list(resting.exclude(site=F("template__site")).select_related("site"))
 
 
 def _set_state(mirror: Mirror, to: Mirror.State, *, message: str, by: User) -> None:

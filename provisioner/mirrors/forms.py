@@ -11,7 +11,7 @@ from provisioner.catalog.forms.choices import SnapshotChoiceField, TemplateChoic
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.lib import schedules
 from provisioner.mirrors.actions import fitting_sites
-from provisioner.mirrors.models import MOST_KEPT, Mirror, MirroredSnapshot
+from provisioner.mirrors.models import ENDED, MOST_KEPT, Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import AVAILABLE, next_to_transfer
 from provisioner.sites.models import Site
 from provisioner.web.filters import FilterForm
@@ -28,7 +28,7 @@ class MirrorFilterForm(FilterForm):
         required=False,
         choices=[
             ("", "All states"),
-            *(c for c in Mirror.State.choices if c[0] != Mirror.State.DELETED),
+            *(c for c in Mirror.State.choices if c[0] not in ENDED),
         ],
     )
 

@@ -42,8 +42,8 @@ MIRRORS = Listing[Mirror](
     usual="template",
     form=MirrorFilterForm,
     reads=(
-        *("name", "tag", "state", "status_message", "trouble"),
-        *("template__name", "template__site__name"),
+        *("name", "tag", "is_former_home", "state", "status_message", "trouble"),
+        *("template__name", "template__tag", "template__site__name"),
         *("template__site__perforce_server__name", "site__perforce_server__name"),
         *("site__name", "site__svm"),
     ),

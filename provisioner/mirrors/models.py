@@ -21,12 +21,21 @@ MOST_KEPT = 200
 POLICY_PREFIX = "cloneyard-keep-"
 """Of the names of our SnapMirror policies."""
 
+ENDED = ("deleted", "promoted")
+"""States of mirrors that are history."""
+
+FORMER_HOMES = ("former", "returning", "giving-up", "given-up")
+"""States of a template's former homes: nothing is cloned there."""
+
 
 class MirrorOperation(models.TextChoices):
     CREATE = "mirror_create", "Create mirror"
     TRANSFER = "mirror_transfer", "Transfer snapshot"
     CHANGE = "mirror_change", "Change what a mirror keeps"
     DELETE = "mirror_delete", "Delete mirror"
+    PROMOTE = "mirror_promote", "Promote mirror"
+    REESTABLISH = "mirror_reestablish", "Re-establish mirror"
+    GIVE_UP = "mirror_give_up", "Give up former home"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +46,10 @@ class TransferParameters(Parameters):
 
 
 class MirrorManager(models.Manager["Mirror"]):
-    """Mirrors that are not deleted."""
+    """Mirrors that exist: neither deleted, nor a template's home by now."""
 
     def get_queryset(self) -> models.QuerySet[Mirror]:
-        return super().get_queryset().exclude(state="deleted")
+        return super().get_queryset().exclude(state__in=ENDED)
 
 
 @few
@@ -52,6 +61,10 @@ class Mirror(HasOperations):
     at the site, besides those that clones need. `next_transfer_at` is the first time of
     `cron` for which nothing was begun yet. `trouble` is what the last check found wrong
     with the relationship, "" for nothing.
+
+    When a mirror is promoted, its site becomes the template's home, and the former home
+    becomes another row. `is_former_home`: its volume has the template's name and tag
+    until it is re-established; `former_client` filled it, "" if that moved along.
     """
 
     class State(models.TextChoices):
@@ -61,6 +74,12 @@ class Mirror(HasOperations):
         FAILED = "failed", "Failed"
         DELETING = "deleting", "Being deleted"
         DELETED = "deleted", "Deleted"
+        PROMOTING = "promoting", "Being promoted"
+        PROMOTED = "promoted", "Became the home"
+        FORMER = "former", "Former home"
+        RETURNING = "returning", "Being re-established"
+        GIVING_UP = "giving-up", "Being given up"
+        GIVEN_UP = "given-up", "Given up"
 
     class Start(models.TextChoices):
         AT_ONCE = "at-once", "When a snapshot becomes the default"
@@ -75,6 +94,8 @@ class Mirror(HasOperations):
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
     volume_uuid = models.CharField(max_length=36, blank=True)
     relationship_uuid = models.CharField(max_length=36, blank=True)
+    is_former_home = models.BooleanField(default=False)
+    former_client = models.CharField(max_length=200, blank=True)
     start = models.CharField(
         "transfers start", max_length=8, choices=Start, default=Start.AT_ONCE
     )
@@ -110,7 +131,7 @@ class Mirror(HasOperations):
         constraints = (
             models.UniqueConstraint(
                 fields=("template", "site"),
-                condition=~Q(state="deleted"),
+                condition=~Q(state__in=ENDED),
                 name="mirror_once_at_a_site",
             ),
             models.CheckConstraint(
@@ -129,6 +150,11 @@ class Mirror(HasOperations):
                 | (~Q(cron="") & Q(next_transfer_at__isnull=False)),
             ),
             models.CheckConstraint(
+                name="mirror_former_has_the_volume_of_the_home",
+                condition=~Q(state__in=FORMER_HOMES)
+                | (Q(is_former_home=True) & ~Q(volume_uuid="")),
+            ),
+            models.CheckConstraint(
                 name="mirror_keeps_some",
                 condition=Q(keep__gte=1, keep__lte=MOST_KEPT),
             ),
@@ -139,11 +165,25 @@ class Mirror(HasOperations):
 
     @property
     def volume_name(self) -> str:
+        if self.is_former_home:
+            return self.template.volume_name
+        return self.name_as_mirror
+
+    @property
+    def name_as_mirror(self) -> str:
+        """The name of its volume, unless that is still the one of a former home."""
         return f"cy_{underscored(self.template.name)}_m{self.tag.hex[:6]}"
 
     @property
     def volume_comment(self) -> str:
         """The tag that marks the volume as this mirror's, visible in ONTAP."""
+        if self.is_former_home:
+            return self.template.volume_comment
+        return self.comment_as_mirror
+
+    @property
+    def comment_as_mirror(self) -> str:
+        """Its tag, unless the volume still has the one of a former home."""
         return f"{TAG_PREFIX}mirror={self.tag}"
 
     def is_tagged(self, comment: str) -> bool:
@@ -181,6 +221,9 @@ MOVING_MIRRORS = (
     Mirror.State.CREATING,
     Mirror.State.TRANSFERRING,
     Mirror.State.DELETING,
+    Mirror.State.PROMOTING,
+    Mirror.State.RETURNING,
+    Mirror.State.GIVING_UP,
 )
 """An operation is under way; in the others a mirror rests."""
 
@@ -191,6 +234,7 @@ class MirroredSnapshot(models.Model):
     Workspaces can be cloned from it there while it is available. `bytes` and `seconds`
     are those of its last transfer. `compared_files` equal what was published; with 0,
     only ONTAP's version was compared. It is gone once ONTAP keeps newer ones instead.
+    What only a former home has is lost when that is re-established.
     """
 
     class State(models.TextChoices):
@@ -198,6 +242,7 @@ class MirroredSnapshot(models.Model):
         AVAILABLE = "available", "Available"
         FAILED = "failed", "Failed"
         GONE = "gone", "No longer there"
+        ONLY_THERE = "only-there", "Only there"
 
     snapshot = models.ForeignKey(
         Snapshot, on_delete=models.PROTECT, related_name="mirrored"

@@ -20,7 +20,7 @@ from provisioner.lib import clocks
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import rough_text
 from provisioner.mirrors.estimates import Ended, Estimate, estimate
-from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.mirrors.models import FORMER_HOMES, Mirror, MirroredSnapshot
 from provisioner.mirrors.refusals import SnapshotNotAtSite
 from provisioner.sites.models import Site
 
@@ -89,7 +89,9 @@ def mirrored_defaults(
 def _available(**of: Any) -> QuerySet[MirroredSnapshot]:
     """Return the mirrored snapshots that can be cloned."""
     there = MirroredSnapshot.objects.filter(state=AVAILABLE, **of)
-    return there.exclude(mirror__state=Mirror.State.DELETING).order_by()
+    return there.exclude(
+        mirror__state__in=(Mirror.State.DELETING, *FORMER_HOMES)
+    ).order_by()
 
 
 def mirror_sites(template: Template) -> QuerySet[Site]:
@@ -255,3 +257,15 @@ def has_clones(mirror: Mirror) -> bool:
     snapshots = Snapshot.objects.filter(template=mirror.template_id)
     needs = needs_of(list(snapshots))
     return any(rows.filter(site=mirror.site_id).exists() for rows in needs)
+
+
+def next_client_number(template: Template, site: Site) -> int:
+    """Return the number of the client with which a template is built at a site.
+
+    A client that is bound to an edge, or exists at a lost server alone, cannot be used
+    at another server.
+
+    Source: p4 reload; "p4 client" on ServerID.
+    """
+    moves = template.site.perforce_server_id != site.perforce_server_id
+    return template.client_number + moves

@@ -12,11 +12,12 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.audit_log.queries import register_visible
 from provisioner.catalog.dependents import Dependent, register_dependent
-from provisioner.catalog.events import template_built
+from provisioner.catalog.events import before_building, template_built
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import Hold, register_hold
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.overviews import mirrors_ever
+from provisioner.mirrors.refusals import HomeMoves
 from provisioner.mirrors.sweeps import transfer_next
 
 
@@ -27,6 +28,18 @@ def transfer_at_once(template: Template, **kwargs: Any) -> None:
         template=template, start=Mirror.Start.AT_ONCE, state=Mirror.State.READY
     ).select_related("template", "site"):
         transfer_next(mirror)
+
+
+@receiver(before_building)
+def refuse_while_home_moves(template: Template, **kwargs: Any) -> None:
+    """Refuse a build while a mirror becomes the template's home.
+
+    Raises: HomeMoves.
+    """
+    promoting = Mirror.objects.filter(template=template, state=Mirror.State.PROMOTING)
+    mirror = promoting.select_related("site").first()
+    if mirror is not None:
+        raise HomeMoves(template=template.name, site=mirror.site.name)
 
 
 # What mirrors need: transfers under way, and the newest there, from which ONTAP

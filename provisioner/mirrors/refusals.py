@@ -48,3 +48,29 @@ class SnapshotMirrored(ActionRefused):
     """The snapshot “{snapshot}” is already at {site}."""
 
     code = "snapshot_mirrored"
+
+
+class MirrorNotPromotable(ActionRefused):
+    """The mirror cannot become the home of its template."""
+
+    code = "mirror_not_promotable"
+
+
+class NotAFormerHome(ActionRefused):
+    """{site} is not a former home of this template that can be re-established or given
+    up."""
+
+    code = "not_a_former_home"
+
+
+class FormerHomeInUse(ActionRefused):
+    """Workspaces at {site} are clones of {snapshots}, which would be discarded. Retire
+    and purge them first, or give the former home up."""
+
+    code = "former_home_in_use"
+
+
+class HomeMoves(ActionRefused):
+    """The home of “{template}” is moving to {site}. Build it when that is done."""
+
+    code = "home_moves"

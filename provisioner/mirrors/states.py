@@ -19,11 +19,17 @@ S = MirroredSnapshot.State
 
 MIRROR_TRANSITIONS: dict[Mirror.State, tuple[Mirror.State, ...]] = {
     M.CREATING: (M.READY, M.FAILED),
-    M.READY: (M.CREATING, M.TRANSFERRING, M.FAILED, M.DELETING),
+    M.READY: (M.CREATING, M.TRANSFERRING, M.FAILED, M.DELETING, M.PROMOTING),
     M.TRANSFERRING: (M.READY, M.FAILED),
-    M.FAILED: (M.CREATING, M.TRANSFERRING, M.DELETING),
-    M.DELETING: (M.DELETED, M.FAILED),
+    M.FAILED: (M.CREATING, M.TRANSFERRING, M.DELETING, M.PROMOTING),
+    M.DELETING: (M.DELETED, M.FAILED, M.GIVEN_UP),
     M.DELETED: (),
+    M.PROMOTING: (M.PROMOTED, M.FAILED),
+    M.PROMOTED: (),
+    M.FORMER: (M.RETURNING, M.GIVING_UP),
+    M.RETURNING: (M.READY, M.FORMER),
+    M.GIVING_UP: (M.GIVEN_UP, M.FORMER),
+    M.GIVEN_UP: (M.DELETING,),
 }
 
 MIRRORED_SNAPSHOT_TRANSITIONS: dict[
@@ -33,6 +39,7 @@ MIRRORED_SNAPSHOT_TRANSITIONS: dict[
     S.FAILED: (S.TRANSFERRING,),
     S.AVAILABLE: (S.GONE,),
     S.GONE: (S.TRANSFERRING,),
+    S.ONLY_THERE: (S.GONE,),
 }
 
 
@@ -55,7 +62,7 @@ def set_mirror_state(
             state=to,
             status_code=code,
             status_message=message if code else "",
-            failed_at=clocks.database_now() if to == M.FAILED else None,
+            failed_at=clocks.database_now() if code else None,
         )
         if not moved:
             raise StateChanged

@@ -27,6 +27,9 @@ _of_a_mirror = [
     path("transfer/", views.mirror_transfer, name="mirror-transfer"),
     path("retry/", views.mirror_retry, name="mirror-retry"),
     path("delete/", views.mirror_delete, name="mirror-delete"),
+    path("promote/", views.mirror_promote, name="mirror-promote"),
+    path("re-establish/", views.mirror_reestablish, name="mirror-reestablish"),
+    path("give-up/", views.mirror_give_up, name="mirror-give-up"),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("mirrors/", views.mirror_list, name="mirror-list"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
@@ -19,7 +20,7 @@ from provisioner.accounts.models import User
 from provisioner.engine.models import Operation
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.lib.refusals import ActionRefused
-from provisioner.mirrors import actions, overviews
+from provisioner.mirrors import actions, overviews, previews
 from provisioner.mirrors.forms import (
     MirrorChangeForm,
     MirrorCreateForm,
@@ -27,7 +28,7 @@ from provisioner.mirrors.forms import (
     MirrorTransferForm,
 )
 from provisioner.mirrors.lists import MIRRORS, snapshots_of
-from provisioner.mirrors.models import Mirror, MirrorOperation
+from provisioner.mirrors.models import ENDED, Mirror, MirrorOperation
 from provisioner.mirrors.queries import mirrors_visible_to
 from provisioner.web.http import WebRequest, administrators_only, digest, posted
 from provisioner.web.lists.answers import list_answer
@@ -39,6 +40,9 @@ _FAILED = {
     MirrorOperation.CHANGE: "The relationship's policy could not be changed",
     MirrorOperation.TRANSFER: "The last transfer failed",
     MirrorOperation.DELETE: "The mirror could not be deleted",
+    MirrorOperation.PROMOTE: "The mirror could not be promoted",
+    MirrorOperation.REESTABLISH: "The former home could not be re-established",
+    MirrorOperation.GIVE_UP: "The former home could not be given up",
 }
 
 
@@ -140,23 +144,67 @@ def mirror_retry(request: WebRequest, pk: int) -> HttpResponse:
 @administrators_only
 def mirror_delete(request: WebRequest, pk: int) -> HttpResponse:
     """Show what a deletion removes and what prevents it; delete when confirmed."""
+
+    def preview(mirror: Mirror) -> dict[str, Any]:
+        [overview] = overviews.overviews_of([mirror])
+        return {"overview": overview, "clones": overviews.clones_of(mirror)}
+
+    return _confirmed(request, pk, actions.mirror_delete, "delete", preview)
+
+
+@require_safe_or_POST
+@administrators_only
+def mirror_promote(request: WebRequest, pk: int) -> HttpResponse:
+    """Show what a promotion leaves behind, and whom it affects; promote."""
+
+    def preview(mirror: Mirror) -> dict[str, Any]:
+        return {"preview": previews.promotion_preview(mirror)}
+
+    return _confirmed(request, pk, actions.mirror_promote, "promote", preview)
+
+
+@require_safe_or_POST
+@administrators_only
+def mirror_reestablish(request: WebRequest, pk: int) -> HttpResponse:
+    """Show what a former home loses when it follows the new one; re-establish it."""
+
+    def preview(mirror: Mirror) -> dict[str, Any]:
+        return {"preview": previews.way_back_preview(mirror)}
+
+    return _confirmed(request, pk, actions.mirror_reestablish, "reestablish", preview)
+
+
+@require_safe_or_POST
+@administrators_only
+def mirror_give_up(request: WebRequest, pk: int) -> HttpResponse:
+    """Show what is left of a former home that is given up; give it up."""
+
+    def preview(mirror: Mirror) -> dict[str, Any]:
+        number, named = previews.clones_at(mirror.template, mirror.site)
+        return {"workspaces": number, "named": named}
+
+    return _confirmed(request, pk, actions.mirror_give_up, "give_up", preview)
+
+
+def _confirmed(
+    request: WebRequest,
+    pk: int,
+    act: Callable[..., object],
+    page: str,
+    preview: Callable[[Mirror], dict[str, Any]],
+) -> HttpResponse:
+    """Show the preview of an action on a mirror; act when it is confirmed."""
     mirror = _mirror(request, pk)
     refusal, status = "", 200
     if request.method == "POST":
         try:
-            actions.mirror_delete(by=request.user, mirror=mirror)
+            act(by=request.user, mirror=mirror)
         except ActionRefused as error:
             refusal, status = error.sentence, 409
         else:
             return redirect("mirror-detail", pk)
-    [overview] = overviews.overviews_of([mirror])
-    context = {
-        "mirror": mirror,
-        "overview": overview,
-        "clones": overviews.clones_of(mirror),
-        "refusal": refusal,
-    }
-    return render(request, "mirrors/delete.html", context, status=status)
+    context = {"mirror": mirror, "refusal": refusal, **preview(mirror)}
+    return render(request, f"mirrors/{page}.html", context, status=status)
 
 
 def _mirror(request: WebRequest, pk: int) -> Mirror:
@@ -172,9 +220,13 @@ def _progress(operations: list[Operation]) -> OperationOverview | None:
 
 def _actions(user: User, mirror: Mirror) -> Iterator[Action]:
     """Yield what the reader can do with a mirror, most common first."""
-    if mirror.state == Mirror.State.DELETED:
+    if mirror.state in ENDED:
         return
     is_at_rest = not mirror.is_moving
+    if mirror.is_former_home:
+        if is_at_rest and permissions.can_manage_templates(user):
+            yield from _actions_on_former_home(mirror)
+        return
     may_transfer = permissions.can_change_template(user, mirror.template)
     if is_at_rest and may_transfer and mirror.relationship_uuid:
         url = reverse("mirror-transfer", args=[mirror.pk])
@@ -183,8 +235,25 @@ def _actions(user: User, mirror: Mirror) -> Iterator[Action]:
         return
     yield Action(label="Edit", url=reverse("mirror-edit", args=[mirror.pk]))
     if is_at_rest:
-        url = reverse("mirror-delete", args=[mirror.pk])
-        yield Action(label="Delete…", url=url, look="quiet-danger")
+        url = reverse("mirror-promote", args=[mirror.pk])
+        yield Action(label="Promote…", url=url)
+        yield _deletion(mirror)
+
+
+def _actions_on_former_home(mirror: Mirror) -> Iterator[Action]:
+    """Yield what an administrator can do with a template's former home."""
+    if mirror.state == Mirror.State.GIVEN_UP:
+        yield _deletion(mirror)
+        return
+    url = reverse("mirror-reestablish", args=[mirror.pk])
+    yield Action(label="Re-establish…", url=url)
+    url = reverse("mirror-give-up", args=[mirror.pk])
+    yield Action(label="Give up…", url=url, look="quiet-danger")
+
+
+def _deletion(mirror: Mirror) -> Action:
+    url = reverse("mirror-delete", args=[mirror.pk])
+    return Action(label="Delete…", url=url, look="quiet-danger")
 
 
 def _notices(
@@ -198,8 +267,21 @@ def _notices(
             texts=("Its operations and their logs are kept.",),
         )
         return
-    if mirror.state == Mirror.State.FAILED:
+    if mirror.state == Mirror.State.PROMOTED:
+        sentence = f"{mirror.site.name} became the home of {mirror.template.name}."
+        yield Notice(level=Level.INFO, texts=(sentence,))
+        return
+    if mirror.status_code:
         yield _failure(user, mirror, operations)
+    if mirror.state == Mirror.State.FORMER:
+        yield Notice(
+            level=Level.INFO,
+            title=f"{mirror.site.name} was the home of the template",
+            texts=(
+                f"It is built at {mirror.template.site.name} now. Workspaces here "
+                "stay. No new ones are cloned here until it is re-established.",
+            ),
+        )
     if mirror.trouble and not mirror.is_moving:
         is_ready = mirror.state == Mirror.State.READY
         yield Notice(
@@ -218,7 +300,10 @@ def _failure(user: User, mirror: Mirror, operations: list[Operation]) -> Notice:
     texts = [mirror.status_message]
     if kind == MirrorOperation.TRANSFER and mirror.start == Mirror.Start.AT_ONCE:
         texts.append("It is tried again every ten minutes.")
-    actions = _retry(user, mirror)
+    actions = () if mirror.is_former_home else _retry(user, mirror)
+    if actions and kind == MirrorOperation.PROMOTE:
+        url = reverse("mirror-promote", args=[mirror.pk])
+        actions = (Action(label="Promote it again…", url=url),)
     if actions and kind == MirrorOperation.DELETE:
         url = reverse("mirror-delete", args=[mirror.pk])
         actions = (Action(label="Delete it again…", url=url),)

@@ -1,4 +1,4 @@
-"""The workflows of mirrors: create, transfer a snapshot, delete."""
+"""The workflows of mirrors: create, transfer a snapshot, delete, move the home."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.catalog.queries import in_scope
+from provisioner.catalog.steps.deleting import ensure_left
 from provisioner.engine import subjects
 from provisioner.engine.models import Operation
-from provisioner.engine.queues import HOST, STORAGE
+from provisioner.engine.queues import HOST, PERFORCE, STORAGE
 from provisioner.engine.results import find_result
 from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workers import alive_workers, unserved
-from provisioner.engine.workflow import StepSpec, Workflow, register
-from provisioner.mirrors import steps
-from provisioner.mirrors.actions import begin_transfer
+from provisioner.engine.workflow import LIGHT, LONG, StepSpec, Workflow, register
+from provisioner.mirrors.actions import begin_transfer, move_home
 from provisioner.mirrors.models import (
     MOVING_MIRRORS,
     Mirror,
@@ -28,6 +28,7 @@ from provisioner.mirrors.states import (
     mark_gone,
     set_mirror_state,
 )
+from provisioner.mirrors.steps import filling, homes
 
 
 def _subject(operation: Operation) -> Mirror:
@@ -44,12 +45,14 @@ def _is_compared(operation: Operation) -> bool:
 
 
 CREATE = (
-    StepSpec("peered", "Check the peering", steps.ensure_peered, STORAGE),
-    StepSpec("volume", "Create the volume", steps.ensure_volume, STORAGE, ("peered",)),
+    StepSpec("peered", "Check the peering", filling.ensure_peered, STORAGE),
+    StepSpec(
+        "volume", "Create the volume", filling.ensure_volume, STORAGE, ("peered",)
+    ),
     StepSpec(
         "relationship",
         "Create the SnapMirror relationship",
-        steps.ensure_relationship,
+        filling.ensure_relationship,
         STORAGE,
         ("volume",),
     ),
@@ -59,21 +62,21 @@ TRANSFER = (
     StepSpec(
         "transfer",
         "Transfer the snapshot",
-        steps.ensure_transferred,
+        filling.ensure_transferred,
         STORAGE,
         ("relationship",),
     ),
     StepSpec(
         "arrival",
         "Verify the snapshot at the site",
-        steps.ensure_arrived,
+        filling.ensure_arrived,
         STORAGE,
         ("transfer",),
     ),
     StepSpec(
         "show",
         "Mount the copy for workers",
-        steps.ensure_shown,
+        filling.ensure_shown,
         STORAGE,
         ("arrival",),
         applies=_is_compared,
@@ -81,7 +84,7 @@ TRANSFER = (
     StepSpec(
         "compare",
         "Compare files with what was published",
-        steps.ensure_equal,
+        filling.ensure_equal,
         HOST,
         ("show",),
         applies=_is_compared,
@@ -89,34 +92,162 @@ TRANSFER = (
     StepSpec(
         "hide",
         "Unmount the copy",
-        steps.ensure_hidden,
+        filling.ensure_hidden,
         STORAGE,
         ("compare",),
         applies=_is_compared,
     ),
 )
 DELETE = (
-    StepSpec("clones", "Check for clones", steps.ensure_no_clones, STORAGE),
+    StepSpec("clones", "Check for clones", filling.ensure_no_clones, STORAGE),
     StepSpec(
         "relationship",
         "Delete the SnapMirror relationship",
-        steps.ensure_relationship_deleted,
+        filling.ensure_relationship_deleted,
         STORAGE,
         ("clones",),
     ),
     StepSpec(
         "delete",
         "Delete the volume",
-        steps.ensure_volume_deleted,
+        filling.ensure_volume_deleted,
         STORAGE,
         ("relationship",),
     ),
     StepSpec(
         "gone",
         "Mark its snapshots as gone",
-        steps.ensure_marked_gone,
+        filling.ensure_marked_gone,
         STORAGE,
         ("delete",),
+    ),
+)
+
+
+def _mounts_each(operation: Operation) -> bool:
+    return bool(operation.site.mounts_each)
+
+
+def _has_former_client(operation: Operation) -> bool:
+    return bool(operation.subject.mirror.former_client)
+
+
+PROMOTE = (
+    StepSpec("copy", "Verify the newest snapshot there", homes.ensure_copy, STORAGE),
+    StepSpec(
+        "break",
+        "Break the SnapMirror relationship",
+        homes.ensure_writable,
+        STORAGE,
+        ("copy",),
+        is_commit_point=True,
+    ),
+    StepSpec(
+        "client",
+        "Define the client at the site",
+        homes.ensure_client,
+        PERFORCE,
+        ("break",),
+        perforce=LONG,
+    ),
+    StepSpec(
+        "unlink",
+        "Delete the SnapMirror relationship",
+        homes.ensure_unlinked,
+        STORAGE,
+        ("client",),
+    ),
+    StepSpec("export", "Export it", homes.ensure_exported, STORAGE, ("unlink",)),
+    StepSpec("mount", "Mount it", homes.ensure_mounted, STORAGE, ("export",)),
+    # Last: until here, clones find the volume by its name as a mirror.
+    StepSpec(
+        "rename",
+        "Name it as the template's volume",
+        homes.ensure_named_as_home,
+        STORAGE,
+        ("mount",),
+    ),
+)
+_LEAVE = (
+    StepSpec(
+        "release",
+        "Release the old SnapMirror relationship",
+        homes.ensure_released,
+        STORAGE,
+    ),
+    StepSpec(
+        "client",
+        "Delete the old client",
+        homes.ensure_client_deleted,
+        PERFORCE,
+        ("release",),
+        applies=_has_former_client,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "leave",
+        "Unmount it on a host",
+        ensure_left,
+        HOST,
+        ("client",),
+        applies=_mounts_each,
+    ),
+    StepSpec(
+        "unmount",
+        "Unmount it",
+        homes.ensure_unmounted,
+        STORAGE,
+        ("client", "leave", "release"),
+    ),
+)
+REESTABLISH = (
+    StepSpec("peered", "Check the peering", filling.ensure_peered, STORAGE),
+    StepSpec(
+        "common",
+        "Check what a resync would discard",
+        homes.ensure_common,
+        STORAGE,
+        ("peered",),
+    ),
+    StepSpec(
+        "release",
+        "Release the old SnapMirror relationship",
+        homes.ensure_released,
+        STORAGE,
+        ("common",),
+    ),
+    *_LEAVE[1:],
+    StepSpec(
+        "relationship",
+        "Create the SnapMirror relationship",
+        homes.ensure_reversed,
+        STORAGE,
+        ("unmount",),
+    ),
+    StepSpec(
+        "resync",
+        "Resync",
+        homes.ensure_resynced,
+        STORAGE,
+        ("relationship",),
+        is_commit_point=True,
+    ),
+    StepSpec(
+        "rename",
+        "Name it as the mirror's volume",
+        homes.ensure_named_as_mirror,
+        STORAGE,
+        ("resync",),
+    ),
+)
+GIVE_UP = (
+    *_LEAVE,
+    StepSpec(
+        "relationship",
+        "Delete what is left of a way back",
+        filling.ensure_relationship_deleted,
+        STORAGE,
+        ("unmount",),
     ),
 )
 
@@ -137,9 +268,9 @@ def _is_changed(operation: Operation) -> None:
 
 def _has_arrived(operation: Operation) -> None:
     mirror = _subject(operation)
-    transferred = find_result(operation, steps.Transferred)
-    arrived = find_result(operation, steps.Arrived)
-    compared = find_result(operation, steps.Compared)
+    transferred = find_result(operation, filling.Transferred)
+    arrived = find_result(operation, filling.Arrived)
+    compared = find_result(operation, filling.Compared)
     assert transferred is not None
     assert arrived is not None
     mirrored = mirror.snapshots.select_related("snapshot").get(
@@ -160,7 +291,7 @@ def _has_arrived(operation: Operation) -> None:
     set_mirror_state(mirror, Mirror.State.READY, message=message)
 
 
-def _comparison(compared: steps.Compared | None) -> str:
+def _comparison(compared: filling.Compared | None) -> str:
     if compared is None or not compared.files:
         return "Only its version was compared: no worker there could read its files."
     return f"{compared.files} files were compared."
@@ -176,6 +307,35 @@ def _is_deleted(operation: Operation) -> None:
     )
 
 
+def _is_promoted(operation: Operation) -> None:
+    """Make the mirror its template's home."""
+    move_home(_subject(operation), by=operation.requested_by)
+
+
+def _is_back(operation: Operation) -> None:
+    """Make the former home a mirror, which lacks what was built meanwhile."""
+    mirror = _subject(operation)
+    returned = find_result(operation, homes.Returned)
+    assert returned is not None
+    mark_gone(mirror, besides=returned.there)
+    message = f"{mirror.site.name} follows {mirror.template.site.name}."
+    set_mirror_state(mirror, Mirror.State.READY, message=message)
+    Mirror.objects.filter(pk=mirror.pk).update(is_former_home=False, former_client="")
+    snapshot = next_to_transfer(mirror)
+    if snapshot is not None:
+        begin_transfer(by=operation.requested_by, mirror=mirror, snapshot=snapshot)
+
+
+def _is_given_up(operation: Operation) -> None:
+    """Keep the row of the former home until its volume is deleted."""
+    mirror = _subject(operation)
+    mark_gone(mirror)
+    message = "Given up. Its volume stays until the mirror is deleted."
+    set_mirror_state(
+        mirror, Mirror.State.GIVEN_UP, message=message, actor=operation.requested_by
+    )
+
+
 def _has_failed(operation: Operation, failure: Failure) -> None:
     _fail(_subject(operation), failure)
 
@@ -184,8 +344,17 @@ def _fail(mirror: Mirror, failure: Failure) -> None:
     if mirror.is_moving:
         mark_failed(mirror)
         set_mirror_state(
-            mirror, Mirror.State.FAILED, code=failure.code, message=failure.message
+            mirror, _state_after(mirror), code=failure.code, message=failure.message
         )
+
+
+def _state_after(mirror: Mirror) -> Mirror.State:
+    """Return where a failure leads. A former home is never created again."""
+    if not mirror.is_former_home:
+        return Mirror.State.FAILED
+    if mirror.state == Mirror.State.DELETING:
+        return Mirror.State.GIVEN_UP
+    return Mirror.State.FORMER
 
 
 def _visible_to(user: User) -> Q:
@@ -212,6 +381,9 @@ for _kind, _steps, _on_success in (
     (MirrorOperation.CHANGE, CREATE, _is_changed),
     (MirrorOperation.TRANSFER, TRANSFER, _has_arrived),
     (MirrorOperation.DELETE, DELETE, _is_deleted),
+    (MirrorOperation.PROMOTE, PROMOTE, _is_promoted),
+    (MirrorOperation.REESTABLISH, REESTABLISH, _is_back),
+    (MirrorOperation.GIVE_UP, GIVE_UP, _is_given_up),
 ):
     register(
         _kind,
@@ -219,6 +391,6 @@ for _kind, _steps, _on_success in (
             steps=_steps,
             on_success=_on_success,
             on_failure=_has_failed,
-            run=steps.MirrorRun,
+            run=filling.MirrorRun,
         ),
     )

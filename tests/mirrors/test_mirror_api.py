@@ -153,3 +153,28 @@ def test_an_administrator_retries_a_mirror_at_rest(
     [event] = events_visible_to(carol).filter(subject_kind="mirror")
     assert event.message == "Retried."
     assert api_as_admin.post(retry).json()["code"] == "mirror_busy"
+
+
+def test_a_promotion_and_a_way_back_are_previewed_and_begun(
+    api_as_admin: APIClient, mirror: Mirror
+) -> None:
+    where = f"{MIRRORS}/{mirror.pk}"
+    later = SnapshotFactory.create(template=mirror.template, name="c120.b9", change=120)
+
+    seen = api_as_admin.get(f"{where}/promotion").json()
+
+    assert [each["name"] for each in seen["lost"]] == [later.name]
+    assert (seen["obstacle"], seen["snapshots_behind"]) == ("", 1)
+    begun = api_as_admin.post(f"{where}/promote")
+    assert (begun.status_code, begun.json()["kind"]) == (202, "mirror_promote")
+    again = api_as_admin.post(f"{where}/promote")
+    assert (again.status_code, again.json()["code"]) == (409, "mirror_busy")
+    not_yet = api_as_admin.post(f"{where}/re-establish")
+    assert not_yet.json()["code"] == "not_a_former_home"
+    operation = mirror.operations.get()
+    engine_states.end_operation(operation, Operation.State.SUCCEEDED)
+    Mirror.objects.update(state=Mirror.State.FORMER, is_former_home=True)
+    back = api_as_admin.get(f"{where}/way-back").json()
+    assert back["common"]["change"] == 100
+    given_up = api_as_admin.post(f"{where}/give-up")
+    assert given_up.json()["kind"] == "mirror_give_up"

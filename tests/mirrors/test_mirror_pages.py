@@ -13,10 +13,11 @@ from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.subjects import Failure
 from provisioner.lib import clocks
-from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.overviews import overviews_of
 from provisioner.mirrors.queries import mirrors_visible_to
 from provisioner.mirrors.workflows import _fail
+from provisioner.workspaces.models import Workspace
 from tests.support.browsers import browser_of
 from tests.support.factories import (
     MirroredSnapshotFactory,
@@ -256,3 +257,79 @@ def test_a_list_takes_as_many_queries_for_many_mirrors(
 def test_the_palette_finds_mirrors(as_carol: Client, mirror: Mirror) -> None:
     assert page_of(mirror) in as_carol.get("/palette/?q=bangalore").text
     assert reverse("mirror-list") in as_carol.get("/palette/?q=mirrors").text
+
+
+def test_a_promotion_is_previewed_and_confirmed(
+    as_admin: Client, workspace: Workspace, mirror: Mirror, later: Snapshot
+) -> None:
+    assert page_of(mirror, "mirror-promote") in as_admin.get(page_of(mirror)).text
+
+    shown = as_admin.get(page_of(mirror, "mirror-promote")).text
+
+    assert f"{workspace.name} of {workspace.owner.username}" in shown
+    assert later.name in shown
+    assert "1 snapshot behind" in shown
+    Template.objects.update(state=Template.State.BUILDING)
+    refused = as_admin.post(page_of(mirror, "mirror-promote"))
+    assert refused.status_code == 409
+    assert "is being built or deleted" in refused.text
+    Template.objects.update(state=Template.State.READY)
+    done = as_admin.post(page_of(mirror, "mirror-promote"), follow=True).text
+    assert "Being promoted" in done
+    builds = f"/templates/{mirror.template_id}/build/"
+    assert "is moving to bangalore" in as_admin.post(builds, follow=True).text
+
+
+def test_a_copy_that_nobody_could_build_in_is_not_promoted(
+    as_admin: Client, mirror: Mirror
+) -> None:
+    mirror.site.template_uid = 1234
+    mirror.site.save()
+
+    shown = as_admin.get(page_of(mirror, "mirror-promote")).text
+
+    assert "builds as uid 1234" in shown
+    refused = as_admin.post(page_of(mirror, "mirror-promote"))
+    assert refused.status_code == 409
+
+
+def test_a_former_home_is_re_established_or_given_up(
+    as_admin: Client, as_carol: Client, mirror: Mirror, later: Snapshot
+) -> None:
+    MirroredSnapshotFactory.create(
+        mirror=mirror, snapshot=later, state=MirroredSnapshot.State.ONLY_THERE
+    )
+    Mirror.objects.update(state=Mirror.State.FORMER, is_former_home=True)
+    page = as_admin.get(page_of(mirror)).text
+    assert "was the home of the template" in page
+    assert "Delete…" not in page
+    assert "Re-establish…" not in as_carol.get(page_of(mirror)).text
+    shown = as_admin.get(page_of(mirror, "mirror-reestablish")).text
+    assert later.name in shown
+    assert (
+        "stay until you delete" in as_admin.get(page_of(mirror, "mirror-give-up")).text
+    )
+    deleted = as_admin.post(page_of(mirror, "mirror-delete"))
+    assert deleted.status_code == 409
+
+    begun = as_admin.post(page_of(mirror, "mirror-reestablish"), follow=True).text
+
+    assert "Being re-established" in begun
+    mirror.refresh_from_db()
+    _fail(mirror, Failure(code="mirror_not_resynced", message="No."))
+    failed = as_admin.get(page_of(mirror)).text
+    assert "The former home could not be re-established" in failed
+    assert page_of(mirror, "mirror-give-up") in failed
+
+
+def test_clones_of_what_would_be_discarded_prevent_a_way_back(
+    as_admin: Client, workspace: Workspace, mirror: Mirror
+) -> None:
+    Workspace.objects.update(site=mirror.site)
+    mirror.snapshots.update(state=MirroredSnapshot.State.ONLY_THERE)
+    Mirror.objects.update(state=Mirror.State.FORMER, is_former_home=True)
+
+    refused = as_admin.post(page_of(mirror, "mirror-reestablish"))
+
+    assert refused.status_code == 409
+    assert f"are clones of {workspace.snapshot.name}" in refused.text

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -54,6 +57,14 @@ class End:
             )
         )
 
+    def end_relationships(self) -> None:
+        """Delete the relationships whose destinations are here."""
+        for row in self.lab.array.store.select(records.Relationship):
+            running = self.gateway.get_relationship(row.uuid).transfer_uuid
+            if running:
+                self.gateway.abort_transfer(row.uuid, transfer_uuid=running)
+            self.gateway.delete_relationship(row.uuid)
+
     def clean(self) -> None:
         """Remove what a test made: clones before their parents."""
         left = self.gateway.list_volumes(comment_prefix="cloneyard")
@@ -102,15 +113,13 @@ class MirroredLabs:
         return self.destination.lab.array.store.select(kind)
 
     def clean(self) -> None:
-        for end in (self.destination, self.source):
+        ends = (self.destination, self.source)
+        for end in ends:
             end.heal()
-        for row in self.rows(records.Relationship):
-            running = self.there.get_relationship(row.uuid).transfer_uuid
-            if running:
-                self.there.abort_transfer(row.uuid, transfer_uuid=running)
-            self.there.delete_relationship(row.uuid)
-        for known in self.source.lab.array.store.select(records.Destination):
-            self.source.gateway.release_relationship(known.uuid)
+            end.end_relationships()
+        for end in ends:
+            for known in end.lab.array.store.select(records.Destination):
+                end.gateway.release_relationship(known.uuid)
         self.destination.clean()
         self.source.clean()
 
@@ -122,8 +131,17 @@ def write(end: End, volume: Volume, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def two_clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OntapLab]:
-    root = tmp_path_factory.mktemp("mirrored")
+def two_clusters() -> Iterator[OntapLab]:
+    """Two clusters, on a root that other uids reach: builds run as the template's."""
+    root = Path(tempfile.mkdtemp(prefix="cloneyard-mirrored-", dir="/var/tmp"))
+    root.chmod(0o755)
+    try:
+        yield from _clusters(root)
+    finally:
+        shutil.rmtree(root)
+
+
+def _clusters(root: Path) -> Iterator[OntapLab]:
     far = OntapConfig(root / "b", password=PASSWORD, cluster="far", svm="svm_far")
     with OntapLab(OntapConfig(root / "a", password=PASSWORD, peer=far)) as lab:
         yield lab

@@ -82,6 +82,7 @@ class Migration(migrations.Migration):
                 ('status_code', models.CharField(blank=True, max_length=60)),
                 ('status_message', models.TextField(blank=True)),
                 ('tag', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ('client_number', models.PositiveSmallIntegerField(default=1, editable=False, help_text='Which of its clients this is. Each Perforce server that it moves to gets another one, since clients are bound to edges.')),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('actual_size_bytes', models.BigIntegerField(blank=True, help_text='The size of its volume, as ONTAP reports it.', null=True)),
                 ('used_bytes', models.BigIntegerField(blank=True, help_text='The space used by its volume, as ONTAP reports it.', null=True)),

@@ -185,6 +185,12 @@ class Template(Routed, HasOperations):
     status_code = models.CharField(max_length=60, blank=True)
     status_message = models.TextField(blank=True)
     tag = models.UUIDField(default=uuid.uuid4, editable=False, unique=True)
+    client_number = models.PositiveSmallIntegerField(
+        default=1,
+        editable=False,
+        help_text="Which of its clients this is. Each Perforce server that it moves to "
+        "gets another one, since clients are bound to edges.",
+    )
     volume_uuid = models.CharField(max_length=36, blank=True)
     actual_size_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="The size of its volume, as ONTAP reports it."
@@ -312,7 +318,8 @@ class Template(Routed, HasOperations):
 
     @property
     def client_name(self) -> str:
-        return f"cy-{self.name}-t{self.tag.hex[:6]}"
+        number = "" if self.client_number == 1 else f"-{self.client_number}"
+        return f"cy-{self.name}-t{self.tag.hex[:6]}{number}"
 
     @property
     def junction_path(self) -> str:

@@ -146,7 +146,21 @@ def template_client_spec(template: Template) -> ClientSpec:
 
 def ensure_client(run: TemplateRun) -> Pin:
     """Ensure the template's client, and decide which change is built."""
-    template = run.template
+    spec = define_client(run, run.template)
+    change, parts = _pin_to_build(run, spec)
+    return Pin(
+        change=change,
+        parts=parts,
+        client_spec=render_client_spec(spec),
+        tree=_tree_if_new(run, spec, change=change),
+    )
+
+
+def define_client(run: TemplateRun, template: Template) -> ClientSpec:
+    """Ensure a template's client at the server of the run's site, and return it.
+
+    Raises: StepRefused (the name is taken, or another server has the client).
+    """
     found = run.perforce.clients.find(template.client_name)
     if found is not None and str(template.tag) not in found.description:
         raise StepRefused(
@@ -159,13 +173,7 @@ def ensure_client(run: TemplateRun) -> Pin:
     run.perforce.clients.save(template_client_spec(template))
     spec = run.perforce.clients.find(template.client_name)
     assert spec is not None
-    change, parts = _pin_to_build(run, spec)
-    return Pin(
-        change=change,
-        parts=parts,
-        client_spec=render_client_spec(spec),
-        tree=_tree_if_new(run, spec, change=change),
-    )
+    return spec
 
 
 def _is_freed(run: TemplateRun, client: ClientSpec) -> bool:

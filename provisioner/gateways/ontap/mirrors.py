@@ -7,6 +7,7 @@ A relationship belongs to the cluster of its destination, so everything but
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection
 
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.ontap import bodies, records
@@ -125,9 +126,9 @@ class Mirrors(Volumes):
         It begins broken off if `volume` is writable and has a snapshot in common with
         the source. `source_path` is "svm:volume", with the SVM's name as a peer here.
 
-        Raises: AlreadyExists, NotFound (policy), Refused (not peered, or `volume` is
-        not a data protection volume).
-        Source: POST /api/snapmirror/relationships.
+        Raises: AlreadyExists, NotFound (policy), Refused (not peered).
+        Source: POST /api/snapmirror/relationships; reestablishMirror and
+        SnapmirrorCreate in NetApp Trident, which create it over a promoted volume.
         """
         self._write(
             "POST",
@@ -147,9 +148,10 @@ class Mirrors(Volumes):
         have. What was written there since is discarded.
 
         Raises: NotFound, Busy (a transfer is running), Refused.
-        Source: PATCH /api/snapmirror/relationships/{uuid}.
+        Source: PATCH /api/snapmirror/relationships/{uuid}; "snapmirror resync" of the
+        ONTAP command reference.
         """
-        self._write("PATCH", _relationship_path(uuid), body={"state": "snapmirrored"})
+        self._set_state(uuid, "snapmirrored")
 
     def set_policy(self, relationship_uuid: str, *, policy: str) -> None:
         """Give the relationship another policy. Safe to repeat.
@@ -217,6 +219,36 @@ class Mirrors(Volumes):
             body={"state": "aborted"},
         )
 
+    def break_relationship(self, uuid: str) -> None:
+        """Make the destination's volume read-write, at its last transferred state.
+
+        The source is not asked. A relationship that is broken off is success.
+
+        Raises: NotFound, Busy (a transfer is running), Refused (not initialized).
+        Source: PATCH /api/snapmirror/relationships/{uuid} state paused, then
+        broken_off; promoteMirror in NetApp Trident.
+        """
+        for state in ("paused", "broken_off"):
+            reached = {state, "broken_off"}
+            if self.get_relationship(uuid).state not in reached:
+                self._set_state(uuid, state)
+                self._wait_until_in(uuid, reached)
+
+    def resume_relationship(self, uuid: str) -> None:
+        """Let a paused relationship transfer again. Safe to repeat.
+
+        Raises: NotFound, Refused.
+        Source: PATCH /api/snapmirror/relationships/{uuid} state snapmirrored.
+        """
+        if self.get_relationship(uuid).state == "paused":
+            self._set_state(uuid, "snapmirrored")
+
+    def _wait_until_in(self, uuid: str, states: Collection[str]) -> None:
+        self._wait_for(lambda: self.get_relationship(uuid).state in states or None)
+
+    def _set_state(self, uuid: str, state: str) -> None:
+        self._write("PATCH", _relationship_path(uuid), body={"state": state})
+
     def end_relationship(self, relationship: Relationship) -> None:
         """Delete the relationship; a running transfer is aborted first.
 
@@ -250,6 +282,24 @@ class Mirrors(Volumes):
             self._write(
                 "DELETE", _relationship_path(uuid), query={"source_info_only": "true"}
             )
+
+    def release_all(self, volume: str) -> None:
+        """Release every relationship of which this volume is the source.
+
+        The snapshots stay. Without any, that is success.
+
+        Source: GET /api/snapmirror/relationships?list_destinations_only=true.
+        """
+        known = self._ontap.get_records(
+            RELATIONSHIPS,
+            query={
+                "list_destinations_only": "true",
+                "source.path": self._path(volume),
+                "fields": "uuid",
+            },
+        )
+        for each in known:
+            self.release_relationship(str(each["uuid"]))
 
     def _path(self, volume: str) -> str:
         return f"{self._svm}:{exact_name(volume)}"

@@ -37,7 +37,7 @@ Record = Mapping[str, Any]
 
 # Expensive fields (clone, nas, guarantee, parts of space) must be named.
 VOLUME_FIELDS = (
-    "uuid,name,state,comment,size,create_time,aggregates,snapshot_policy.name,"
+    "uuid,name,state,type,comment,size,create_time,aggregates,snapshot_policy.name,"
     "clone.is_flexclone,clone.parent_volume,clone.parent_snapshot,"
     "nas.path,nas.uid,nas.gid,nas.unix_permissions,nas.export_policy.name,"
     "guarantee.type,"
@@ -140,6 +140,7 @@ def volume(record: Record) -> Volume:
         aggregate=aggregates[0].get("name", ""),
         created_at=_time(record.get("create_time")),
         sizes_itself=_at(record, "autosize.mode", "off") != "off",
+        is_destination=record.get("type") == "dp",
     )
 
 

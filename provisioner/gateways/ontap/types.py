@@ -106,7 +106,7 @@ class Volume:
     not a FlexClone. `uid`, `gid` and `root_mode` (octal digits, "755") are those of the
     root directory. `guarantee` is "none" or "volume". An offline volume has no
     `snapshot_reserve_percent`. With `sizes_itself` ONTAP grows it when it fills up, or
-    shrinks it.
+    shrinks it. With `is_destination` SnapMirror alone writes to it.
     """
 
     uuid: str
@@ -129,6 +129,7 @@ class Volume:
     used_inodes: int | None = None
     max_inodes: int | None = None
     sizes_itself: bool = False
+    is_destination: bool = False
 
 
 SIZES_DIFFER_BYTES = 2**20

@@ -7,7 +7,7 @@ from typing import Any
 
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.ontap import bodies, records
-from provisioner.gateways.ontap.names import check_junction_path
+from provisioner.gateways.ontap.names import check_junction_path, exact_name
 from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, CloneSplit, Volume
 from provisioner.gateways.ontap.verbs import volume_path
 from provisioner.gateways.ontap.volumes import Volumes, without_unknown_setting
@@ -75,6 +75,20 @@ class VolumeChanges(Volumes):
             uuid,
             body={"comment": comment},
             is_done=lambda volume: volume.comment == comment,
+        )
+
+    def rename_volume(self, uuid: str, *, name: str, comment: str) -> Volume:
+        """Give the volume another name and comment. Safe to repeat.
+
+        Clones, snapshots, the junction path and relationships follow it.
+
+        Raises: NotFound, AlreadyExists (another volume has the name).
+        Source: PATCH /api/storage/volumes/{uuid} name, comment.
+        """
+        return self._change_volume(
+            uuid,
+            body={"name": exact_name(name), "comment": comment},
+            is_done=lambda volume: (volume.name, volume.comment) == (name, comment),
         )
 
     def set_volume_size(self, uuid: str, *, size_bytes: int) -> Volume:

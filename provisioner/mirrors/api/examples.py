@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
+from provisioner.catalog.refusals import TemplateBusy
 from provisioner.engine.api.examples import operation, step
-from provisioner.mirrors.refusals import MirrorExists, MirrorInUse, SnapshotMirrored
+from provisioner.mirrors.refusals import (
+    FormerHomeInUse,
+    MirrorExists,
+    MirrorInUse,
+    NotAFormerHome,
+    SnapshotMirrored,
+)
 
 _MIRROR: dict[str, Any] = {
     "id": 2,
@@ -28,6 +35,7 @@ _MIRROR: dict[str, Any] = {
     "volume_path": "svm_blr:cy_main_m5f0c2a",
     "relationship_uuid": "1d6d3c55-8d66-4a5f-9d2c-3a5a6a0e5d11",
     "policy": "cloneyard-keep-10",
+    "is_former_home": False,
     "created_at": "2026-11-20T09:00:00Z",
     "figures": {
         "newest": {
@@ -97,6 +105,73 @@ DELETE = [
         status=202,
     ),
     refusal("In use", MirrorInUse(site="bangalore")),
+]
+_NEWEST = _MIRROR["figures"]["newest"]
+_LOST = {"id": 88, "name": "c5023.b412", "change": 5023, "quality": "built"}
+PROMOTION = [
+    answer(
+        "One snapshot behind",
+        {
+            "obstacle": "",
+            "newest": _NEWEST,
+            "snapshots_behind": 1,
+            "changes_behind": 4,
+            "lost": [_LOST],
+            "running": [412],
+            "workspaces": 2,
+            "owners": ["alice", "bob"],
+            "needs": ["1 warm pool"],
+            "other_mirrors": ["austin"],
+        },
+    )
+]
+PROMOTE = [
+    answer(
+        "Started",
+        _running(
+            "mirror_promote",
+            step("copy", "Verify the newest snapshot there", state="queued", attempt=0),
+        ),
+        status=202,
+    ),
+    refusal("Being built", TemplateBusy(name="main")),
+]
+WAY_BACK = [
+    answer(
+        "One snapshot is discarded",
+        {
+            "common": _NEWEST,
+            "discarded": [_LOST],
+            "needed": [],
+            "workspaces": 2,
+            "waiting": {
+                "id": 91,
+                "name": "c5040.b420",
+                "change": 5040,
+                "quality": "tested",
+            },
+        },
+    )
+]
+REESTABLISH = [
+    answer("Started", _running("mirror_reestablish", _PEERED), status=202),
+    refusal("In use", FormerHomeInUse(site="munich", snapshots="c5023.b412")),
+]
+GIVE_UP = [
+    answer(
+        "Started",
+        _running(
+            "mirror_give_up",
+            step(
+                "release",
+                "Release the old SnapMirror relationship",
+                state="queued",
+                attempt=0,
+            ),
+        ),
+        status=202,
+    ),
+    refusal("It is none", NotAFormerHome(site="munich")),
 ]
 SNAPSHOTS = [
     answer(

@@ -10,8 +10,9 @@ from rest_framework import serializers
 from provisioner.api.fields import IdOrName, Number, Text, read_once
 from provisioner.lib import schedules
 from provisioner.mirrors.forms import LARGEST_THROTTLE
-from provisioner.mirrors.models import MOST_KEPT, Mirror, MirroredSnapshot
+from provisioner.mirrors.models import ENDED, MOST_KEPT, Mirror, MirroredSnapshot
 from provisioner.mirrors.overviews import MirrorOverview, overviews_of
+from provisioner.mirrors.previews import PromotionPreview, WayBackPreview
 
 
 class NewestMirroredSerializer(serializers.Serializer[Any]):
@@ -89,6 +90,7 @@ class MirrorSerializer(serializers.ModelSerializer[Mirror]):
             "volume_path",
             "relationship_uuid",
             "policy",
+            "is_former_home",
             "created_at",
             "figures",
         )
@@ -132,11 +134,83 @@ class MirroredSnapshotSerializer(serializers.ModelSerializer[MirroredSnapshot]):
         read_only_fields = fields
 
 
+class PromotionSerializer(serializers.Serializer[PromotionPreview]):
+    """What becomes of a template when a mirror is promoted."""
+
+    obstacle = serializers.CharField(
+        help_text="What is against it, as a sentence; empty: nothing."
+    )
+    newest = NewestMirroredSerializer(
+        source="newest.snapshot",
+        allow_null=True,
+        default=None,
+        help_text="What new workspaces get then; null: nothing is there.",
+    )
+    snapshots_behind = serializers.IntegerField(
+        source="overview.snapshots_behind",
+        allow_null=True,
+        help_text="Snapshots after the newest there, up to the default; null: unknown.",
+    )
+    changes_behind = serializers.IntegerField(
+        source="overview.changes_behind",
+        allow_null=True,
+        help_text="The changes in between; null: unknown.",
+    )
+    lost = NewestMirroredSerializer(
+        many=True, help_text="Snapshots that only the present home has."
+    )
+    running = serializers.SerializerMethodField(
+        help_text="Operations that run at the present home, by id."
+    )
+    workspaces = serializers.IntegerField(help_text="How many stay at the old home.")
+    owners = serializers.SerializerMethodField(help_text="Of the first of them.")
+    needs = serializers.SerializerMethodField(
+        help_text="What else needs the template, such as “2 warm pools”."
+    )
+    other_mirrors = serializers.SerializerMethodField(
+        help_text="Sites of the other mirrors, which follow the new home."
+    )
+
+    @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
+    def get_running(self, preview: PromotionPreview) -> list[int]:
+        return [each.pk for each in preview.operations]
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_owners(self, preview: PromotionPreview) -> list[str]:
+        return sorted({each.owner.username for each in preview.named})
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_needs(self, preview: PromotionPreview) -> list[str]:
+        return [each.words for each in preview.needs]
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_other_mirrors(self, preview: PromotionPreview) -> list[str]:
+        return [each.site.name for each in preview.others]
+
+
+class WayBackSerializer(serializers.Serializer[WayBackPreview]):
+    """What a former home loses when it is re-established."""
+
+    common = NewestMirroredSerializer(
+        allow_null=True, help_text="The newest snapshot of both; null: none is known."
+    )
+    discarded = NewestMirroredSerializer(
+        many=True, help_text="Snapshots that only the former home has."
+    )
+    needed = NewestMirroredSerializer(
+        many=True, help_text="Those of them that clones need, which prevent it."
+    )
+    workspaces = serializers.IntegerField(help_text="How many are there, and stay.")
+    waiting = NewestMirroredSerializer(
+        allow_null=True, help_text="What is transferred first; null: nothing."
+    )
+
+
 class MirrorListQuery(serializers.Serializer[Any]):
     template = serializers.CharField(required=False, help_text="Its id or its name.")
     site = serializers.CharField(source="site__name", required=False)
     state = serializers.ChoiceField(
-        choices=[c for c in Mirror.State.choices if c[0] != Mirror.State.DELETED],
+        choices=[c for c in Mirror.State.choices if c[0] not in ENDED],
         required=False,
     )
 

@@ -28,8 +28,11 @@ from provisioner.mirrors.api.shapes import (
     MirrorListQuery,
     MirrorSerializer,
     MirrorTransferSerializer,
+    PromotionSerializer,
+    WayBackSerializer,
 )
 from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.previews import promotion_preview, way_back_preview
 from provisioner.mirrors.queries import mirrors_visible_to
 from provisioner.sites.models import Site
 
@@ -140,6 +143,80 @@ class MirrorViewSet(ApiViewSet):
             by=self.user, mirror=mirror, snapshot=snapshot
         )
         return operation_answer(request, operation)
+
+    @described(
+        "Preview the promotion of a mirror",
+        "For administrators: what is left behind at the template's home, and whom it "
+        "affects.",
+        ok=PromotionSerializer,
+        refused=[403, 404],
+        examples=examples.PROMOTION,
+    )
+    @action(methods=["get"], detail=True)
+    def promotion(self, request: Request, pk: int) -> Response:
+        mirror = self._for_administrators()
+        return Response(PromotionSerializer(promotion_preview(mirror)).data)
+
+    @described(
+        "Promote a mirror to be the home of its template",
+        "For administrators, when a site is lost: the present home is not asked. The "
+        "template is built at the mirror's site from then on. The answer is the "
+        "operation to follow.",
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.PROMOTE,
+    )
+    @action(methods=["post"], detail=True)
+    def promote(self, request: Request, pk: int) -> Response:
+        operation = actions.mirror_promote(by=self.user, mirror=self.get_object())
+        return operation_answer(request, operation)
+
+    @described(
+        "Preview the way back of a former home",
+        "For administrators: what is discarded there when it is re-established.",
+        ok=WayBackSerializer,
+        refused=[403, 404],
+        examples=examples.WAY_BACK,
+    )
+    @action(methods=["get"], detail=True, url_path="way-back")
+    def way_back(self, request: Request, pk: int) -> Response:
+        mirror = self._for_administrators()
+        return Response(WayBackSerializer(way_back_preview(mirror)).data)
+
+    @described(
+        "Re-establish a former home as a mirror",
+        "For administrators. Its volume goes back to the newest common snapshot. It is "
+        "refused while clones need what would be discarded. The answer is the "
+        "operation to follow.",
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.REESTABLISH,
+    )
+    @action(methods=["post"], detail=True, url_path="re-establish")
+    def reestablish(self, request: Request, pk: int) -> Response:
+        operation = actions.mirror_reestablish(by=self.user, mirror=self.get_object())
+        return operation_answer(request, operation)
+
+    @described(
+        "Give up a former home",
+        "For administrators. Its volume stays until the mirror is deleted. The answer "
+        "is the operation to follow.",
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.GIVE_UP,
+    )
+    @action(methods=["post"], detail=True, url_path="give-up")
+    def give_up(self, request: Request, pk: int) -> Response:
+        operation = actions.mirror_give_up(by=self.user, mirror=self.get_object())
+        return operation_answer(request, operation)
+
+    def _for_administrators(self) -> Mirror:
+        mirror: Mirror = self.get_object()
+        permissions.require(permissions.can_manage_templates(self.user))
+        return mirror
 
     @described(
         "List the snapshots of a mirror",

@@ -27,12 +27,14 @@ class Migration(migrations.Migration):
                 ('tag', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('relationship_uuid', models.CharField(blank=True, max_length=36)),
+                ('is_former_home', models.BooleanField(default=False)),
+                ('former_client', models.CharField(blank=True, max_length=200)),
                 ('start', models.CharField(choices=[('at-once', 'When a snapshot becomes the default'), ('schedule', 'On a schedule'), ('by-hand', 'On request')], default='at-once', max_length=8, verbose_name='transfers start')),
                 ('cron', models.CharField(blank=True, max_length=100, verbose_name='schedule')),
                 ('next_transfer_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('throttle_kilobytes', models.PositiveIntegerField(default=0, help_text='The most that a transfer may use, in kB per second. 0: no limit.', verbose_name='throttle')),
                 ('keep', models.PositiveSmallIntegerField(default=10, help_text='How many snapshots stay at the site, besides those that clones need.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(200)], verbose_name='snapshots to keep')),
-                ('state', models.CharField(choices=[('creating', 'Being created'), ('ready', 'Ready'), ('transferring', 'Transferring a snapshot'), ('failed', 'Failed'), ('deleting', 'Being deleted'), ('deleted', 'Deleted')], default='creating', max_length=12)),
+                ('state', models.CharField(choices=[('creating', 'Being created'), ('ready', 'Ready'), ('transferring', 'Transferring a snapshot'), ('failed', 'Failed'), ('deleting', 'Being deleted'), ('deleted', 'Deleted'), ('promoting', 'Being promoted'), ('promoted', 'Became the home'), ('former', 'Former home'), ('returning', 'Being re-established'), ('giving-up', 'Being given up'), ('given-up', 'Given up')], default='creating', max_length=12)),
                 ('status_code', models.CharField(blank=True, max_length=60)),
                 ('status_message', models.TextField(blank=True)),
                 ('failed_at', models.DateTimeField(blank=True, null=True)),
@@ -57,7 +59,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('ontap_uuid', models.CharField(blank=True, max_length=36)),
-                ('state', models.CharField(choices=[('transferring', 'Being transferred'), ('available', 'Available'), ('failed', 'Failed'), ('gone', 'No longer there')], default='transferring', max_length=12)),
+                ('state', models.CharField(choices=[('transferring', 'Being transferred'), ('available', 'Available'), ('failed', 'Failed'), ('gone', 'No longer there'), ('only-there', 'Only there')], default='transferring', max_length=12)),
                 ('bytes', models.BigIntegerField(default=0)),
                 ('seconds', models.FloatField(default=0)),
                 ('compared_files', models.PositiveSmallIntegerField(default=0)),
@@ -71,7 +73,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='mirror',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'deleted'), _negated=True), fields=('template', 'site'), name='mirror_once_at_a_site'),
+            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('deleted', 'promoted')), _negated=True), fields=('template', 'site'), name='mirror_once_at_a_site'),
         ),
         migrations.AddConstraint(
             model_name='mirror',
@@ -84,6 +86,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='mirror',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('start', 'schedule'), _negated=True), models.Q(models.Q(('cron', ''), _negated=True), ('next_transfer_at__isnull', False)), _connector='OR'), name='mirror_with_schedule_has_next_time'),
+        ),
+        migrations.AddConstraint(
+            model_name='mirror',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ('former', 'returning', 'giving-up', 'given-up')), _negated=True), models.Q(('is_former_home', True), models.Q(('volume_uuid', ''), _negated=True)), _connector='OR'), name='mirror_former_has_the_volume_of_the_home'),
         ),
         migrations.AddConstraint(
             model_name='mirror',

@@ -222,7 +222,8 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
         wanted = _wanted(source, policy, row)
     with array.busy(row.destination_uuid):
         if transfer.type == "resync":
-            _resync(array, row, source=source, original=volume)
+            common = _resync(array, row, source=source, original=volume)
+            wanted = [s for s in wanted if s.create_time >= common.create_time]
         carried = 0
         for snapshot in wanted:
             _check_wanted(array, transfer)
@@ -238,17 +239,29 @@ def _carry_all(array: Array, row: Relationship, transfer: Transfer) -> None:
 
 def _resync(
     array: Array, row: Relationship, *, source: Array, original: Volume
-) -> None:
+) -> Snapshot:
     """Make the destination read-only again, as of the newest common snapshot.
 
-    Raises: OntapError 13303844 if there is none.
+    Raises: OntapError 13303844 if there is none, 1638555 if a clone needs a later one.
+    Source: "snapmirror resync" of the ONTAP command reference: removes snapshots on the
+    destination that are newer than the common one.
     """
     volume = array.store.get(Volume, row.destination_uuid)
     common = common_snapshot(array, volume, source=source, original=original)
     if common is None:
         raise OntapError("13303844", reason="there is no common snapshot")
+    there = snapshot_directories.snapshots_of(array, volume)
+    there.sort(key=lambda each: each.create_time)  # of one second: as they were taken
+    later = there[there.index(common) + 1 :]
+    for each in later:
+        if array.store.count(Volume, parent_snapshot_uuid=each.uuid):
+            svm = row.destination_path.partition(":")[0]
+            raise OntapError("1638555", snapshot=each.name, volume=volume.name, svm=svm)
+    for each in later:
+        snapshots.drop(array, each)
     _retype(array, row.destination_uuid, "dp")
     volume_changes.put_image(array, array.store.get(Volume, volume.uuid), common)
+    return common
 
 
 def _take_base(source: Array, row: Relationship, volume: Volume) -> None:

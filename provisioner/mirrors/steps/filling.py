@@ -169,8 +169,11 @@ def ensure_relationship(run: MirrorRun) -> Related:
     """
     mirror = run.mirror
     relationship = run.ontap.find_relationship(mirror.volume_name)
+    if relationship is not None and _is_of_former_home(run, relationship):
+        run.ontap.end_relationship(relationship)
+        relationship = None
     if relationship is None:
-        relationship = _create_relationship(run)
+        relationship = create_relationship(run, mirror.volume_name)
     trouble = _trouble_of(run, relationship)
     if trouble and trouble.code == advice.ANOTHER_OF_OUR_POLICIES:
         _ensure_policy(run)
@@ -182,8 +185,18 @@ def ensure_relationship(run: MirrorRun) -> Related:
     return Related(relationship.uuid)
 
 
-def _create_relationship(run: MirrorRun) -> Relationship:
-    name = run.mirror.volume_name
+def _is_of_former_home(run: MirrorRun, relationship: Relationship) -> bool:
+    """Return whether it is our own, from before another mirror became the home."""
+    is_ours = relationship.uuid == run.mirror.relationship_uuid
+    has_moved = Mirror.with_deleted.filter(
+        template=run.template, state=Mirror.State.PROMOTED
+    ).exists()
+    from_home = relationship.source_path == run.result_of(Peered).source_path
+    return is_ours and has_moved and not from_home
+
+
+def create_relationship(run: MirrorRun, name: str) -> Relationship:
+    """Create the relationship from the template's volume to one of this name here."""
     _ensure_policy(run)
     try:
         return run.ontap.create_relationship(
