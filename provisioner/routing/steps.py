@@ -14,11 +14,14 @@ from provisioner.sites.models import WhenBehind
 from provisioner.sites.replicas import behind, stays_behind
 
 
-def ensure_routed(run: StepRun, row: Routed, *, change: int) -> None:
+def ensure_routed(
+    run: StepRun, row: Routed, *, change: int, has_client: bool = False
+) -> None:
     """Ensure that the server of a routed row has a change; else use its site's.
 
     Call it before the first write at the server. The rule says how long to wait, and
-    what follows. A server that does not answer counts as behind.
+    what follows; without it by now, the site's server does. A row that `has_client`
+    there stays. A server that does not answer counts as behind.
 
     Raises: Busy (try again), StepRefused (waited long enough), GatewayError.
     """
@@ -27,8 +30,12 @@ def ensure_routed(run: StepRun, row: Routed, *, change: int) -> None:
     if server is None:
         return
     assert began_at is not None
-    within = rule.catch_up_seconds if rule else server.catch_up_seconds
-    can_go_back = rule is not None and rule.when_behind == WhenBehind.UPSTREAM
+    if rule is not None:
+        within = rule.catch_up_seconds
+    else:
+        within = server.catch_up_seconds if has_client else 0
+    goes_back = rule is None or rule.when_behind == WhenBehind.UPSTREAM
+    can_go_back = goes_back and not has_client
     try:
         position = behind(server, change=change, since=began_at, within_seconds=within)
     except Unreachable as error:

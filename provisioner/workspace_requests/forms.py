@@ -107,7 +107,7 @@ class WorkspaceCreateForm(AskingForm):
 
     def __init__(self, data: Any = None, *, template: Template, by: User) -> None:
         super().__init__(data, initial={"purpose": Workspace.Purpose.DEVELOPMENT})
-        self._why_not = unsupported_purposes(template.site.perforce_server)
+        self._why_not = unsupported_purposes(template.site, owner=by)
         snapshots = Snapshot.objects.available().filter(template=template)
         sites = self.fields["site"]
         assert isinstance(sites, SiteChoiceField)

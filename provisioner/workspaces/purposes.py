@@ -8,6 +8,7 @@ Source: p4 help client, the Type field; client.readonly.dir in p4 help configura
 from __future__ import annotations
 
 from provisioner.accounts.models import User
+from provisioner.lib.refusals import ActionRefused
 from provisioner.routing.queries import route_for
 from provisioner.sites.models import PerforceServer, ServerAbilities, Site
 from provisioner.workspaces.models import Workspace
@@ -50,14 +51,15 @@ def not_supported(purpose: str, *, server: PerforceServer) -> PurposeNotSupporte
     )
 
 
-def unsupported_purposes(server: PerforceServer) -> dict[str, str]:
-    """Return the reasons, by purpose, why the server does not support it."""
-    types = known_client_types(server)
-    return {
-        str(purpose): not_supported(purpose, server=server).sentence
-        for purpose, wanted in CLIENT_TYPES.items()
-        if types is not None and wanted not in types
-    }
+def unsupported_purposes(site: Site, *, owner: User) -> dict[str, str]:
+    """Return the reasons, by purpose, why its server there does not support it."""
+    reasons: dict[str, str] = {}
+    for purpose in map(str, CLIENT_TYPES):
+        try:
+            client_type_for(purpose, site=site, owner=owner)
+        except ActionRefused as refusal:
+            reasons[purpose] = refusal.sentence
+    return reasons
 
 
 def known_client_types(server: PerforceServer) -> list[str] | None:

@@ -26,6 +26,7 @@ from provisioner.routing.actions import routing_rule_add
 from provisioner.routing.kinds import Purpose
 from provisioner.routing.models import TrafficDay
 from provisioner.sites.models import PerforceServer, ServerKind, Site, WhenBehind
+from provisioner.workspaces.actions.retiring import workspace_retry
 from provisioner.workspaces.models import Workspace
 from tests.support.bisections_in_lab import alice, built, changes_of, wait_for
 from tests.support.drift_scene import check_drift, long_ago, made_long_ago, resolve
@@ -197,6 +198,13 @@ def test_a_server_that_stays_behind_is_not_used(
         ("lab",)
     }
 
+    there.routing_rules.all().delete()
+    workspace_retry(by=ci, workspace=refused)
+    settle(refused)
+
+    assert refused.state == Workspace.State.READY, refused.status_message
+    assert refused.routed_to is None, "no rule sends it there any more"
+    rule(admin, Purpose.CI, there, when_behind=WhenBehind.UPSTREAM)
     running.kill()
     instead = settle(workspace_create(by=ci, template=built_template, purpose="ci"))
 

@@ -7,6 +7,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import Team, User
+from provisioner.engine import states as engine_states
+from provisioner.engine import tasks
+from provisioner.gateways.perforce.meter import Usage
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.routing.actions import (
     routing_rule_add,
@@ -18,7 +21,13 @@ from provisioner.routing.models import RoutingRule, TrafficDay
 from provisioner.routing.queries import route_for
 from provisioner.routing.refusals import RoutingRuleUnfit
 from provisioner.sites.models import PerforceServer, ServerKind, Site
-from tests.support.factories import PerforceServerFactory, SiteFactory, UserFactory
+from tests.support.factories import (
+    PerforceServerFactory,
+    SiteFactory,
+    SnapshotFactory,
+    UserFactory,
+)
+from tests.support.requests import workspace_create
 
 pytestmark = pytest.mark.django_db
 
@@ -188,3 +197,20 @@ def test_the_share_moved_is_shown_filtered_and_exported(
     assert moved["flushed_files"]["percent"] is None
     assert {row["day"] for row in rows} == {"2026-11-25"}
     assert len(rows) == 2
+
+
+def test_an_attempt_is_counted_once_however_often_its_end_is_told() -> None:
+    ci = UserFactory.create(username="ci", uid=20003, gid=20000)
+    template = SnapshotFactory.create().template
+    server = template.site.perforce_server
+    workspace = workspace_create(by=ci, template=template, purpose="ci")
+    step = workspace.operations.get().steps.get(name="access")
+    engine_states.start_step(step)
+    usages = {server.p4port: Usage(commands=7, synced_files=2, synced_bytes=9)}
+
+    for _ in range(2):
+        tasks._settle_failure(step, usages, code="x", message="X.", why=ValueError())
+
+    day = TrafficDay.objects.get()
+    assert (day.server, day.purpose, day.account) == (server, "ci", ci)
+    assert (day.commands, day.synced_files, day.synced_bytes) == (7, 2, 9)

@@ -244,7 +244,8 @@ def _change_to_build(
     at_site = registry.perforce(run.site.perforce_server)
     change = asked or at_site.changes.latest(paths)
     if change:
-        ensure_routed(run, run.template, change=change)
+        is_bound = run.server.served_by.what.binds_clients
+        ensure_routed(run, run.template, change=change, has_client=is_bound)
     if asked:
         began_at = run.step.first_started_at
         assert began_at is not None

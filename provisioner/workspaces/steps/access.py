@@ -20,6 +20,7 @@ from provisioner.gateways.perforce.readable import Reading
 from provisioner.gateways.perforce.specs import parse_client_spec
 from provisioner.lib.refusals import StepRefused
 from provisioner.routing.steps import ensure_routed
+from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 
@@ -38,7 +39,12 @@ def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
     """
     workspace, server = run.workspace, run.site.perforce_server
     user, at_site = workspace.p4_user, registry.perforce(server)
-    ensure_routed(run, workspace, change=max(workspace.snapshot.change, *changes, 0))
+    ensure_routed(
+        run,
+        workspace,
+        change=max(workspace.snapshot.change, *changes, 0),
+        has_client=_has_client(workspace),
+    )
     needs_user = bool(workspace.client_name) or server.checks_read_access
     if needs_user and at_site.spelling_of(user) is None:
         raise StepRefused(
@@ -66,6 +72,12 @@ def ensure_access(run: WorkspaceRun, *, changes: Collection[int] = ()) -> None:
             "choose a template without it.",
             code="not_readable",
         )
+
+
+def _has_client(workspace: Workspace) -> bool:
+    """Return whether an earlier try may have defined its client."""
+    tried = {"steps__name": "client", "steps__attempt__gt": 0}
+    return workspace.operations.filter(**tried).exists()
 
 
 def _unreadable(
