@@ -257,6 +257,7 @@ API: dict[str, dict[str, str]] = {
     "workspace-transfer-abort": {"post": CHANGE},
     "workspace-transfer-transfer": {"get": SEE, "post": CHANGE},
     "held-snapshot-list": {"get": ADMINISTER},
+    "space-plan-list": {"get": ADMINISTER, "post": ADMINISTER},
     "workspace-split-split": {"get": CHANGE, "post": CHANGE},
     "workspace-split-stop-split": {"post": CHANGE},
     "workspace-lease-extend": {"post": CHANGE},

@@ -536,6 +536,7 @@ TYPED = {
     "LeaseExtendRequest": {"until": "a time"},
     "LeaseKeepRequest": {"reason": "Workspace.keep_reason"},
     "LeasePolicySaveRequest": {"seal": "compared alone"},
+    "SpacePlanRequestRequest": {"seal": "compared alone", "site": ASKED},
     "MirrorCreateRequest": {"site": ASKED, "cron": "Mirror.cron"},
     "PatchedMirrorChangeRequest": {"cron": "Mirror.cron"},
     "RecoveryRequest": {"site": ASKED, "name": "Workspace.name"},

@@ -31,6 +31,14 @@ class PlannedAct:
     why: str
 
     @property
+    def workspace_id(self) -> int | None:
+        return None if self.act.kind is Kind.PRUNE else self.act.key
+
+    @property
+    def snapshot_id(self) -> int | None:
+        return self.act.key if self.act.kind is Kind.PRUNE else None
+
+    @property
     def verb(self) -> str:
         return self.act.kind.value.capitalize()
 

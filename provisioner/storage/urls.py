@@ -6,7 +6,11 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.storage import views
-from provisioner.storage.api.views import HeldSnapshotViewSet, WorkspaceSplitViewSet
+from provisioner.storage.api.views import (
+    HeldSnapshotViewSet,
+    SpacePlanViewSet,
+    WorkspaceSplitViewSet,
+)
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
@@ -47,4 +51,5 @@ urlpatterns: list[URLPattern] = [
 api_routes = [
     Route("v1/workspaces", WorkspaceSplitViewSet, "workspace-split"),
     Route("v1/storage/snapshots", HeldSnapshotViewSet, "held-snapshot"),
+    Route("v1/storage/plan", SpacePlanViewSet, "space-plan"),
 ]

@@ -61,6 +61,8 @@ SHOWN_FIRST = {
     "bisections_verdict": {"request", "200", "409"},
     "bisections_stop": {"200"},
     "storage_snapshots_list": {"200"},
+    "storage_plan_get": {"200"},
+    "storage_plan_request": {"request", "202", "409"},
     "workspaces_split": {"202", "409"},
     "workspaces_split_get": {"200"},
     "workspaces_split_stop": {"202", "409"},

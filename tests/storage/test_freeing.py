@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
@@ -116,3 +118,28 @@ def test_a_plan_that_frees_too_little_says_so(
     asked = {"site": str(snapshot.template.site_id), "wanted_bytes": "2 TiB"}
     seen = as_admin.get("/storage/free/", asked).text
     assert "Not enough can be freed" in seen
+
+
+def test_the_api_plans_and_requests_what_it_showed(
+    idle: Workspace,
+    api_as_admin: APIClient,
+    api_as_alice: APIClient,
+    api_as_nobody: APIClient,
+) -> None:
+    url = "/api/v1/storage/plan"
+    asked: dict[str, Any] = {"site": idle.site.name, "wanted_bytes": 3 * GIB}
+    assert api_as_nobody.get(url, asked).status_code == 401
+    assert api_as_alice.get(url, asked).status_code == 403
+    assert api_as_admin.get(url, {**asked, "site": "elsewhere"}).status_code == 400
+    shown = api_as_admin.get(url, asked).json()
+    assert (shown["is_enough"], shown["frees_bytes"]) == (True, 6 * GIB)
+    assert [each["workspace"] for each in shown["acts"]] == [idle.pk]
+    stale = api_as_admin.post(url, {**asked, "seal": "another"}, format="json")
+    assert (stale.status_code, stale.json()["code"]) == (409, "plan_stale")
+
+    told = api_as_admin.post(url, {**asked, "seal": shown["seal"]}, format="json")
+
+    assert told.status_code == 202
+    assert [each["code"] for each in told.json()["results"]] == [""]
+    idle.refresh_from_db()
+    assert idle.state == Workspace.State.RETIRING

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner.api.examples import answer, refusal
+from provisioner.api.examples import answer, refusal, request_body
 from provisioner.engine.api.examples import operation, step
-from provisioner.storage.refusals import AlreadyIndependent, NoSplitToStop
+from provisioner.storage.refusals import (
+    AlreadyIndependent,
+    NoSplitToStop,
+    PlanStale,
+)
 
 _PREVIEW: dict[str, Any] = {
     "is_independent": False,
@@ -48,6 +52,46 @@ HELD = [
             "freed_by": "Retire and purge alice-main, or split it.",
         },
     )
+]
+_PLAN: dict[str, Any] = {
+    "site": "munich",
+    "wanted_bytes": 2199023255552,
+    "frees_bytes": 2306397437952,
+    "is_enough": True,
+    "unmeasured": 0,
+    "seal": "8e1f0c2a77b04d31",
+    "acts": [
+        {
+            "kind": "retire",
+            "workspace": 4711,
+            "snapshot": None,
+            "name": "alice-main",
+            "frees_bytes": 2306397437952,
+            "why": "It looks abandoned.",
+        }
+    ],
+}
+PLAN = [answer("One act is enough", _PLAN)]
+FREE = [
+    request_body(
+        "The plan that was shown",
+        {"site": "munich", "wanted_bytes": 2199023255552, "seal": _PLAN["seal"]},
+    ),
+    answer(
+        "Requested",
+        {
+            "results": [
+                {
+                    "kind": "retire",
+                    "name": "alice-main",
+                    "sentence": "It is being retired.",
+                    "code": "",
+                }
+            ]
+        },
+        status=202,
+    ),
+    refusal("Another plan by now", PlanStale()),
 ]
 PREVIEW = [answer("It frees the snapshot", _PREVIEW)]
 SPLIT = [

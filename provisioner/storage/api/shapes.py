@@ -1,12 +1,15 @@
-"""Serializers of splits, and of what holds snapshots."""
+"""Serializers of splits, of what holds snapshots, and of plans that free space."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.storage.forms import MOST_BYTES
+from provisioner.storage.planning import Kind
 
 
 class SplitRefusalSerializer(serializers.Serializer[Any]):
@@ -88,3 +91,63 @@ class HeldSnapshotSerializer(serializers.Serializer[Any]):
 
 class HeldSnapshotQuery(serializers.Serializer[Any]):
     site = serializers.CharField(required=False, help_text="A site's name.")
+
+
+class SpacePlanQuery(serializers.Serializer[Any]):
+    site = serializers.CharField(help_text="Its name.")
+    wanted_bytes = serializers.IntegerField(
+        min_value=1, max_value=MOST_BYTES, help_text="How much to free."
+    )
+    includes_work = serializers.BooleanField(
+        default=False,
+        help_text="Also retire workspaces that may hold unsubmitted work, which is "
+        "rescued first.",
+    )
+
+
+class SpacePlanRequestSerializer(SpacePlanQuery):
+    seal = serializers.CharField(help_text="Of the plan that was shown.")
+
+
+class PlannedActSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(
+        source="act.kind.value",
+        choices=[(kind.value, kind.value.capitalize()) for kind in Kind],
+    )
+    workspace = serializers.IntegerField(
+        source="workspace_id", allow_null=True, help_text="null for `prune`."
+    )
+    snapshot = serializers.IntegerField(
+        source="snapshot_id", allow_null=True, help_text="Of `prune` alone."
+    )
+    name = serializers.CharField(source="row.name")
+    frees_bytes = serializers.IntegerField(
+        source="act.frees_bytes", help_text="Negative: it takes space."
+    )
+    why = serializers.CharField()
+
+
+class SpacePlanSerializer(serializers.Serializer[Any]):
+    """The lightest plan that frees so much at a site. Nothing is done."""
+
+    site = serializers.CharField(source="site.name")
+    wanted_bytes = serializers.IntegerField(source="plan.wanted_bytes")
+    frees_bytes = serializers.IntegerField(source="plan.frees_bytes")
+    is_enough = serializers.BooleanField(source="plan.is_enough")
+    unmeasured = serializers.IntegerField(
+        help_text="Workspaces that were not measured yet count as nothing."
+    )
+    seal = serializers.CharField(help_text="Sent back to request its acts.")
+    acts = PlannedActSerializer(many=True)
+
+
+class PlanOutcomeSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField(source="act.act.kind.value")
+    name = serializers.CharField(source="act.row.name")
+    sentence = serializers.CharField()
+    code = serializers.CharField(help_text="Why it was refused; empty: it was not.")
+
+
+@extend_schema_serializer(many=False)
+class PlanOutcomesSerializer(serializers.Serializer[Any]):
+    results = PlanOutcomeSerializer(many=True)

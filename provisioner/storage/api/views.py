@@ -1,4 +1,4 @@
-"""The API of splits of a workspace's clone, and of what holds snapshots."""
+"""The API of splits of a workspace's clone, of what holds snapshots, and of plans."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.lib import clocks
+from provisioner.sites.models import Site
 from provisioner.storage import actions
 from provisioner.storage.api import examples
 from provisioner.storage.api.shapes import (
     HeldSnapshotQuery,
     HeldSnapshotSerializer,
+    PlanOutcomesSerializer,
+    SpacePlanQuery,
+    SpacePlanRequestSerializer,
+    SpacePlanSerializer,
     SplitSerializer,
 )
+from provisioner.storage.freeing import space_plan
 from provisioner.storage.overviews import held, snapshots_matching
 from provisioner.storage.previews import split_preview
 from provisioner.workspaces.api.viewsets import OfWorkspace
@@ -95,3 +102,51 @@ class HeldSnapshotViewSet(ApiViewSet):
         page = self.paginate_queryset(snapshots_matching(self.user, **query))
         shown = HeldSnapshotSerializer(held(page or []), many=True)
         return self.get_paginated_response(shown.data)
+
+
+class SpacePlanViewSet(ShortListViewSet):
+    """For administrators: plans that free space at a site."""
+
+    queryset = Site.objects.none()
+    serializer_class = SpacePlanSerializer
+
+    @described(
+        "Plan what frees so much",
+        "For administrators. The lightest set of retirements, splits and prunings. "
+        "Nothing is done.",
+        ok=SpacePlanSerializer,
+        refused=[400, 403],
+        parameters=[SpacePlanQuery],
+        operation_id="storage_plan_get",
+        examples=examples.PLAN,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_query(SpacePlanQuery)
+        asked["site"] = _site(asked["site"])
+        found = space_plan(self.user, now=clocks.database_now(), **asked)
+        return Response(SpacePlanSerializer(found).data)
+
+    @described(
+        "Request the acts of a plan",
+        "For administrators, with the `seal` of the plan that was shown. Each act "
+        "passes its own checks and has its own result. A plan that is another one by "
+        "now is refused.",
+        body=SpacePlanRequestSerializer,
+        ok=PlanOutcomesSerializer,
+        status=202,
+        refused=[403, 409],
+        operation_id="storage_plan_request",
+        examples=examples.FREE,
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(SpacePlanRequestSerializer)
+        asked["site"] = _site(asked["site"])
+        results = actions.free_space(by=self.user, **asked)
+        body = PlanOutcomesSerializer({"results": results}).data
+        return Response(body, status=202)
+
+
+def _site(name: str) -> Site:
+    return chosen(Site.objects.all(), word="site", id_or_name=name)
