@@ -12,7 +12,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.lib import schedules
 from provisioner.mirrors.actions import fitting_sites
 from provisioner.mirrors.models import ENDED, MOST_KEPT, Mirror, MirroredSnapshot
-from provisioner.mirrors.queries import AVAILABLE, next_to_transfer
+from provisioner.mirrors.queries import AVAILABLE, next_to_transfer, remarks_on
 from provisioner.sites.models import Site
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, CodeInput
@@ -102,6 +102,7 @@ class MirrorCreateForm(MirrorChangeForm):
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = Site.objects.filter(pk__in=[site.pk for site in sites])
         self.has_sites = bool(sites)
+        self.remarks = remarks_on((template.site, site) for site in sites).values()
 
 
 class MirrorTransferForm(AskingForm):

@@ -21,7 +21,7 @@ from provisioner.catalog.retention import needs_of
 from provisioner.engine.models import Operation
 from provisioner.engine.queries import operations_visible_to
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
-from provisioner.mirrors.queries import AVAILABLE, OnItsWay, on_their_way
+from provisioner.mirrors.queries import AVAILABLE, OnItsWay, on_their_way, remarks_on
 from provisioner.web.notices import Action
 from provisioner.web.templatetags.cloneyard import count
 
@@ -42,6 +42,7 @@ class MirrorOverview:
     is what new workspaces at the template's site get. `snapshots_behind` counts the
     template's snapshots after `newest`, up to the default, and `changes_behind` the
     changes in between; None: unknown. `coming` is what is being transferred.
+    `remark` says what is wrong with the ONTAP releases of both sites, "" for nothing.
     """
 
     mirror: Mirror
@@ -52,6 +53,7 @@ class MirrorOverview:
     snapshots_behind: int | None
     changes_behind: int | None
     coming: OnItsWay | None
+    remark: str = ""
 
     @property
     def is_moving(self) -> bool:
@@ -99,13 +101,14 @@ class _Published:
 
 
 def overviews_of(mirrors: Sequence[Mirror]) -> list[MirrorOverview]:
-    """Return mirrors with what is there, in ten queries for all."""
+    """Return mirrors with what is there, in eleven queries for all."""
     templates = list({each.template_id: each.template for each in mirrors}.values())
     references = Snapshot.objects.references_of(templates)
     defaults, there = defaults_among(references), _snapshots_there(mirrors)
     behind = behind_of(snapshots[0] for snapshots in there.values())
     freshness, times = freshness_since(references), _publication_times(templates)
     coming = on_their_way(mirrors)
+    remarks = remarks_on((each.template.site, each.site) for each in mirrors)
     published = {
         template.pk: _Published(
             default=defaults.get(template.pk),
@@ -122,6 +125,7 @@ def overviews_of(mirrors: Sequence[Mirror]) -> list[MirrorOverview]:
             there.get(mirror.pk, []),
             published[mirror.template_id],
             coming=coming.get(mirror.pk),
+            remark=remarks.get((mirror.template.site_id, mirror.site_id), ""),
         )
         for mirror in mirrors
     ]
@@ -133,6 +137,7 @@ def _overview(
     published: _Published,
     *,
     coming: OnItsWay | None,
+    remark: str = "",
 ) -> MirrorOverview:
     default, newest = published.default, snapshots[0] if snapshots else None
     changes = later = None
@@ -151,6 +156,7 @@ def _overview(
         snapshots_behind=later,
         changes_behind=changes,
         coming=coming,
+        remark=remark,
     )
 
 

@@ -22,7 +22,8 @@ from provisioner.lib.times import rough_text
 from provisioner.mirrors.estimates import Ended, Estimate, estimate
 from provisioner.mirrors.models import FORMER_HOMES, Mirror, MirroredSnapshot
 from provisioner.mirrors.refusals import SnapshotNotAtSite
-from provisioner.sites.models import Site
+from provisioner.mirrors.releases import remark_on
+from provisioner.sites.models import Site, SiteCapacity
 
 AVAILABLE = MirroredSnapshot.State.AVAILABLE
 TRANSFERS_AVERAGED = 3
@@ -248,6 +249,27 @@ _other_clones: list[Callable[[Mirror], QuerySet[Any]]] = []
 def register_clones(rows: Callable[[Mirror], QuerySet[Any]]) -> None:
     """Register rows of a feature whose volumes are clones of a mirror."""
     _other_clones.append(rows)
+
+
+def remarks_on(mirrors: Iterable[tuple[Site, Site]]) -> dict[tuple[int, int], str]:
+    """Return what is wrong with the ONTAP releases of pairs of sites, with the remedy.
+
+    A pair is the template's site and the mirror's. Those without a remark are left out.
+    """
+    pairs = set(mirrors)
+    sites = {site for pair in pairs for site in pair}
+    measured = SiteCapacity.objects.filter(site__in=sites)
+    versions = dict(measured.values_list("site", "ontap_version"))
+    remarks = {
+        (home.pk, site.pk): remark_on(
+            home=home.name,
+            home_version=versions.get(home.pk, ""),
+            site=site.name,
+            site_version=versions.get(site.pk, ""),
+        )
+        for home, site in pairs
+    }
+    return {pair: remark for pair, remark in remarks.items() if remark}
 
 
 def has_clones(mirror: Mirror) -> bool:

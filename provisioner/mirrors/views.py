@@ -84,7 +84,10 @@ def mirror_detail(request: WebRequest, pk: int) -> HttpResponseBase:
         "operations": operations,
         "progress": _progress(operations),
         "actions": list(_actions(request.user, mirror)),
-        "notices": list(_notices(request.user, mirror, operations)),
+        "notices": [
+            *_notices(request.user, mirror, operations),
+            *_remarks(overview),
+        ],
     }
     return list_answer(request, snapshots_of(mirror), "mirrors/detail.html", context)
 
@@ -293,6 +296,11 @@ def _notices(
     if mirror.template.is_archived:
         sentence = "The template is archived: nothing is transferred by itself."
         yield Notice(level=Level.INFO, texts=(sentence,))
+
+
+def _remarks(overview: overviews.MirrorOverview) -> Iterator[Notice]:
+    if overview.remark:
+        yield Notice(level=Level.WARNING, texts=(overview.remark,))
 
 
 def _failure(user: User, mirror: Mirror, operations: list[Operation]) -> Notice:

@@ -48,6 +48,7 @@ _MIRROR: dict[str, Any] = {
         "has_default": False,
         "snapshots_behind": 1,
         "changes_behind": 4,
+        "remark": "",
         "coming": {
             "id": 88,
             "change": 5023,
@@ -67,6 +68,7 @@ _NEW = {
         "has_default": False,
         "snapshots_behind": None,
         "changes_behind": None,
+        "remark": "",
         "coming": None,
     },
 }

@@ -52,6 +52,10 @@ class MirrorFiguresSerializer(serializers.Serializer[Any]):
     changes_behind = serializers.IntegerField(
         allow_null=True, help_text="The changes in between; null: unknown."
     )
+    remark = serializers.CharField(
+        help_text="What is wrong with the ONTAP releases of both sites, with the "
+        "remedy; “”: nothing."
+    )
     coming = ComingSnapshotSerializer(
         allow_null=True, help_text="Being transferred; null: nothing."
     )
