@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
@@ -24,6 +24,12 @@ CHECK_TASK = "check_site"
 RESOLVE_TASK = "resolve_finding"
 
 QUEUES = {FarSide.ONTAP: STORAGE, FarSide.PERFORCE: PERFORCE}
+
+_PARENTS_FIRST = Case(
+    When(tag_kind=Finding.TagKind.TEMPLATE, then=0),
+    When(tag_kind=Finding.TagKind.MIRROR, then=1),
+    default=2,
+)
 
 
 def drift_check_start(*, by: User) -> int:
@@ -119,7 +125,8 @@ def findings_adopt(*, by: User) -> int:
 def adoptable() -> QuerySet[Finding]:
     """Return the open findings of objects that are missing from the database.
 
-    Snapshots come first, then templates, since workspaces are cloned from them.
+    Snapshots come first, then templates and mirrors, since workspaces are cloned from
+    them.
     """
     volumes = Q(
         kind=Finding.Kind.VOLUME_WITHOUT_ROW,
@@ -131,4 +138,4 @@ def adoptable() -> QuerySet[Finding]:
         volumes | Q(kind=Finding.Kind.SNAPSHOT_WITHOUT_ROW),
         action=Finding.Action.ADOPT,
         resolved_at=None,
-    ).order_by("kind", "tag_kind", "tag", "pk")
+    ).order_by("kind", _PARENTS_FIRST, "tag", "pk")

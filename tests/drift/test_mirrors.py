@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
+from provisioner.catalog.models import Template
 from provisioner.drift.actions import finding_resolve
+from provisioner.drift.comparison.previews import preview
 from provisioner.drift.models import FarSide, Finding
 from provisioner.drift.sweeps.checks import run_drift_check
 from provisioner.gateways.ontap.types import CloneSpec
 from provisioner.lab.ontap import records
 from provisioner.lib import clocks
-from provisioner.mirrors.actions import mirror_create
+from provisioner.mirrors.actions import mirror_create, mirror_transfer
 from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
 from tests.support.drift_scene import K, long_ago, only, resolve
@@ -121,3 +125,54 @@ def test_a_volume_whose_mirror_was_deleted_goes_with_its_relationship(
     assert there.find_volume(mirror.volume_name) is None
     assert mirror_scene.labs.rows(records.Relationship) == []
     assert mirror_scene.labs.source.lab.array.store.select(records.Destination) == []
+
+
+def test_a_mirror_whose_row_was_lost_is_adopted_with_its_proven_snapshots(
+    mirror: Mirror, mirror_scene: MirrorScene
+) -> None:
+    there = mirror_scene.labs.there
+    lost_tag, volume_name = mirror.tag, mirror.volume_name
+    # As in a database restored from before it was created.
+    Mirror.objects.filter(pk=mirror.pk).update(
+        state=Mirror.State.DELETED, tag=uuid.uuid4()
+    )
+    found = only(found_at_the_site(mirror), K.VOLUME_WITHOUT_ROW)
+    assert found.action == Finding.Action.ADOPT
+    assert found.details["row"] == {
+        "mirror": mirror.name,
+        "template": mirror.template.name,
+        "home": "munich",
+        "keep": 10,
+    }
+    assert any(f"Make the mirror {mirror.name}" in line for line in preview(found))
+
+    resolve(found, mirror_scene.by)
+
+    again = Mirror.objects.get(tag=lost_tag)
+    assert found.resolution.startswith(f"It is the mirror {again.name} again, with 1")
+    assert (again.state, again.volume_name) == (Mirror.State.READY, volume_name)
+    copy = again.snapshots.get()
+    known = there.find_snapshot_version(again.volume_uuid, name=copy.snapshot.name)
+    assert known is not None
+    assert (copy.state, copy.ontap_uuid) == ("available", known.uuid)
+    long_ago()
+    assert found_at_the_site(again) == []
+    newest = mirror_scene.publish("c101.b2")
+    mirror_transfer(by=mirror_scene.by, mirror=again, snapshot=newest)
+    assert mirror_scene.settled(again).state == Mirror.State.READY
+
+
+def test_a_mirror_of_an_unknown_template_waits_for_its_adoption(
+    mirror: Mirror, mirror_scene: MirrorScene
+) -> None:
+    Mirror.objects.filter(pk=mirror.pk).update(
+        state=Mirror.State.DELETED, tag=uuid.uuid4()
+    )
+    Template.objects.filter(pk=mirror.template_id).update(tag=uuid.uuid4())
+
+    found = only(found_at_the_site(mirror), K.VOLUME_WITHOUT_ROW)
+
+    assert "Adopt the template first" in found.details["obstacle"]
+    resolve(found, mirror_scene.by)
+    assert "Adopt the template first" in found.status_message
+    assert not Mirror.objects.exists()

@@ -137,7 +137,10 @@ class KnownJob:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """The rows of one site. `elsewhere` are tags of other sites' rows."""
+    """The rows of one site.
+
+    `elsewhere` are tags of other sites' rows, `deleted` those of deleted mirrors.
+    """
 
     trees: tuple[KnownTree, ...]
     snapshots: tuple[KnownSnapshot, ...] = ()
@@ -145,6 +148,7 @@ class Known:
     builds: frozenset[tuple[int, str]] = frozenset()
     jobs: tuple[KnownJob, ...] = ()
     elsewhere: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
     judges_strangers: bool = True
 
     def by_tag(self) -> dict[tuple[str, str], KnownTree]:

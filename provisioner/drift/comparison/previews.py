@@ -51,6 +51,14 @@ def _adopting_volume(subject: str, details: dict[str, Any]) -> list[str]:
             "its "
             "path, with its client.",
         ]
+    if "mirror" in row:
+        return [
+            f"Make the mirror {row['mirror']}, of {row['template']} at {row['home']}. "
+            f"It keeps {row['keep']} snapshots.",
+            "Snapshots with the same version at both ends can be cloned again. When "
+            "transfers started and how fast they were is not known. Nothing on ONTAP "
+            "is changed.",
+        ]
     if "owner" not in row:
         return [
             f"Make the template {row['template']}, with the view of its client "

@@ -42,7 +42,9 @@ def compare_storage(known: Known, seen: SeenStorage) -> list[Finding]:
             found += _volumes_of_row(trees[tag], tagged)
         elif known.judges_strangers:
             found += [
-                _volume_of_nobody(volume, tag, has_clones=volume.uuid in cloned)
+                _volume_of_no_mirror(volume, known, seen)
+                if tag[0] == "mirror"
+                else _volume_of_nobody(volume, tag, has_clones=volume.uuid in cloned)
                 for volume in tagged
             ]
     for tag, tree in trees.items():
@@ -148,8 +150,6 @@ def _volume_of_nobody(
     volume: Volume, tag: tuple[str, str], *, has_clones: bool
 ) -> Finding:
     kind, uuid = tag
-    if kind == "mirror":
-        return _volume_of_no_mirror(volume, uuid)
     holds_work = kind == "workspace" or has_clones
     return Finding(
         kind=Kind.VOLUME_WITHOUT_ROW,
@@ -175,7 +175,12 @@ def _volume_of_nobody(
     )
 
 
-def _volume_of_no_mirror(volume: Volume, tag: str) -> Finding:
+def _volume_of_no_mirror(volume: Volume, known: Known, seen: SeenStorage) -> Finding:
+    """Return the finding; what SnapMirror fills can be a mirror again."""
+    tagged = tag_of_volume(volume)
+    assert tagged is not None
+    tag = tagged[1]
+    can_be_one = volume.name in seen.filled and tag not in known.deleted
     return Finding(
         kind=Kind.VOLUME_WITHOUT_ROW,
         subject=volume.name,
@@ -183,11 +188,15 @@ def _volume_of_no_mirror(volume: Volume, tag: str) -> Finding:
         tag_kind=Finding.TagKind.MIRROR,
         tag=tag,
         details=_evidence(volume),
-        action=Action.REMOVE,
+        action=Action.ADOPT if can_be_one else Action.REMOVE,
         sentence=f"The volume {volume.name} has the tag of a mirror that was "
         "deleted, or is not in this database: another installation of Cloneyard may "
-        "own it. It has copies of a template's snapshots. It is not removed while it "
-        "has clones.",
+        "own it. It has copies of a template's snapshots. "
+        + (
+            "Adopting makes it a mirror again. To remove it, delete that afterwards."
+            if can_be_one
+            else "It is not removed while it has clones."
+        ),
     )
 
 

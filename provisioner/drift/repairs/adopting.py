@@ -20,6 +20,7 @@ from provisioner.drift.repairs.evidence import (
     resting_row,
     volume_now,
 )
+from provisioner.drift.repairs.mirrors_to_be import mirror_to_be, write_mirror
 from provisioner.drift.repairs.rows_to_be import (
     WorkspaceToBe,
     clients_at,
@@ -35,6 +36,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.specs import render_client_spec
 from provisioner.lib.refusals import ActionRefused
+from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.actions.retiring import workspace_restore
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import was_purged
@@ -89,6 +91,23 @@ def adopt_template(finding: Finding) -> str:
     clients = clients_at(finding.site)
     template = template_to_be(volume, site=finding.site, clients=clients)
     return write_template(template, by=finding.asked_by)
+
+
+def adopt_mirror(finding: Finding) -> str:
+    """Write the row of an unknown mirror from its tagged volume and relationship.
+
+    Raises: CannotRepair with what is missing, GatewayError.
+    """
+    volume = volume_now(finding)
+    if volume is None:
+        return GONE
+    assert finding.tag is not None
+    known = Mirror.with_deleted.filter(tag=finding.tag).first()
+    if known is not None and known.state == Mirror.State.DELETED:
+        raise CannotRepair(f"The mirror {known.name} was deleted here. Check again.")
+    if known is not None:
+        return "It has a row now."
+    return write_mirror(mirror_to_be(volume, site=finding.site), by=finding.asked_by)
 
 
 def adopt_snapshot(finding: Finding) -> str:

@@ -9,6 +9,7 @@ from provisioner.catalog.models import Template
 from provisioner.drift.comparison.facts import SeenStorage, tag_of_volume
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.evidence import CannotRepair
+from provisioner.drift.repairs.mirrors_to_be import facts_of_mirror, mirror_to_be
 from provisioner.drift.repairs.rows_to_be import (
     clients_at,
     facts_of_snapshot,
@@ -31,15 +32,17 @@ def note_rows_to_be(
 ) -> None:
     """Add the row that adoption would write to each finding, or why it would not.
 
-    A Perforce server that does not answer proves nothing.
+    A Perforce server that does not answer proves nothing; mirrors need none.
     """
     adoptable = [finding for finding in findings if _is_adoptable(finding)]
     if not adoptable:
         return
-    clients, unreachable = _clients_there(site)
+    clients, unreachable = list[ClientSpec](), ""
+    if not all(finding.is_of_mirror for finding in adoptable):
+        clients, unreachable = _clients_there(site)
     for finding in adoptable:
         noted: dict[str, Any] = {"obstacle": unreachable}
-        if not unreachable:
+        if finding.is_of_mirror or not unreachable:
             try:
                 row = _row_to_be(finding, site=site, seen=seen, clients=clients)
                 noted = {"row": row}
@@ -81,6 +84,8 @@ def _row_to_be(
         if tag is not None and tag[0] == "template":
             template = template_to_be(volume, site=site, clients=clients)
             return facts_of_template(template)
+        if tag is not None and tag[0] == "mirror":
+            return facts_of_mirror(mirror_to_be(volume, site=site))
         return workspace_to_be(volume, site=site, clients=clients).facts
     assert finding.template_id is not None
     template = Template.with_deleted.get(pk=finding.template_id)

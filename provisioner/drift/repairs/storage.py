@@ -5,12 +5,15 @@ Each returns how it was resolved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import transaction
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import set_template_state
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.adopting import (
+    adopt_mirror,
     adopt_template,
     adopt_workspace,
     bring_back,
@@ -94,11 +97,17 @@ def _require_no_owners(ontap: OntapGateway, volume: Volume) -> None:
             )
 
 
+_ADOPTED_BY: dict[str, Callable[[Finding], str]] = {
+    Finding.TagKind.TEMPLATE: adopt_template,
+    Finding.TagKind.WORKSPACE: adopt_workspace,
+    Finding.TagKind.MIRROR: adopt_mirror,
+}
+
+
 def adopt_volume(finding: Finding) -> str:
     row = resting_row_or_mirror(finding)
     if row is None:
-        is_template = finding.tag_kind == Finding.TagKind.TEMPLATE
-        return adopt_template(finding) if is_template else adopt_workspace(finding)
+        return _ADOPTED_BY[finding.tag_kind](finding)
     volume = volume_now(finding)
     if volume is None:
         return GONE

@@ -124,6 +124,12 @@ def _known(
         builds=asked_texts([template.pk for template in templates]),
         jobs=tuple(_jobs(site, asof=asof)),
         elsewhere=_tags_elsewhere(site, seen),
+        deleted=frozenset(
+            str(tag)
+            for tag in Mirror.with_deleted.filter(
+                tag__in=seen, state=Mirror.State.DELETED
+            ).values_list("tag", flat=True)
+        ),
         # The first of the sites that share a system reports its unknown objects.
         judges_strangers=sites_there.order_by("pk").first() == site,
     )
