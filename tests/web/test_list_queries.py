@@ -42,7 +42,7 @@ def company_of(times: int) -> Company:
         people=8 * times,
         teams=2 * times,
         templates=4 * times,
-        workspaces=40 * times * times,  # more for each person, too
+        workspaces=24 * times * times,  # more for each person, too
         build_share=0.05 * times,
         deliveries=8 * times,
         findings=10 * times,
