@@ -22,12 +22,12 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_build, template_create
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.demo import depot
-from provisioner.demo.processes import Child, manage
+from provisioner.demo.management.commands.lab import Command as LabCommand
+from provisioner.demo.processes import Child
 from provisioner.gateways import registry
 from provisioner.sites.models import PerforceServer, Site
 from tests.support.factories import UserFactory, copy_of
 
-READY_WITHIN_SECONDS = 60
 DEPOT = "tree"
 # The lab keeps the clones of all tests.
 CLONES_OF_ONE = 60
@@ -98,22 +98,16 @@ def lab() -> Iterator[Lab]:
 
 @contextmanager
 def running_lab(*options: str) -> Iterator[Lab]:
-    """Run both servers on a root of their own."""
+    """Run both servers on a root of their own, started as `manage.py lab` does."""
     # Below /var/tmp: other uids have to reach the namespace, and pytest's own
     # temporary directories are closed to them.
     root = Path(tempfile.mkdtemp(prefix="cloneyard-lab-", dir="/var/tmp"))
     root.chmod(0o755)
-    child = Child(
-        "lab",
-        manage(
-            *("lab", "--root", str(root), "--ontap-port=0", "--perforce-port=0"),
-            *options,
-        ),
-        log_dir=root,
-        reads_output=True,
-    )
+    command, children = LabCommand(), list[Child]()
+    arguments = ["--root", str(root), "--ontap-port=0", "--perforce-port=0", *options]
+    parsed = command.create_parser("manage.py", "lab").parse_args(arguments)
     try:
-        said = child.read_json_line(timeout_seconds=READY_WITHIN_SECONDS)
+        said = command.start(children, root=root, options=vars(parsed))
         yield Lab(
             root=root,
             ontap=said["ontap"],
@@ -121,7 +115,8 @@ def running_lab(*options: str) -> Iterator[Lab]:
             peer=said.get("peer", {}),
         )
     finally:
-        child.stop()
+        for child in reversed(children):
+            child.stop()
         assert not _mounted_below(root), "the lab left mounts behind"
         shutil.rmtree(root)
 

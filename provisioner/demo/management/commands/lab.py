@@ -92,9 +92,7 @@ class Command(BaseCommand):
             signal.signal(signum, lambda *_: stopped.set())
         children: list[Child] = []
         try:
-            restored = self._restore(root / "perforce", options)
-            said = self._start(children, root=root, options=options)
-            said["perforce"] |= restored
+            said = self.start(children, root=root, options=options)
             self.stdout.write(json.dumps(said))
             self.stdout.flush()
             while not stopped.wait(POLL_EVERY_SECONDS):
@@ -109,6 +107,20 @@ class Command(BaseCommand):
         finally:
             for child in reversed(children):
                 child.stop()
+
+    def start(
+        self, children: list[Child], *, root: Path, options: dict[str, Any]
+    ) -> dict[str, dict[str, Any]]:
+        """Start both servers, restored where asked for; return their ready lines.
+
+        They are added to `children`, also where one of them does not start.
+
+        Raises: CommandError, ProcessFailed.
+        """
+        restored = self._restore(root / "perforce", options)
+        said = self._start(children, root=root, options=options)
+        said["perforce"] |= restored
+        return said
 
     def _restore(self, root: Path, options: dict[str, Any]) -> dict[str, Any]:
         """Restore the given checkpoint; return the lab's report.
