@@ -133,7 +133,7 @@ def tick(clock: Clock) -> None:
     send_due(now=clock.now)
 
 
-def run(clock: Clock, *, days: float, every: dt.timedelta = 12 * HOUR) -> None:
+def run(clock: Clock, *, days: float, every: dt.timedelta = DAY) -> None:
     """Let time pass while the sweeps run."""
     ends = clock.now + dt.timedelta(days=days)
     while clock.now < ends:
@@ -317,7 +317,7 @@ def test_machines_get_no_mail_and_no_trash(
     User.objects.filter(pk=ci.pk).update(email="ci@example.com")
     workspace = make_ready(ci, snapshot, purpose=Workspace.Purpose.BUILD)
 
-    run(clock, days=1, every=10 * MINUTE)
+    run(clock, days=1, every=HOUR)
 
     workspace.refresh_from_db()
     assert workspace.state == Workspace.State.RETIRING
@@ -335,7 +335,7 @@ def test_a_short_lease_is_not_announced_as_if_it_had_been_long(
 ) -> None:
     workspace = make_ready(alice, snapshot, lease_seconds=2 * lease_queries.HOUR)
 
-    run(clock, days=2 / 24, every=MINUTE)
+    run(clock, days=2 / 24, every=10 * MINUTE)
 
     assert Mailbox.delivered == []
     workspace.refresh_from_db()
@@ -353,7 +353,7 @@ def test_an_extension_in_the_last_second_wins(
     clock.at(BEGINS_AT + 30 * DAY - dt.timedelta(seconds=1))
 
     workspace_extend(by=alice, workspace=leased)
-    run(clock, days=1, every=MINUTE * 30)
+    run(clock, days=1, every=2 * HOUR)
 
     leased.refresh_from_db()
     assert leased.state == Workspace.State.READY
@@ -680,10 +680,10 @@ def test_a_trash_that_could_not_be_emptied_is_tried_again(
     end_running(leased, Operation.State.FAILED, message="Busy.")
     set_workspace_state(leased, Workspace.State.FAILED, code="busy")
 
-    run(clock, days=0.5 / 24, every=MINUTE)
+    run(clock, days=0.5 / 24, every=5 * MINUTE)
     leased.refresh_from_db()
     assert leased.state == Workspace.State.FAILED, "not at once"
-    run(clock, days=1 / 24, every=MINUTE)
+    run(clock, days=1 / 24, every=5 * MINUTE)
 
     leased.refresh_from_db()
     assert leased.state == Workspace.State.PURGING
