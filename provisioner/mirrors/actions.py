@@ -326,6 +326,8 @@ def _former_home(template: Template, mirror: Mirror) -> Mirror:
         volume_uuid=template.volume_uuid,
         former_client=template.client_name if moves else "",
         start=mirror.start,
+        cron=mirror.cron,
+        next_transfer_at=mirror.next_transfer_at,
         throttle_kilobytes=mirror.throttle_kilobytes,
         keep=mirror.keep,
     )

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import pytest
+from django.db import transaction
 from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
+from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.retention import superfluous
 from provisioner.drift.models import FarSide, Finding
 from provisioner.drift.sweeps.checks import run_drift_check
+from provisioner.engine.models import Step
+from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
 from provisioner.mirrors.actions import (
     mirror_delete,
     mirror_give_up,
     mirror_promote,
     mirror_reestablish,
+    move_home,
 )
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.previews import promotion_preview, way_back_preview
+from provisioner.mirrors.queries import snapshots_at
+from provisioner.sites.models import PerforceServer
 from provisioner.workspaces.models import Workspace
+from tests.support.factories import (
+    MirroredSnapshotFactory,
+    MirrorFactory,
+    SnapshotFactory,
+)
 from tests.support.homes import HomeScene, home_scene
 from tests.support.jobs import settle
-from tests.support.mirrored_labs import mirrored_labs, two_clusters
+from tests.support.mirrored_labs import End, mirrored_labs, two_clusters
 from tests.support.mirrors import mirror_scene
 from tests.support.requests import workspace_create
 
 __all__ = ["home_scene", "mirror_scene", "mirrored_labs", "two_clusters"]
 
 S = Mirror.State
+RELATIONSHIPS = "/api/snapmirror/relationships*"
 
 
 def promoted(scene: HomeScene) -> Mirror:
@@ -132,3 +146,97 @@ def test_a_former_home_is_given_up_and_deleted(home_scene: HomeScene) -> None:
     mirror_delete(by=scene.by, mirror=former)
     assert settle(former).state == S.DELETED, former.status_message
     assert gateway.find_volume(old_name) is None
+
+
+def lose_replies(end: End, *paths: tuple[str, str]) -> None:
+    """Let the first reply to each method at a path be lost, after its effect."""
+    end.control.set_faults(
+        *(
+            {
+                "method": method,
+                "path": path,
+                "drop": True,
+                "when": "after",
+                "times": 1,
+            }
+            for method, path in paths
+        )
+    )
+
+
+def test_replies_that_are_lost_lead_to_the_same_homes(home_scene: HomeScene) -> None:
+    scene = home_scene
+    lose_replies(
+        scene.labs.destination,
+        ("PATCH", RELATIONSHIPS),
+        ("DELETE", RELATIONSHIPS),
+        ("PATCH", "/api/storage/volumes*"),
+    )
+
+    former = promoted(scene)
+
+    volume = scene.labs.there.find_volume(scene.template.volume_name)
+    assert volume is not None
+    assert not volume.is_destination
+    lose_replies(
+        scene.labs.source,
+        ("POST", RELATIONSHIPS),
+        ("PATCH", RELATIONSHIPS),
+        ("PATCH", "/api/storage/volumes*"),
+    )
+    mirror_reestablish(by=scene.by, mirror=former)
+    assert settle(former).state == S.READY, former.status_message
+    assert Step.objects.filter(attempt__gt=1).count() >= 4
+
+
+def test_a_promotion_that_fails_half_way_is_begun_again(
+    home_scene: HomeScene,
+) -> None:
+    scene, mirror = home_scene, home_scene.mirror
+    PerforceServer.objects.update(p4port="127.0.0.1:9")
+    mirror_promote(by=scene.by, mirror=mirror)
+
+    assert settle(mirror).state == S.FAILED
+
+    step = mirror.operations.latest("pk").steps.get(state=Step.State.FAILED)
+    assert step.name == "client"
+    assert scene.template.site == scene.home
+    assert snapshots_at(scene.template, scene.site).exists()
+    PerforceServer.objects.update(p4port=scene.lab.perforce["port"])
+    assert promoted(scene).site == scene.home
+    assert scene.build().site == scene.site
+
+
+def test_other_mirrors_follow_the_new_home(snapshot: Snapshot, admin: User) -> None:
+    template, home = snapshot.template, snapshot.template.site
+    mirror, other = MirrorFactory.create_batch(
+        2, template=template, site__perforce_server=home.perforce_server
+    )
+    for each in (mirror, other):
+        MirroredSnapshotFactory.create(mirror=each, snapshot=snapshot)
+    later = SnapshotFactory.create(template=template, name="c120.b9", change=120)
+    Mirror.objects.filter(pk=mirror.pk).update(
+        state=S.PROMOTING,
+        start=Mirror.Start.SCHEDULE,
+        cron="0 3 * * *",
+        next_transfer_at=clocks.database_now(),
+    )
+    mirror.refresh_from_db()
+    Template.objects.update(volume_uuid="old")
+
+    with transaction.atomic():
+        former = move_home(mirror, by=admin)
+
+    other.refresh_from_db()
+    assert other.state == S.CREATING
+    assert other.operations.get().kind == "mirror_create"
+    assert (former.site, former.volume_uuid) == (home, "old")
+    assert former.cron == "0 3 * * *"
+    assert dict(former.snapshots.values_list("snapshot__name", "state")) == {
+        snapshot.name: "available",
+        later.name: "only-there",
+    }
+    template.refresh_from_db()
+    assert (template.site, template.volume_uuid) == (mirror.site, mirror.volume_uuid)
+    assert list(template.snapshots.available()) == [snapshot]
+    assert superfluous(template) == []
