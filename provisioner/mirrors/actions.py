@@ -49,6 +49,7 @@ from provisioner.mirrors.states import (
     mark_gone,
     set_mirror_state,
 )
+from provisioner.routing.queries import Route
 from provisioner.sites.models import Site
 from provisioner.sites.queries import same_installation
 
@@ -294,6 +295,8 @@ def move_home(mirror: Mirror, *, by: User) -> Mirror:
         site=site,
         volume_uuid=mirror.volume_uuid,
         client_number=next_client_number(template, site),
+        # Its client is at the server of the site now; its next build is routed anew.
+        **Route(site=site).columns,
     )
     record_event(
         template,

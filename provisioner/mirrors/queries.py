@@ -289,5 +289,5 @@ def next_client_number(template: Template, site: Site) -> int:
 
     Source: p4 reload; "p4 client" on ServerID.
     """
-    moves = template.site.perforce_server_id != site.perforce_server_id
+    moves = template.perforce_server.pk != site.perforce_server_id
     return template.client_number + moves

@@ -68,7 +68,7 @@ def test_a_mirror_is_promoted_while_the_home_is_lost(
     former = promoted(scene)
 
     template = scene.build()
-    assert template.site == scene.site
+    assert (template.site, template.routed_to) == (scene.site, None)
     assert (former.site, former.state) == (scene.home, S.FORMER)
     new = settle(workspace_create(by=alice, template=template, site=scene.site))
     assert new.state == Workspace.State.READY, new.status_message

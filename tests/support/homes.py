@@ -13,7 +13,7 @@ from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
 from provisioner.mirrors.actions import mirror_create
 from provisioner.mirrors.models import Mirror
-from provisioner.sites.models import PerforceServer, Site
+from provisioner.sites.models import PerforceServer, ServerKind, Site
 from tests.support.jobs import settle
 from tests.support.lab import BUILD, DEPOT, Lab
 from tests.support.mirrored_labs import PASSWORD, MirroredLabs
@@ -51,8 +51,19 @@ class HomeScene:
         return template
 
     def lose_home(self) -> None:
-        """Let nothing answer at the former home any more."""
+        """Let nothing answer at the former home, nor at a build server of it."""
         Site.objects.filter(pk=self.home.pk).update(ontap_port=CLOSED_PORT)
+        lost = PerforceServer.objects.create(
+            name="lost",
+            kind=ServerKind.BUILD,
+            server_id="lost",
+            upstream=self.home.perforce_server,
+            p4port=f"127.0.0.1:{CLOSED_PORT}",
+            p4user="cloneyard",
+        )
+        Template.objects.filter(pk=self.template.pk).update(
+            routed_to=lost, routed_because="Rule 1: Builds of templates."
+        )
 
     def find_home(self) -> None:
         """Let it answer again."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from provisioner.catalog.models import Template
 from provisioner.engine.step_run import StepRun
-from provisioner.sites.models import PerforceServer, Site
+from provisioner.sites.models import Site
 
 
 class TemplateRun(StepRun):
     """One attempt at one step of a template's build."""
 
     site: Site
-
-    @property
-    def server(self) -> PerforceServer:
-        return self.template.perforce_server
 
     @property
     def template(self) -> Template:

@@ -30,6 +30,7 @@ from provisioner.mirrors.queries import AVAILABLE, next_client_number
 from provisioner.mirrors.steps import filling
 from provisioner.mirrors.steps.filling import MirrorRun
 from provisioner.sites.models import OpenTo
+from provisioner.sites.queries import server_with_id
 from provisioner.sites.replicas import server_with
 
 RESYNC_SEEN_WITHIN_SECONDS = 10.0
@@ -163,7 +164,7 @@ def _at_new_home(run: MirrorRun) -> Template:
     """Return the template as it is once this site is its home; not to be saved."""
     template = copy.copy(run.template)
     template.client_number = next_client_number(template, run.site)
-    template.site = run.site
+    template.site, template.routed_to = run.site, None
     return template
 
 
@@ -257,7 +258,8 @@ def ensure_client_deleted(run: MirrorRun) -> None:
     name = run.mirror.former_client
     client = run.perforce.clients.find(name) if name else None
     if client is not None and str(run.template.tag) in client.description:
-        run.perforce.clients.delete(
+        there = server_with_id(client.server_id, near=run.server)
+        registry.perforce(there).clients.delete(
             client.name, server_id=client.server_id, as_seen=client
         )
 
