@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -38,6 +38,7 @@ from provisioner.lib.limits import (
     refuse_what_is_reached,
 )
 from provisioner.limits.tallies import (
+    CountedMirror,
     CountedTemplate,
     Tallies,
     Tally,
@@ -290,6 +291,22 @@ def _template_limits(
     return limits
 
 
+def _mirror_limits(
+    known: Known, tallies: Tallies, mirrors: Sequence[CountedMirror]
+) -> Iterator[Limit]:
+    """Yield the limits of the volumes of a site's mirrors."""
+    for mirror in mirrors:
+        subject = f"{mirror.template} (mirror)"
+        there = tallies.by_place.get((mirror.template_id, known.site.pk), Tally())
+        yield _clones(known, subject, used=there.clones - there.independent)
+        yield Limit(
+            code="snapshot_limit",
+            subject=subject,
+            used=mirror.snapshots,
+            allowed=known.site.snapshots_per_volume,
+        )
+
+
 def _clones(known: Known, template: str, *, used: int) -> Limit:
     return Limit(
         code="clone_limit",
@@ -393,18 +410,20 @@ def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
 
 
 def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
-    """Return the limits of a measured site and of all its templates."""
+    """Return the limits of a measured site, its templates and mirrors."""
     templates = [each for each in tallies.templates if each.site_id == known.site.pk]
     with_volume = [each for each in templates if each.has_volume]
     here = known.site.pk
+    mirrors = tallies.mirrors.get(here, [])
     clones = sum(
         there.clones for (_, site), there in tallies.by_place.items() if site == here
     )
-    ours = clones + len(with_volume) + tallies.mirrors[here] + tallies.copies[here]
+    ours = clones + len(with_volume) + len(mirrors) + tallies.copies[here]
     return [
         _volumes(known, ours=ours),
         *_space_limits(known, needed_bytes=1),
         *_template_limits(known, tallies, with_volume),
+        *_mirror_limits(known, tallies, mirrors),
     ]
 
 

@@ -7,7 +7,7 @@ these columns first, as PostgreSQL reads a row from its beginning.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Template, snapshot_is_there
 from provisioner.copies.models import WorkspaceCopy
-from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 
@@ -100,6 +100,14 @@ class CountedTemplate(NamedTuple):
         return self.state != Template.State.NEW
 
 
+class CountedMirror(NamedTuple):
+    """A mirror's volume, with the number of snapshots that have arrived in it."""
+
+    template_id: int
+    template: str
+    snapshots: int
+
+
 class CountedTeam(NamedTuple):
     """A team with its quotas."""
 
@@ -130,9 +138,18 @@ class Tallies:
         return self._by_place_and_team[0]
 
     @cached_property
-    def mirrors(self) -> Counter[int]:
-        """How many mirrors there are, by the id of their site."""
-        return Counter(Mirror.objects.order_by().values_list("site", flat=True))
+    def mirrors(self) -> dict[int, list[CountedMirror]]:
+        """All mirrors by the id of their site, each site's by template."""
+        there = Q(snapshots__state=MirroredSnapshot.State.AVAILABLE)
+        rows = (
+            Mirror.objects.order_by("template__name", "pk")
+            .values_list("site", "template", "template__name")
+            .annotate(arrived=Count("snapshots", filter=there))
+        )
+        mirrors = defaultdict[int, list[CountedMirror]](list)
+        for site_id, template_id, template, snapshots in rows:
+            mirrors[site_id].append(CountedMirror(template_id, template, snapshots))
+        return mirrors
 
     @cached_property
     def copies(self) -> Counter[int]:

@@ -11,9 +11,17 @@ from pytest_django import DjangoAssertNumQueries
 
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot, Template
+from provisioner.limits.queries import limits_of_sites
+from provisioner.limits.tallies import Tallies
 from provisioner.sites.models import SiteCapacity
 from provisioner.workspaces.models import Workspace
-from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.factories import (
+    MirroredSnapshotFactory,
+    SnapshotFactory,
+    TemplateFactory,
+    UserFactory,
+)
+from tests.support.requests import workspace_create
 
 
 def test_a_refusal_is_shown_with_all_limits(
@@ -118,6 +126,25 @@ def test_all_limits_take_few_queries(
 
     with django_assert_max_num_queries(14):
         as_admin.get("/limits/")
+
+
+def test_a_mirrors_volume_has_its_own_clones_and_snapshots(
+    as_admin: Client, alice: User, snapshot: Snapshot
+) -> None:
+    mirrored = MirroredSnapshotFactory.create(
+        snapshot=snapshot, mirror__template=snapshot.template
+    )
+    site = mirrored.mirror.site
+    MirroredSnapshotFactory.create(mirror=mirrored.mirror, state="failed")
+    for purpose, at in (("ci", site), ("build", site), ("development", None)):
+        workspace_create(by=alice, template=snapshot.template, purpose=purpose, site=at)
+
+    [of_site] = (one for one in limits_of_sites(Tallies()) if one.site == site)
+
+    used = {(limit.code, limit.subject): limit.used for limit in of_site.limits}
+    assert used["clone_limit", "main (mirror)"] == 2
+    assert used["snapshot_limit", "main (mirror)"] == 1
+    assert "main (mirror)" in as_admin.get("/limits/").text
 
 
 # --- teams
