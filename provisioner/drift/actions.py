@@ -77,7 +77,7 @@ def finding_resolve(*, by: User, finding: Finding) -> Finding:
     with transaction.atomic():
         finding = (
             Finding.objects.select_for_update(of=("self",))
-            .select_related("site", "workspace", "template", "mirror")
+            .select_related("site", "workspace", "template", "mirror", "copy")
             .get(pk=finding.pk)
         )
         if finding.resolved_at is not None:
@@ -133,6 +133,7 @@ def adoptable() -> QuerySet[Finding]:
         workspace=None,
         template=None,
         mirror=None,
+        copy=None,
     )
     return Finding.objects.filter(
         volumes | Q(kind=Finding.Kind.SNAPSHOT_WITHOUT_ROW),

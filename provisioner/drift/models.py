@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.lib.fields import EvidenceField
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
@@ -54,8 +55,8 @@ class Finding(models.Model):
 
     `subject` is the name of the volume, client, snapshot or job;
     `external_id` its uuid there, and `volume_uuid` that of a snapshot's volume. A
-    volume without a row has the tag of a workspace, template or mirror, `tag_kind`.
-    `details` is evidence for people.
+    volume without a row has the tag of a workspace, template, mirror or copy:
+    `tag_kind`. `details` is evidence for people.
     """
 
     class Kind(models.TextChoices):
@@ -94,6 +95,7 @@ class Finding(models.Model):
         TEMPLATE = "template"
         WORKSPACE = "workspace"
         MIRROR = "mirror"
+        COPY = "copy"
 
     class Action(models.TextChoices):
         NONE = "none", "Look into it"
@@ -125,6 +127,9 @@ class Finding(models.Model):
     mirror = models.ForeignKey(
         Mirror, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    copy = models.ForeignKey(
+        WorkspaceCopy, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     times_seen = models.PositiveIntegerField(default=1)
@@ -154,7 +159,7 @@ class Finding(models.Model):
             models.CheckConstraint(
                 name="finding_of_unknown_volume_has_tag",
                 condition=Q(
-                    tag_kind__in=("template", "workspace", "mirror"),
+                    tag_kind__in=("template", "workspace", "mirror", "copy"),
                     tag__isnull=False,
                 )
                 | (
@@ -164,6 +169,7 @@ class Finding(models.Model):
                         | Q(workspace__isnull=False)
                         | Q(template__isnull=False)
                         | Q(mirror__isnull=False)
+                        | Q(copy__isnull=False)
                     )
                 ),
             ),
@@ -185,14 +191,19 @@ class Finding(models.Model):
         return f"{self.get_kind_display()}: {self.subject}"
 
     @property
-    def row(self) -> Workspace | Template | Mirror | None:
+    def row(self) -> Workspace | Template | Mirror | WorkspaceCopy | None:
         """The row that it is about."""
-        return self.workspace or self.template or self.mirror
+        return self.workspace or self.template or self.mirror or self.copy
 
     @property
     def is_of_mirror(self) -> bool:
         is_tagged = self.tag_kind == self.TagKind.MIRROR
         return self.mirror_id is not None or is_tagged
+
+    @property
+    def is_of_copy(self) -> bool:
+        is_tagged = self.tag_kind == self.TagKind.COPY
+        return self.copy_id is not None or is_tagged
 
     @property
     def is_repairable(self) -> bool:

@@ -19,7 +19,7 @@ CLIENT_FILTER = "cy-*"
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _COMMENT = re.compile(
-    rf"cloneyard:v1:(workspace|template|mirror)=({_UUID})(?: purpose=([a-z-]+))?"
+    rf"cloneyard:v1:(workspace|template|mirror|copy)=({_UUID})(?: purpose=([a-z-]+))?"
 )
 _DESCRIPTION = re.compile(rf"\bCloneyard (workspace|template) \S+ \(({_UUID})\)")
 _CLIENT_NAME = re.compile(
@@ -37,7 +37,7 @@ class Wanted(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class KnownTree:
-    """A workspace, a template or a mirror, as its row says it should be.
+    """A workspace, a template, a mirror or a copy, as its row says it should be.
 
     `junction_path` is "" if it should not be mounted, None if either is right.
     `client_view` is () if nothing can be said about it. `stand_ins` are the clients
@@ -68,6 +68,11 @@ class KnownTree:
     @property
     def is_workspace(self) -> bool:
         return self.kind == "workspace"
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether SnapMirror fills its volume."""
+        return self.kind in ("mirror", "copy")
 
     @property
     def is_mirror(self) -> bool:
@@ -133,6 +138,7 @@ class KnownJob:
     workspace_id: int | None
     template_id: int | None
     mirror_id: int | None = None
+    copy_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

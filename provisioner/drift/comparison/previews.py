@@ -19,8 +19,9 @@ def preview(finding: Finding) -> list[str]:
     subject, details = finding.subject, finding.details
     look = "Check it again. If the difference is gone, do nothing."
     key = (finding.kind, finding.action)
-    of_mirror = _OF_MIRRORS.get(key) if finding.is_of_mirror else None
-    return [look, *(of_mirror or _PREVIEWS.get(key, _nothing))(subject, details)]
+    others = _OF_COPIES if finding.is_of_copy else {}
+    of_kind = (_OF_MIRRORS if finding.is_of_mirror else others).get(key)
+    return [look, *(of_kind or _PREVIEWS.get(key, _nothing))(subject, details)]
 
 
 def _nothing(subject: str, details: dict[str, Any]) -> list[str]:
@@ -157,6 +158,22 @@ _OF_MIRRORS: dict[tuple[str, str], Any] = {
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): lambda subject, details: [
         f"Mark {subject} as gone at the site. ONTAP is not changed."
     ],
+}
+
+
+def _copy_again(subject: str, details: dict[str, Any]) -> list[str]:
+    return [
+        f"Delete the copy with what is left of {subject} and its relationship.",
+        "The next sweep makes another copy of the workspace.",
+    ]
+
+
+_OF_COPIES: dict[tuple[str, str], Any] = {
+    (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _OF_MIRRORS[
+        Kind.VOLUME_WITHOUT_ROW, Action.REMOVE
+    ],
+    (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _copy_again,
+    (Kind.ROW_WITHOUT_RELATIONSHIP, Action.FINISH): _copy_again,
 }
 _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _removing_volume,

@@ -128,7 +128,7 @@ def _relationships(
     known: Known, seen: SeenStorage, volumes: dict[tuple[str, str], list[Volume]]
 ) -> Iterator[Finding]:
     for tag, tree in known.by_tag().items():
-        is_expected = tree.is_mirror and tree.volume is Wanted.YES
+        is_expected = tree.is_filled and tree.volume is Wanted.YES
         own = own_volume(tree, volumes.get(tag, []))
         if own is None or not is_expected or tree.is_in_motion:
             continue
@@ -150,6 +150,8 @@ def _volume_of_nobody(
     volume: Volume, tag: tuple[str, str], *, has_clones: bool
 ) -> Finding:
     kind, uuid = tag
+    if kind == "copy":
+        return _volume_of_no_copy(volume, uuid)
     holds_work = kind == "workspace" or has_clones
     return Finding(
         kind=Kind.VOLUME_WITHOUT_ROW,
@@ -197,6 +199,22 @@ def _volume_of_no_mirror(volume: Volume, known: Known, seen: SeenStorage) -> Fin
             if can_be_one
             else "It is not removed while it has clones."
         ),
+    )
+
+
+def _volume_of_no_copy(volume: Volume, tag: str) -> Finding:
+    return Finding(
+        kind=Kind.VOLUME_WITHOUT_ROW,
+        subject=volume.name,
+        external_id=volume.uuid,
+        tag_kind=Finding.TagKind.COPY,
+        tag=tag,
+        details=_evidence(volume),
+        action=Action.REMOVE,
+        sentence=f"The volume {volume.name} has the tag of a workspace's copy that was "
+        "deleted, or is not in this database: another installation of Cloneyard may "
+        "own it. It may have the last of somebody's work, if the original is lost. It "
+        "is not removed while it has clones.",
     )
 
 
@@ -271,6 +289,8 @@ _WHEN_LOST = {
     "and can retire what is left.",
     "template": "The repair marks the template as failed and withdraws its snapshots. "
     "Its next build creates a new volume.",
+    "copy": "Nothing can be restored from it. The repair deletes the copy, and another "
+    "one is made.",
     "mirror": "Nothing can be cloned there. The repair creates the mirror again and "
     "transfers the default snapshot.",
 }
@@ -422,6 +442,7 @@ def _jobs(known: Known, seen: SeenStorage) -> Iterator[Finding]:
                 workspace_id=row.workspace_id,
                 template_id=row.template_id,
                 mirror_id=row.mirror_id,
+                copy_id=row.copy_id,
                 action=Action.REMOVE,
                 sentence=f"ONTAP is still at work on {job.description or 'a job'} "
                 f"for the step {row.step}, which has ended. Nothing waits "

@@ -11,6 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('catalog', '0001_initial'),
+        ('copies', '0001_initial'),
         ('mirrors', '0001_initial'),
         ('sites', '0001_initial'),
         ('workspaces', '0001_initial'),
@@ -44,7 +45,7 @@ class Migration(migrations.Migration):
                 ('external_id', models.CharField(blank=True, max_length=64)),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
                 ('snapshot', models.CharField(blank=True, max_length=255)),
-                ('tag_kind', models.CharField(blank=True, choices=[('template', 'Template'), ('workspace', 'Workspace'), ('mirror', 'Mirror')], max_length=9)),
+                ('tag_kind', models.CharField(blank=True, choices=[('template', 'Template'), ('workspace', 'Workspace'), ('mirror', 'Mirror'), ('copy', 'Copy')], max_length=9)),
                 ('tag', models.UUIDField(blank=True, null=True)),
                 ('sentence', models.TextField()),
                 ('details', models.JSONField(default=dict)),
@@ -60,13 +61,14 @@ class Migration(migrations.Migration):
                 ('asked_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('resolved_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='findings', to='sites.site')),
+                ('copy', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='copies.workspacecopy')),
                 ('mirror', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='mirrors.mirror')),
                 ('template', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='catalog.template')),
                 ('workspace', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='workspaces.workspace')),
             ],
             options={
                 'ordering': ('-last_seen_at', '-id'),
-                'constraints': [models.UniqueConstraint(condition=models.Q(('resolved_at__isnull', True)), fields=('site', 'kind', 'subject'), name='finding_open_once'), models.CheckConstraint(condition=models.Q(models.Q(('tag__isnull', False), ('tag_kind__in', ('template', 'workspace', 'mirror'))), models.Q(('tag__isnull', True), ('tag_kind', ''), models.Q(models.Q(('kind', 'volume_without_row'), _negated=True), ('workspace__isnull', False), ('template__isnull', False), ('mirror__isnull', False), _connector='OR')), _connector='OR'), name='finding_of_unknown_volume_has_tag'), models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ('snapshot_without_row', 'row_without_snapshot')), models.Q(('volume_uuid', ''), _negated=True), models.Q(('snapshot', ''), _negated=True)), models.Q(models.Q(('kind__in', ('snapshot_without_row', 'row_without_snapshot')), _negated=True), ('snapshot', ''), ('volume_uuid', '')), _connector='OR'), name='finding_of_snapshot_says_which')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('resolved_at__isnull', True)), fields=('site', 'kind', 'subject'), name='finding_open_once'), models.CheckConstraint(condition=models.Q(models.Q(('tag__isnull', False), ('tag_kind__in', ('template', 'workspace', 'mirror', 'copy'))), models.Q(('tag__isnull', True), ('tag_kind', ''), models.Q(models.Q(('kind', 'volume_without_row'), _negated=True), ('workspace__isnull', False), ('template__isnull', False), ('mirror__isnull', False), ('copy__isnull', False), _connector='OR')), _connector='OR'), name='finding_of_unknown_volume_has_tag'), models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ('snapshot_without_row', 'row_without_snapshot')), models.Q(('volume_uuid', ''), _negated=True), models.Q(('snapshot', ''), _negated=True)), models.Q(models.Q(('kind__in', ('snapshot_without_row', 'row_without_snapshot')), _negated=True), ('snapshot', ''), ('volume_uuid', '')), _connector='OR'), name='finding_of_snapshot_says_which')],
             },
         ),
     ]

@@ -30,7 +30,8 @@ Action = Finding.Action
 def repair(finding: Finding, *, by: User | None) -> None:
     """Repair a finding and resolve it, or record why that failed."""
     key = (finding.kind, finding.action)
-    act = (OF_MIRRORS.get(key) if finding.is_of_mirror else None) or REPAIRS.get(key)
+    others = OF_COPIES if finding.is_of_copy else {}
+    act = (OF_MIRRORS if finding.is_of_mirror else others).get(key) or REPAIRS.get(key)
     if act is None:
         return
     try:
@@ -98,3 +99,10 @@ OF_MIRRORS: dict[tuple[str, str], Callable[[Finding], str]] = {
     (Kind.ROW_WITHOUT_SNAPSHOT, Action.FINISH): mirrors.mark_snapshots_gone,
 }
 """What is repaired in another way for a mirror than for others."""
+
+OF_COPIES: dict[tuple[str, str], Callable[[Finding], str]] = {
+    (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): mirrors.remove_volume,
+    (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): mirrors.copy_again,
+    (Kind.ROW_WITHOUT_RELATIONSHIP, Action.FINISH): mirrors.copy_again,
+}
+"""Likewise for a workspace's copy."""

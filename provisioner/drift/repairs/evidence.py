@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.catalog.models import Template
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.comparison.facts import tag_of_client, tag_of_volume
 from provisioner.drift.models import Finding
 from provisioner.engine.models import Operation
@@ -28,16 +29,18 @@ def resting_row(finding: Finding) -> Workspace | Template | None:
     Raises: CannotRepair while an operation is under way.
     """
     row = resting_row_or_mirror(finding)
-    assert not isinstance(row, Mirror)
+    assert not isinstance(row, Mirror | WorkspaceCopy)
     return row
 
 
-def resting_row_or_mirror(finding: Finding) -> Workspace | Template | Mirror | None:
+def resting_row_or_mirror(
+    finding: Finding,
+) -> Workspace | Template | Mirror | WorkspaceCopy | None:
     """Return the finding's current row, None if it has none.
 
     Raises: CannotRepair while an operation is under way.
     """
-    row: Workspace | Template | Mirror | None = None
+    row: Workspace | Template | Mirror | WorkspaceCopy | None = None
     if finding.workspace_id is not None:
         row = Workspace.objects.select_related(
             "site__perforce_server", "template", "snapshot__template"
@@ -50,6 +53,10 @@ def resting_row_or_mirror(finding: Finding) -> Workspace | Template | Mirror | N
         row = Mirror.with_deleted.select_related("template__site", "site").get(
             pk=finding.mirror_id
         )
+    elif finding.copy_id is not None:
+        row = WorkspaceCopy.with_deleted.select_related(
+            "workspace__site", "mirror__template", "site"
+        ).get(pk=finding.copy_id)
     if row and row.operations.filter(state=Operation.State.RUNNING).exists():
         raise CannotRepair("An operation is running on it. Try again later.")
     return row

@@ -8,8 +8,11 @@ from __future__ import annotations
 import contextlib
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from provisioner.copies.actions import begin_deletion
+from provisioner.copies.models import WorkspaceCopy
+from provisioner.copies.refusals import CopyBusy
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.evidence import (
     GONE,
@@ -28,13 +31,15 @@ from provisioner.sites.models import Site
 
 
 def remove_volume(finding: Finding) -> str:
-    """Delete a volume without a mirror, after the relationship that fills it.
+    """Delete a volume of no mirror or copy, after the relationship that fills it.
 
-    Raises: CannotRepair (it has clones, or a mirror owns it by now).
+    Raises: CannotRepair (it has clones, or a row owns it by now).
     """
     assert finding.tag is not None
     if Mirror.objects.filter(tag=finding.tag).exists():
         raise CannotRepair("Its tag belongs to a mirror now.")
+    if WorkspaceCopy.objects.filter(tag=finding.tag).exists():
+        raise CannotRepair("Its tag belongs to a copy now.")
     volume = volume_now(finding)
     if volume is None:
         return GONE
@@ -44,20 +49,20 @@ def remove_volume(finding: Finding) -> str:
     relationship = ontap.find_relationship(volume.name)
     if relationship is not None:
         ontap.end_relationship(relationship)
-        deleted = Mirror.with_deleted.filter(tag=finding.tag)
-        said += _release(relationship, site=finding.site, mirrors=deleted)
+        homes = Site.objects.filter(
+            Q(templates__mirrors__tag=finding.tag)
+            | Q(workspaces__copies__tag=finding.tag)
+        )
+        said += _release(relationship, site=finding.site, homes=homes.distinct())
     if volume.junction_path:
         ontap.unmount_volume(volume.uuid)
     ontap.delete_volume(volume.uuid, force=False)
     return said
 
 
-def _release(
-    relationship: Relationship, *, site: Site, mirrors: QuerySet[Mirror]
-) -> str:
+def _release(relationship: Relationship, *, site: Site, homes: QuerySet[Site]) -> str:
     """Release a relationship at its source; return what is left to do, or ""."""
     source_svm = relationship.source_path.partition(":")[0]
-    homes = Site.objects.filter(templates__mirrors__in=mirrors)
     # The name of a peer is usually that of its SVM. A wrong one knows no such UUID.
     sources = homes or Site.objects.filter(svm=source_svm).exclude(pk=site.pk)
     is_released = False
@@ -104,6 +109,25 @@ def create_again(finding: Finding) -> str:
             )
         mirror_retry(by=finding.asked_by, mirror=mirror)
     return "The mirror is being created again."
+
+
+def copy_again(finding: Finding) -> str:
+    """Delete a copy whose volume or relationship is gone; a sweep makes another one.
+
+    Raises: CannotRepair.
+    """
+    copy = resting_row_or_mirror(finding)
+    assert isinstance(copy, WorkspaceCopy)
+    assert finding.asked_by is not None
+    ontap = registry.ontap(finding.site)
+    volume = ontap.find_volume(copy.volume_name)
+    if volume is not None and ontap.find_relationship(copy.volume_name) is not None:
+        return GONE
+    try:
+        begin_deletion(by=finding.asked_by, copy=copy)
+    except CopyBusy as refusal:
+        raise CannotRepair(refusal.sentence) from refusal
+    return "The copy is being deleted. Another one is made within minutes."
 
 
 def mark_snapshots_gone(finding: Finding) -> str:

@@ -67,6 +67,7 @@ def _is_adoptable(finding: Finding) -> bool:
             finding.workspace_id is None
             and finding.template_id is None
             and finding.mirror_id is None
+            and finding.copy_id is None
         )
     )
 

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import set_template_state
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.adopting import (
     adopt_mirror,
@@ -145,6 +146,8 @@ def put_tag_back(finding: Finding) -> str:
     parent = ""
     if isinstance(row, Workspace) and not row.is_independent:
         parent = parent_of(row)
+    if isinstance(row, WorkspaceCopy):
+        parent = row.mirror.volume_name
     seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
     is_proven = (volume.uuid, volume.name) == (row.volume_uuid, row.volume_name)
     if not is_proven or seen_parent not in ("", parent):
@@ -168,7 +171,7 @@ def bring_online(finding: Finding) -> str:
         return GONE
     ontap = registry.ontap(finding.site)
     volume = ontap.bring_volume_online(volume.uuid)
-    if isinstance(row, Mirror) or volume.junction_path:
+    if isinstance(row, Mirror | WorkspaceCopy) or volume.junction_path:
         return "The volume is online again."
     if row.state in (Workspace.State.READY, Template.State.READY):
         ontap.mount_volume(volume.uuid, junction_path=row.junction_path)

@@ -56,7 +56,7 @@ CONFIRMED_AFTER = dt.timedelta(seconds=60)
 SEEN = (
     *("external_id", "volume_uuid", "snapshot", "tag_kind", "tag"),
     *("sentence", "details", "action", "is_automatic"),
-    *("workspace_id", "template_id", "mirror_id"),
+    *("workspace_id", "template_id", "mirror_id", "copy_id"),
 )
 # How many single objects a check asks about beyond the lists.
 LOOKS_AT_MOST = 100
@@ -156,7 +156,9 @@ def _check_ontap(site: Site, asof: dt.datetime) -> Look:
         and volume.state == "online"
     }
     jobs = tuple(ontap.list_unfinished_jobs())
-    filled = _filled(ontap) if any(kind == "mirror" for kind, _ in tags) else ()
+    filled = (
+        _filled(ontap) if any(kind in ("mirror", "copy") for kind, _ in tags) else ()
+    )
     rows = known.of_storage(site, seen=seen_tags, asof=asof)
     seen = SeenStorage(
         volumes=volumes,

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Greatest
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.snapshot_comments import asked_texts
 from provisioner.catalog.steps.volume import template_client_spec
+from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.comparison.facts import (
     Known,
     KnownJob,
@@ -72,7 +73,10 @@ def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Know
 
 def _tags_elsewhere(site: Site, seen: Collection[str]) -> frozenset[str]:
     """Return which of these tags belong to rows of other sites."""
-    rows = (Workspace.objects, Template.objects, Mirror.objects)
+    rows = (
+        *(Workspace.objects, Template.objects, Mirror.objects),
+        WorkspaceCopy.objects,
+    )
     return frozenset(
         str(tag)
         for known in rows
@@ -98,6 +102,9 @@ def _known(
         "site__perforce_server", "template", "snapshot", "transfer", "bisection_step"
     )
     mirrors = Mirror.objects.filter(site=site).select_related("template")
+    copies = WorkspaceCopy.objects.filter(site=site).select_related(
+        "workspace", "mirror__template"
+    )
     parents = {mirror.template_id: mirror.volume_name for mirror in mirrors}
     settled = set(_settled(site, seen))
     in_motion = _in_motion(site, asof=asof)
@@ -119,6 +126,7 @@ def _known(
                 for workspace in workspaces
             ),
             *(_of_mirror(mirror, in_motion) for mirror in mirrors),
+            *(_of_copy(copy, in_motion) for copy in copies),
         ),
         snapshots=tuple(_snapshots(site)),
         builds=asked_texts([template.pk for template in templates]),
@@ -140,12 +148,12 @@ def _in_motion(site: Site, *, asof: dt.datetime) -> set[tuple[str, int]]:
     lately = Operation.objects.filter(
         Q(state=Operation.State.RUNNING) | Q(ended_at__gt=asof - SETTLE)
     )
+    models = {"copy": "workspacecopy"}
     return {
         (kind, pk)
-        for kind in ("workspace", "template", "mirror")
-        for pk in lately.filter(**{f"subject__{kind}__site": site}).values_list(
-            f"subject__{kind}", flat=True
-        )
+        for kind in ("workspace", "template", "mirror", "copy")
+        for row in [f"subject__{models.get(kind, kind)}"]
+        for pk in lately.filter(**{f"{row}__site": site}).values_list(row, flat=True)
     }
 
 
@@ -244,6 +252,24 @@ def _of_mirror(mirror: Mirror, in_motion: set[tuple[str, int]]) -> KnownTree:
     )
 
 
+def _of_copy(copy: WorkspaceCopy, in_motion: set[tuple[str, int]]) -> KnownTree:
+    is_ready = copy.state == WorkspaceCopy.State.READY
+    return KnownTree(
+        kind="copy",
+        id=copy.pk,
+        name=copy.name,
+        tag=str(copy.tag),
+        comment=copy.volume_comment,
+        is_in_motion=copy.is_moving or ("copy", copy.pk) in in_motion,
+        volume=Y if is_ready else M,
+        volume_name=copy.volume_name,
+        volume_uuid=copy.volume_uuid,
+        parent_volume=copy.mirror.volume_name,
+        junction_path=None,
+        client=N,
+    )
+
+
 def _path(junction_path: str, is_mounted: bool | None) -> str | None:
     if is_mounted is None:
         return None
@@ -281,7 +307,9 @@ def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
             Q(operation__subject__workspace__site=site)
             | Q(operation__subject__template__site=site)
             | Q(operation__subject__mirror__site=site)
-            | Q(operation__subject__mirror__template__site=site),
+            | Q(operation__subject__mirror__template__site=site)
+            | Q(operation__subject__workspacecopy__site=site)
+            | Q(operation__subject__workspacecopy__workspace__site=site),
             Q(state__in=settled) | ~Q(operation__state=Operation.State.RUNNING),
             started_at__gt=asof - JOBS_OF_THE_LAST,
         )
@@ -297,6 +325,7 @@ def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
             workspace_id=step.operation.subject_ids.get("workspace"),
             template_id=step.operation.subject_ids.get("template"),
             mirror_id=step.operation.subject_ids.get("mirror"),
+            copy_id=step.operation.subject_ids.get("workspacecopy"),
         )
 
 
