@@ -18,11 +18,8 @@ asks_usual_seconds = Signal()
 
 asks_places = Signal()
 """Of which templates a person gets workspaces elsewhere (by, templates): receivers
-return pairs of site and snapshot by template id."""
-
-asks_arrivals = Signal()
-"""What is on its way to where a person works (by, templates): receivers return phrases
-by template id."""
+return pairs of site and snapshot, and phrases for what is on its way there, both by
+template id."""
 
 asks_obstacles = Signal()
 """What stands against workspaces (by, snapshots, sites: where each is cloned, or None):

@@ -13,7 +13,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog import freshness
 from provisioner.catalog.actions.refresh import refresh_pause, template_refresh_pause
 from provisioner.catalog.actions.templates import template_build
-from provisioner.catalog.events import asks_arrivals, asks_places, asks_usual_seconds
+from provisioner.catalog.events import asks_places, asks_usual_seconds
 from provisioner.catalog.forms.templates import TemplateFilterForm
 from provisioner.catalog.models import RefreshPolicy, Snapshot, Template
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
@@ -122,8 +122,7 @@ def _shown(
     has_obstacles: bool = False,
 ) -> Sequence[ShownTemplate]:
     references = Snapshot.objects.references_of(templates)
-    places = _places(user, templates) if has_obstacles else {}
-    coming = _arrivals(user, templates) if has_obstacles else {}
+    places, coming = _elsewhere(user, templates) if has_obstacles else ({}, {})
     defaults = defaults_among(references) | {
         pk: snapshot for pk, (_, snapshot) in places.items()
     }
@@ -146,22 +145,20 @@ def _shown(
     ]
 
 
-def _places(user: User, templates: list[Template]) -> dict[int, tuple[Site, Snapshot]]:
-    """Return what a person gets at another site than the template's, by template."""
+def _elsewhere(
+    user: User, templates: list[Template]
+) -> tuple[dict[int, tuple[Site, Snapshot]], dict[int, str]]:
+    """Return what a person gets at another site than the template's, by template.
+
+    And what is on its way there.
+    """
     places: dict[int, tuple[Site, Snapshot]] = {}
-    answers: Any = asks_places.send(Template, by=user, templates=templates)
-    for _, known in answers:
-        places.update(known)
-    return places
-
-
-def _arrivals(user: User, templates: list[Template]) -> dict[int, str]:
-    """Return what is on its way to where a person works, by template."""
     coming: dict[int, str] = {}
-    answers: Any = asks_arrivals.send(Template, by=user, templates=templates)
-    for _, known in answers:
-        coming.update(known)
-    return coming
+    answers: Any = asks_places.send(Template, by=user, templates=templates)
+    for _, (known, on_their_way) in answers:
+        places.update(known)
+        coming.update(on_their_way)
+    return places, coming
 
 
 def _obstacles(

@@ -26,6 +26,7 @@ from provisioner.catalog.queries import (
 )
 from provisioner.lib.limits import Limit
 from provisioner.lib.rows import with_words
+from provisioner.sites.queries import home_sites_of
 from provisioner.workspace_requests.obstacles import obstacles_to
 from provisioner.workspace_requests.site_choice import arrivals_of, places_of
 from provisioner.workspaces.queries import Uses, uses_of_templates
@@ -108,13 +109,14 @@ def offers_to(user: User, *, text: str, quotas: Sequence[Limit]) -> Offers:
     offered = templates_offered_to(user).annotate(is_pinned=is_pinned_by(user))
     templates = list(offered.in_bulk([choice.pk for choice in shown]).values())
     references = Snapshot.objects.references_of(templates)
-    places = places_of(user, templates)
+    homes = home_sites_of(user)
+    places = places_of(homes, templates)
     defaults = defaults_among(references) | {
         pk: snapshot for pk, (_, snapshot) in places.items()
     }
     sites = {snapshot.pk: site for site, snapshot in places.values()}
     obstacles = obstacles_to(user, defaults.values(), quotas=quotas, sites=sites)
-    coming = arrivals_of(user, templates)
+    coming = arrivals_of(homes, templates)
     freshness, seconds = freshness_since(references), usual_seconds(templates)
     offers = {
         template.pk: Offer(

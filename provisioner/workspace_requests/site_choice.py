@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from provisioner.accounts.models import User
@@ -98,13 +98,13 @@ def _has_it(
 
 
 def places_of(
-    by: User, templates: Collection[Template]
+    homes: Sequence[Site], templates: Collection[Template]
 ) -> dict[int, tuple[Site, Snapshot]]:
-    """Return what a person gets at a home site, and which, by template id.
+    """Return which home site a person gets a workspace at, and of what, by template id.
 
     Templates of which they get workspaces at the template's own site are left out.
+    `homes` are those of `home_sites_of`.
     """
-    homes = home_sites_of(by)
     there = {home: mirrored_defaults(home, templates) for home in homes}
     places = {}
     for template in templates:
@@ -118,9 +118,10 @@ def places_of(
     return places
 
 
-def arrivals_of(by: User, templates: Collection[Template]) -> dict[int, str]:
+def arrivals_of(
+    homes: Sequence[Site], templates: Collection[Template]
+) -> dict[int, str]:
     """Return what is on its way to a person's home sites, as phrases by template id."""
-    homes = home_sites_of(by)
     if not homes:
         return {}
     # Nobody whose own site is the template's waits for a mirror at their team's.

@@ -54,7 +54,7 @@ def test_the_list_takes_no_more_queries_for_more(
     # the session, its user, saved views, which are on the page, these, their snapshots,
     # which are watched, their changes, how long each takes, maintenance; and, of what
     # stands against each, sites, the clock, clones and volumes, slots, workers, pools
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(18):
         as_alice.get("/templates/")
 
 
