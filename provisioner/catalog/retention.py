@@ -80,7 +80,8 @@ def pins_of_all(
     At most `named` workspaces of each are listed by name; None: all of them.
     """
     there = Snapshot.objects.there().filter(template__in=templates).telling_default()
-    snapshots = list(there.select_related("held_by", "withdrawn_by"))
+    # Few are held or withdrawn: a query for the others is not even sent.
+    snapshots = list(there.prefetch_related("held_by", "withdrawn_by"))
     pins: dict[int, Pins] = {}
     for template in templates:
         of_it = [each for each in snapshots if each.template_id == template.pk]
