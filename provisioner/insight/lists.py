@@ -18,7 +18,7 @@ PROCESSES = Listing[Process](
         Column("user", "User", "user", "user", is_unbroken=True),
         Column("since", "Since", "started_at", "started_at", is_unbroken=True),
         Column("client", "Client", "client", "client"),
-        Column("host", "Host", "host", "host"),
+        Column("host", "Host", "host", "host", is_unbroken=True),
         Column("program", "Program", "program", "program"),
         Column("server", "Server", "server.name", "server__name", is_unbroken=True),
         Column("number", "Number", "number", "number", is_number=True),
@@ -36,5 +36,5 @@ PROCESSES = Listing[Process](
         Chip(label="Idle for a day", query={"state": "I", "at_least": "86400"}),
     ),
     quiet_below=10,
-    nothing="No process was read.",
+    nothing="Nothing runs.",
 )

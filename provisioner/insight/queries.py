@@ -34,9 +34,9 @@ def processes_matching(
     return processes.filter(**criteria)
 
 
-def readings_in_trouble() -> QuerySet[ProcessReading]:
-    """Return the readings that failed the last time."""
-    return ProcessReading.objects.exclude(trouble="").select_related("server")
+def readings() -> QuerySet[ProcessReading]:
+    """Return the last reading of each server."""
+    return ProcessReading.objects.select_related("server").order_by("server__name")
 
 
 def recent_endings() -> QuerySet[ProcessEnding]:

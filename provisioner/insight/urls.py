@@ -15,6 +15,7 @@ register(
         section=Section.PERFORCE,
         url_name="process-list",
         covers=("process-",),
+        rank=60,
         is_for=administrators,
     )
 )

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from provisioner.insight import actions
 from provisioner.insight.lists import PROCESSES
 from provisioner.insight.models import Process
-from provisioner.insight.queries import readings_in_trouble, recent_endings
+from provisioner.insight.queries import readings, recent_endings
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, require_safe_or_POST
@@ -22,7 +22,7 @@ from provisioner.web.posting import acted, require_safe_or_POST
 @administrators_only
 def process_list(request: WebRequest) -> HttpResponseBase:
     """List the processes of all servers, and what becomes of those to end."""
-    context = {"troubles": readings_in_trouble(), "endings": recent_endings()}
+    context = {"readings": readings(), "endings": recent_endings()}
     return list_answer(request, PROCESSES, "insight/processes.html", context)
 
 
