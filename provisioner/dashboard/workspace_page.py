@@ -18,6 +18,8 @@ from provisioner.engine.overviews import OperationOverview
 from provisioner.leases.templatetags.leases import lease_words
 from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text, exact
+from provisioner.sites.availability import why_away
+from provisioner.sites.models import SiteCapacity
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, count
 from provisioner.workspaces.forms import OpenForm
@@ -258,6 +260,7 @@ class WorkspacePage:
         """Notices, most important first."""
         found = (
             self._shared(),
+            self._away(),
             self._failed(),
             self._not_retired(),
             self._in_trash(),
@@ -328,6 +331,23 @@ class WorkspacePage:
                     *(workspace.path, workspace.uid, workspace.gid),
                     *(workspace.open_to.label, _READS_AS[self.company.reads_as]),
                 ),
+            ),
+        )
+
+    def _away(self) -> Notice | None:
+        site = self.workspace.site
+        if self.workspace.state == State.RETIRED:
+            return None
+        why = why_away(site, SiteCapacity.objects.filter(site=site).first())
+        if not why:
+            return None
+        return Notice(
+            level=Level.WARNING,
+            title=f"The site {site.name} may be lost",
+            texts=(
+                why,
+                "The workspace stays there. Where the template has a mirror, a new one "
+                "can be cloned at another site.",
             ),
         )
 

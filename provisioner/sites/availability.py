@@ -19,6 +19,11 @@ def why_down(
     missing = unserved((STORAGE, PERFORCE, site.host_queue), workers)
     if missing:
         return f"No worker runs for the site {site}."
+    return why_away(site, capacity)
+
+
+def why_away(site: Site, capacity: SiteCapacity | None) -> str:
+    """Return since when ONTAP of a site has not worked, and why; "" if it works."""
     if capacity is None or capacity.failing_since is None:
         return ""
     seconds = (timezone.now() - capacity.failing_since).total_seconds()

@@ -11,6 +11,8 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation, Step
+from provisioner.lib import clocks
+from provisioner.sites.models import SiteCapacity
 from provisioner.web.http import digest
 from provisioner.workspaces.models import Workspace
 from tests.support.browsers import browser_of, is_polling
@@ -295,7 +297,22 @@ def test_its_story_takes_few_queries(
     # the session, its user, the workspace, its operations, their steps, the events,
     # what was rescued, what was transferred, whether there is something newer,
     # its siblings that alice sees, how many there are, whom it is shared with, its
-    # copies, those it can be restored from, what it was restored from, and
-    # maintenance
-    with django_assert_num_queries(17):
+    # copies, those it can be restored from, what it was restored from, whether its
+    # site works, and maintenance
+    with django_assert_num_queries(18):
         browser.get(address_of(refused))
+
+
+def test_a_workspace_at_a_lost_site_says_so(alice: User, ready: Workspace) -> None:
+    browser = browser_of(alice)
+    lost = "may be lost"
+    SiteCapacity.objects.update_or_create(
+        site=ready.site, defaults={"status_message": "No route."}
+    )
+    assert lost not in browser.get(address_of(ready)).text
+
+    SiteCapacity.objects.update(failing_since=clocks.database_now())
+
+    shown = browser.get(address_of(ready)).text
+    assert lost in shown
+    assert "No route." in shown
