@@ -135,6 +135,11 @@ def obstacle_of(copy: WorkspaceCopy, *, has_base: bool) -> str:
     if copy.state == WorkspaceCopy.State.FAILED:
         return copy.status_message
     mirror = copy.mirror
+    if mirror.state == Mirror.State.PROMOTED:
+        return (
+            f"{copy.site.name} is the template's home now, so nothing more is sent. "
+            "Restore the workspace there."
+        )
     if mirror.state not in (Mirror.State.READY, Mirror.State.TRANSFERRING):
         return f"The mirror at {copy.site.name} is not ready."
     if not copy.relationship_uuid and copy.workspace.is_independent:

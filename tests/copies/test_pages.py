@@ -9,6 +9,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
 from provisioner.copies.models import CopiedSnapshot, CopyRule, WorkspaceCopy
+from provisioner.copies.queries import obstacle_of
 from provisioner.lib import clocks
 from provisioner.mirrors.models import Mirror
 from provisioner.workspaces.models import Workspace
@@ -64,6 +65,13 @@ def test_what_stands_against_a_copy_is_said(copy: WorkspaceCopy, alice: User) ->
     assert f"Its snapshot {copy.workspace.snapshot.name} is not at bangalore." in page
     assert "is not at bangalore" in shown["obstacle"]
     assert shown["last_bytes"] == 3_000_000
+
+
+def test_a_copy_at_a_promoted_mirror_says_what_to_do(copy: WorkspaceCopy) -> None:
+    Mirror.objects.update(state=Mirror.State.PROMOTED)
+    copy.mirror.refresh_from_db()
+
+    assert "is the template's home now" in obstacle_of(copy, has_base=True)
 
 
 def test_an_administrator_switches_copies_on_and_off(
