@@ -146,6 +146,8 @@ class Known:
     """The rows of one site.
 
     `elsewhere` are tags of other sites' rows, `deleted` those of deleted mirrors.
+    `domain` is the ServerID of the edge or build server that the site uses, "" for
+    others; `other_domains` are those that other sites of the installation use.
     """
 
     trees: tuple[KnownTree, ...]
@@ -156,6 +158,20 @@ class Known:
     elsewhere: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
     judges_strangers: bool = True
+    domain: str = ""
+    other_domains: frozenset[str] = frozenset()
+
+    def judges(self, client: ClientSpec) -> bool:
+        """Return whether a client without a row is for this site to report.
+
+        Every server of an installation lists the clients of all of them. What is
+        opened in one that is bound to an edge is known there alone.
+        """
+        if not self.judges_strangers:
+            return False
+        if self.domain:
+            return client.server_id == self.domain
+        return client.server_id not in self.other_domains
 
     def by_tag(self) -> dict[tuple[str, str], KnownTree]:
         return {(tree.kind, tree.tag): tree for tree in self.trees}

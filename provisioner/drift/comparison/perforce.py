@@ -33,7 +33,7 @@ def compare_perforce(known: Known, seen: SeenPerforce) -> list[Finding]:
         names.add(client.name)
         tree = trees.get(tag)
         if tree is None:
-            if known.judges_strangers:
+            if known.judges(client):
                 found.append(_client_of_nobody(client, seen, kind=tag[0]))
         elif not tree.is_in_motion:
             found += _client_of_row(tree, client, seen)

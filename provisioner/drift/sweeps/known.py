@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import Max, Q, QuerySet
@@ -27,6 +28,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.sites.models import Site
+from provisioner.sites.queries import installations
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.provision import client_spec_of
 
@@ -66,9 +68,36 @@ def of_storage(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known
 
 
 def of_perforce(site: Site, *, seen: Collection[str], asof: dt.datetime) -> Known:
-    """Return the rows of a site about its Perforce server, like `of_storage`."""
-    sites_there = Site.objects.filter(perforce_server=site.perforce_server)
-    return _known(site, seen=seen, asof=asof, sites_there=sites_there)
+    """Return the rows of a site about its Perforce server, like `of_storage`.
+
+    The sites of an installation share its clients, except those bound to an edge or
+    build server, which the sites of that server share.
+    """
+    roots = installations()
+    sites = Site.objects.select_related("perforce_server__upstream").order_by("pk")
+    domains = {
+        each: _domain_of(each)
+        for each in sites
+        if roots[each.perforce_server_id] == roots[site.perforce_server_id]
+    }
+    here = domains[site]
+    found = _known(
+        site,
+        seen=seen,
+        asof=asof,
+        sites_there=Site.objects.filter(
+            pk__in=[each.pk for each, domain in domains.items() if domain == here]
+        ),
+    )
+    return replace(
+        found, domain=here, other_domains=frozenset(domains.values()) - {here, ""}
+    )
+
+
+def _domain_of(site: Site) -> str:
+    """Return the ServerID to which a site's clients are bound, "" for none."""
+    server = site.perforce_server.served_by
+    return server.server_id if server.what.binds_clients else ""
 
 
 def _tags_elsewhere(site: Site, seen: Collection[str]) -> frozenset[str]:
