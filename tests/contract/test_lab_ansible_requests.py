@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
+from tests.support.mirrored_labs import MirroredLabs, mirrored_labs, two_clusters
 from tests.support.ontap_rest import Rest, empty, rest_to
+
+__all__ = ["mirrored_labs", "two_clusters"]
 
 VOLUMES = "/api/storage/volumes"
 EXPORTS = "/api/protocols/nfs/export-policies"
@@ -33,6 +36,11 @@ RULE = (
 MIRROR = (
     "uuid,state,transfer.state,transfer.uuid,policy.name,policy.type,"
     "unhealthy_reason.message,healthy,source,transfer_schedule"
+)
+KEPT = (
+    "uuid,name,svm.name,comment,network_compression_enabled,type,retention,"
+    "identity_preservation,sync_type,transfer_schedule,copy_all_source_snapshots,"
+    "copy_latest_source_snapshot,create_snapshot_on_source"
 )
 WAIT = {"return_timeout": 30}
 
@@ -197,9 +205,9 @@ def test_na_ontap_volume_efficiency(module: Rest) -> None:
     assert only(module, VOLUMES, **by_path)["efficiency"]["state"] == "enabled"
 
 
-def mirror(rest: Rest) -> dict[str, Any]:
+def mirror(rest: Rest, path: str = "svm2:dst_vol") -> dict[str, Any]:
     """Read the relationship until no transfer runs, as the module waits."""
-    query = {"destination.path": "svm2:dst_vol", "fields": MIRROR}
+    query = {"destination.path": path, "fields": MIRROR}
     for _ in range(200):
         found = only(rest, RELATIONSHIPS, **query)
         if found.get("transfer", {}).get("state") not in ("queued", "transferring"):
@@ -328,3 +336,43 @@ def test_na_ontap_export_policy_and_rule(module: Rest) -> None:
     assert module("PATCH", f"{rules}/1", {}, new_index=2).status_code == 200
     assert module("DELETE", f"{rules}/1").status_code == 200
     assert module("DELETE", f"{EXPORTS}/{policy}", **WAIT).status_code == 200
+
+
+def test_na_ontap_snapmirror_has_nothing_to_change_in_a_mirror_of_ours(
+    mirrored_labs: MirroredLabs,
+) -> None:
+    """With `update: false`, as the module otherwise transfers each time it runs.
+
+    Tried with the collection itself: relationship, policy and peer are unchanged.
+    """
+    labs, policy = mirrored_labs, "cloneyard-keep-10"
+    if not labs.there.has_mirror_policy(policy):
+        labs.there.create_mirror_policy(policy, label="cloneyard", keep=10)
+    labs.make_volume()
+    made = labs.there.create_relationship(
+        "tmpl_dst", source_path=labs.source_path, policy=policy
+    )
+    labs.there.start_transfer(made.uuid, snapshot="cl_7")
+    rest = rest_to(labs.destination.lab)
+
+    path = f"{labs.destination.lab.config.svm}:tmpl_dst"
+    found = mirror(rest, path)
+    asked = {"name": policy, "scope": "svm", "svm.name": "svm_far", "fields": KEPT}
+    kept = only(rest, "/api/snapmirror/policies", **asked)
+    rest.session.close()
+
+    assert (found["uuid"], found["state"], found["healthy"]) == (
+        made.uuid,
+        "snapmirrored",
+        True,
+    )
+    assert (found["policy"]["name"], found["policy"]["type"]) == (policy, "async")
+    assert "transfer_schedule" not in found
+    source = found["source"]
+    assert (source["path"], source["cluster"]["name"]) == (
+        labs.source_path,
+        labs.source.lab.config.cluster,
+    )
+    assert (kept["type"], kept["create_snapshot_on_source"]) == ("async", False)
+    [rule] = kept["retention"]
+    assert (rule["label"], int(rule["count"])) == ("cloneyard", 10)
