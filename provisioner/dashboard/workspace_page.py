@@ -187,14 +187,12 @@ class WorkspacePage:
 
     @property
     def space_actions(self) -> tuple[Action, ...]:
-        """How it can be made independent of its snapshot, while it is not."""
-        is_clone = not self.workspace.is_independent
-        if self.workspace.state != State.READY or not is_clone:
+        """Where its space over time is, and how it gets independent of its snapshot."""
+        if self.workspace.state != State.READY:
             return ()
-        split = Action(
-            label="Split from its snapshot…", url=self._url("workspace-split")
-        )
-        return self._allowed(split)
+        is_clone = not self.workspace.is_independent
+        label = "Split from its snapshot…" if is_clone else "Space over time"
+        return self._allowed(Action(label=label, url=self._url("workspace-split")))
 
     @property
     def editors(self) -> list[Action]:

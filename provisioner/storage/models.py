@@ -66,6 +66,26 @@ class SnapshotSize(models.Model):
         return self.reclaimable_bytes
 
 
+class OwnBytesDay(models.Model):
+    """What a workspace had of its own on a day in UTC, as last measured."""
+
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="own_bytes_days"
+    )
+    day = models.DateField()
+    own_bytes = models.BigIntegerField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("workspace", "day"), name="own_bytes_day_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.workspace} on {self.day}"
+
+
 class Split(models.Model):
     """A split of a workspace's clone, as one operation asked for it.
 

@@ -19,6 +19,7 @@ from provisioner.storage.obstacles import (
     room_of,
 )
 from provisioner.storage.queries import last_split, measured_rate
+from provisioner.web.charts import Chart, Point, Unit
 from provisioner.workspaces.models import Workspace
 
 
@@ -104,6 +105,30 @@ class SplitPreview:
         if self.kept_for:
             return f"Nothing yet: {name} is kept, as {', and '.join(self.kept_for)}."
         return f"{name} is deleted within minutes, as nothing else needs it."
+
+
+def own_bytes_chart(workspace: Workspace) -> Chart:
+    """Return what a workspace had of its own on each day of the last three months."""
+    days = workspace.own_bytes_days.order_by("day").values_list("day", "own_bytes")
+    return Chart(
+        id="own-bytes",
+        title="Space of its own",
+        unit=Unit.BYTES,
+        columns=("Of its own",),
+        points=[_point(day, own) for day, own in days],
+        text=lambda own: size_text(int(own)),
+        nothing="It was not measured yet.",
+    )
+
+
+def _point(day: dt.date, own_bytes: int) -> Point:
+    begin = dt.datetime.combine(day, dt.time(), tzinfo=dt.UTC)
+    return Point(
+        label=f"{day:%-d %b %Y}",
+        at=int(begin.timestamp()),
+        value=own_bytes,
+        cells=(size_text(own_bytes),),
+    )
 
 
 def split_preview(user: User, workspace: Workspace) -> SplitPreview:

@@ -1,6 +1,8 @@
-"""Each hour: measure the snapshots of every site, and split what its policy says."""
+"""Each hour: measure snapshots, save what workspaces have, split what policies say."""
 
 from __future__ import annotations
+
+import datetime as dt
 
 import structlog
 from procrastinate.contrib.django import app
@@ -16,11 +18,12 @@ from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
 from provisioner.sites.models import Site
 from provisioner.storage.actions import workspace_split
-from provisioner.storage.models import SnapshotSize, SplitPolicy
+from provisioner.storage.models import OwnBytesDay, SnapshotSize, SplitPolicy
 from provisioner.storage.overviews import due_splits
-from provisioner.workspaces.models import WorkspaceOperation
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 AT_ONCE = 3
+DAYS_KEPT = 90
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +47,31 @@ def measure_snapshots(site_id: int) -> None:
         measure(site)
     except GatewayError as error:
         log.warning("snapshots_not_measured", site=site.name, **error.log_context())
+
+
+@app.periodic(cron="43 * * * *")
+@app.task(name="sweep_own_bytes", queue="sweeps", queueing_lock="sweep_own_bytes")
+def sweep_own_bytes(timestamp: int) -> None:
+    """Save what each workspace has of its own today."""
+    keep_own_bytes(today=clocks.database_now().astimezone(dt.UTC).date())
+
+
+def keep_own_bytes(*, today: dt.date) -> None:
+    """Save the day's samples so far, in UTC, and delete old ones. Safe to repeat."""
+    there = Workspace.objects.there().order_by("pk")
+    OwnBytesDay.objects.bulk_create(
+        [
+            OwnBytesDay(workspace_id=pk, day=today, own_bytes=own)
+            for pk, own in there.values_list("pk", "unique_bytes")
+            if own is not None
+        ],
+        batch_size=5000,
+        update_conflicts=True,
+        unique_fields=("workspace", "day"),
+        update_fields=("own_bytes",),
+    )
+    too_old = today - dt.timedelta(days=DAYS_KEPT)
+    OwnBytesDay.objects.filter(day__lte=too_old).delete()
 
 
 @app.periodic(cron="37 * * * *")

@@ -19,7 +19,7 @@ from provisioner.storage.freeing import space_plan
 from provisioner.storage.lists import SNAPSHOTS
 from provisioner.storage.models import SplitPolicy
 from provisioner.storage.overviews import due_splits
-from provisioner.storage.previews import split_preview
+from provisioner.storage.previews import own_bytes_chart, split_preview
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_page
@@ -47,6 +47,7 @@ def workspace_split(request: WebRequest, workspace: Workspace) -> HttpResponse:
         workspace=workspace,
         preview=preview,
         progress=operation_overview(operation) if operation is not None else None,
+        chart=None if is_part else own_bytes_chart(workspace),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -13,6 +15,7 @@ from provisioner.engine.models import Operation
 from provisioner.sites.models import SiteCapacity
 from provisioner.storage.actions import split_policy_save, workspace_split
 from provisioner.storage.models import Split, SplitPolicy
+from provisioner.storage.sweeps import keep_own_bytes
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import mark_independent
 
@@ -139,3 +142,20 @@ def test_the_api_previews_splits_and_stops(
     assert api_as_admin.get(url).json()["operation"]["id"] == started.json()["id"]
     stopped = api_as_admin.post(f"{url}/stop")
     assert (stopped.status_code, stopped.json()["kind"]) == (202, "stop_split")
+
+
+def test_space_of_its_own_is_plotted_over_days(
+    measured: Workspace, as_alice: Client
+) -> None:
+    today = dt.date(2026, 11, 24)
+    for day, own in ((today - dt.timedelta(days=90), 1), (today, 5 << 20)):
+        Workspace.objects.filter(pk=measured.pk).update(unique_bytes=own)
+        keep_own_bytes(today=day)
+    Workspace.objects.filter(pk=measured.pk).update(unique_bytes=6 << 20)
+    keep_own_bytes(today=today)
+
+    seen = as_alice.get(f"/workspaces/{measured.pk}/split/").text
+
+    assert "24 Nov 2026" in seen
+    assert "6 MiB" in seen
+    assert measured.own_bytes_days.get().own_bytes == 6 << 20
