@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 
 import structlog
 
@@ -10,7 +11,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import Busy, GatewayError
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
-from provisioner.lib.refusals import StepRefused
+from provisioner.lib.refusals import InvalidRequest, StepRefused
 from provisioner.sites.models import PerforceServer, ReplicaPosition, WhenBehind
 
 log = structlog.get_logger(__name__)
@@ -121,18 +122,56 @@ def require_bound(server: PerforceServer, client: ClientSpec) -> None:
     here = server.served_by
     if can_use(server, client):
         return
-    commit = here
-    while commit.upstream is not None:
-        commit = commit.upstream
     owned = f"is bound to the server {client.server_id}"
     if not client.server_id:
         owned = "was not made at an edge or build server"
     raise StepRefused(
         f"The client {client.name} {owned}, and its site uses {here.server_id}. An "
-        f"administrator of Perforce moves it with p4 -p {here.p4port} reload -f "
-        f"-c {client.name} -p {client.server_id or commit.p4port}. Then retry.",
+        f"administrator of Perforce moves it with {_moving(here, client)}. Then retry.",
         code="client_of_other_server",
     )
+
+
+def _moving(here: PerforceServer, client: ClientSpec) -> str:
+    """Return the command that moves a client to an edge or build server."""
+    commit = here
+    while commit.upstream is not None:
+        commit = commit.upstream
+    return (
+        f"p4 -p {here.p4port} reload -f -c {client.name} "
+        f"-p {client.server_id or commit.p4port}"
+    )
+
+
+def require_bound_all(server: PerforceServer, names: Collection[str]) -> None:
+    """Refuse a server that cannot use all of these clients, before a site moves there.
+
+    Raises: InvalidRequest, with the command that moves them, or if the server does not
+    answer.
+    """
+    here = server.served_by
+    if not names or not here.what.binds_clients:
+        return
+    perforce = registry.hasty_perforce(server, seconds=ANSWER_WITHIN_SECONDS)
+    try:
+        clients = perforce.clients.find_all(name_filter="cy-*")
+    except GatewayError as error:
+        raise InvalidRequest.at(
+            "perforce_server",
+            f"{error} {server.name} has to answer first: workspaces of this site have "
+            "clients, which may be bound to another server.",
+        ) from error
+    left = [
+        each for each in clients if each.name in names and not can_use(server, each)
+    ]
+    if left:
+        raise InvalidRequest.at(
+            "perforce_server",
+            f"{server.name} cannot use {len(left):,} of the clients of this site's "
+            f"workspaces, such as {left[0].name}: they are bound to another server. An "
+            f"administrator of Perforce moves each with {_moving(here, left[0])}. Then "
+            "save again.",
+        )
 
 
 def can_use(server: PerforceServer, client: ClientSpec) -> bool:

@@ -15,6 +15,8 @@ from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import register_need
+from provisioner.sites.events import asks_clients
+from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.ready_times import usual_seconds
@@ -49,6 +51,13 @@ def _clones_of(template: Template) -> QuerySet[Workspace]:
 def seconds_to_ready(templates: list[Template], **kwargs: Any) -> dict[int, float]:
     """Return how long the workspaces of templates usually take to be ready, by id."""
     return usual_seconds(templates)
+
+
+@receiver(asks_clients)
+def clients_of_workspaces(site: Site, **kwargs: Any) -> set[str]:
+    """Return the names of the clients of a site's workspaces."""
+    there = Workspace.objects.there().filter(site=site)
+    return {each.client_name for each in there} - {""}
 
 
 def _events_visible_to(user: User) -> Q:

@@ -18,12 +18,14 @@ from provisioner.catalog.models import Template
 from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Refused
-from provisioner.lib.refusals import StepRefused
+from provisioner.lib.refusals import InvalidRequest, StepRefused
+from provisioner.sites.actions.sites import site_save
 from provisioner.sites.connections.perforce import check_perforce
 from provisioner.sites.models import (
     PerforceServer,
     ReplicaPosition,
     ServerKind,
+    Site,
     WhenBehind,
 )
 from provisioner.sites.queries import same_installation
@@ -147,6 +149,28 @@ def test_a_workspace_lives_at_each_kind_that_holds_clients(
         assert client.server_id == (server.server_id if kind.binds_clients else "")
         retire(workspace)
         assert workspace.state == Workspace.State.TRASHED, workspace.status_message
+
+
+def test_a_site_leaves_no_clients_behind(
+    owner: User, admin: User, published_template: Template, lab: Lab, tmp_path: Path
+) -> None:
+    template = published_template
+    workspace = settle(workspace_create(by=owner, template=template))
+    site = Site.objects.get(pk=template.site_id)
+    with replica_of_lab(lab, site, tmp_path, kind=ServerKind.EDGE, name="edge-blr") as (
+        _,
+        edge,
+    ):
+        commit, site.perforce_server = site.perforce_server, edge
+        with pytest.raises(InvalidRequest) as refused:
+            site_save(by=admin, site=site)
+        assert refused.value.field == "perforce_server"
+        command = f"p4 -p {edge.p4port} reload -f -c {workspace.client_name} "
+        assert f"{command}-p {commit.p4port}" in refused.value.sentence
+        assert Site.objects.get(pk=site.pk).perforce_server == commit
+        retire(workspace)
+        site_save(by=admin, site=site)
+        assert Site.objects.get(pk=site.pk).perforce_server == edge
 
 
 def test_a_flush_that_waited_long_enough_fails_and_can_be_retried(

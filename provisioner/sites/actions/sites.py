@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
@@ -10,7 +12,9 @@ from provisioner.accounts.models import User
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.connections import ontap, perforce, rows
+from provisioner.sites.events import asks_clients
 from provisioner.sites.models import ConnectionTest, PerforceServer, Site
+from provisioner.sites.replicas import require_bound_all
 
 Place = ConnectionTest.Place
 
@@ -20,8 +24,15 @@ def site_save(*, by: User, site: Site) -> Site:
 
     Earlier test results are deleted, as the settings changed.
 
-    Raises: NotAllowed, InvalidRequest (mount options, and what the fields refuse).
+    Raises: NotAllowed, InvalidRequest (mount options, what the fields refuse, and a
+    Perforce server that cannot use the clients of the site's workspaces).
     """
+    permissions.require(permissions.can_administer(by))
+    before = Site.objects.filter(pk=site.pk).first()
+    if before and before.perforce_server_id != site.perforce_server_id:
+        answers: Any = asks_clients.send(Site, site=site)
+        names = {name for _, known in answers for name in known}
+        require_bound_all(site.perforce_server, names)
     _save(site, by=by)
     return site
 
