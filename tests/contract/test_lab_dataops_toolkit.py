@@ -22,6 +22,9 @@ import fasteners
 import pytest
 from django.conf import settings
 
+from provisioner.gateways.ontap.gateway import OntapGateway
+from provisioner.gateways.ontap.polling import wait_until
+from provisioner.gateways.ontap.types import MirrorVolumeSpec, OntapAccount
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from tests.support.ontap_rest import Rest, rest_to
 
@@ -250,6 +253,50 @@ def test_snapmirror(toolkit: Toolkit) -> None:
     arrived = rest.get(f"/api/storage/volumes/{row_volume(rest, 'dst')}/snapshots")
     assert "s1" in [snapshot["name"] for snapshot in arrived["records"]]
     assert "svm_dr" in toolkit("list", "snapmirror-relationships")
+
+
+def test_a_mirror_of_ours_is_seen_and_synced(toolkit: Toolkit) -> None:
+    rest = toolkit.rest
+    rest.snapshot(rest.volume("ours"), "c1.b1")
+    there = OntapGateway(
+        OntapAccount(
+            host="127.0.0.1",
+            port=toolkit.lab.port,
+            user="admin",
+            password="secret",
+            ca_file=str(toolkit.lab.ca_file),
+            svm="svm_dr",
+            timeout_seconds=10,
+        )
+    )
+    there.create_mirror_policy("cloneyard-keep-10", label="cloneyard", keep=10)
+    volume = there.create_mirror_volume(
+        MirrorVolumeSpec(
+            name="ours_m",
+            aggregate="aggr1",
+            size_bytes=100 * 2**20,
+            comment="ours",
+            export_policy="default",
+        )
+    )
+    made = there.create_relationship(
+        "ours_m", source_path="svm_dev:ours", policy="cloneyard-keep-10"
+    )
+    there.start_transfer(made.uuid, snapshot="c1.b1")
+    wait_until(
+        lambda: there.find_snapshot_version(volume.uuid, name="c1.b1"),
+        limit_seconds=20,
+    )
+    before = there.get_relationship(made.uuid)
+
+    listed = toolkit("list", "snapmirror-relationships")
+    toolkit("sync", "snapmirror-relationship", "--svm=svm_dr", "--name=ours_m")
+
+    assert "ours_m" in listed
+    after = there.get_relationship(made.uuid)
+    assert (after.policy, after.state) == (before.policy, "snapmirrored")
+    assert [each.name for each in there.list_snapshots(volume.uuid)] == ["c1.b1"]
+    there.close()
 
 
 def row_volume(rest: Rest, name: str) -> str:
