@@ -90,9 +90,8 @@ def is_pinned_by(user: User) -> Exists | Value:
 def templates_ever(user: User) -> QuerySet[Template]:
     """Return the templates to choose from and those that were deleted."""
     templates = Template.with_deleted.filter(in_scope(user, by="pk"))
-    return templates.select_related(
-        *("site__perforce_server", "routed_to", "owner", "archived_by")
-    )
+    # Few are routed or archived: by and to whom is read for those alone.
+    return templates.select_related("site__perforce_server", "owner")
 
 
 def is_archived(templates: QuerySet[Template], which: str) -> QuerySet[Template]:
