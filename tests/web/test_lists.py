@@ -335,7 +335,8 @@ def test_what_is_said_of_all_at_once_is_what_each_would_meet(
             act = kind(by=by)
             with CaptureQueriesContext(connection) as read:
                 said = act.preview(rows, told)
-            assert len(read) <= 2, kind
+            # A retirement asks features above, one query each: transfers, splits.
+            assert len(read) <= 3, kind
             assert len(said) > len(made) + len(three)
             met = in_bulk(rows, Act.forecast(act, rows, told))
             assert without_minutes(said) == without_minutes(met), kind
