@@ -366,6 +366,9 @@ OURS = {
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "PerforceServer": "kind when_behind",
+    "Process": "state user program client host command arguments",
+    "ProcessEnding": "user command state message",
+    "ProcessReading": "trouble",
     "RefreshPolicy": "mode",
     "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
     "have_differences inventory",
@@ -519,13 +522,13 @@ TYPED = {
             *("TemplateFilterForm", "BisectionFilterForm", "FindingFilterForm"),
             *("OwnWorkspaceFilterForm", "AuditLogFilterForm", "OperationFilterForm"),
             *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
-            *("TrafficFilterForm", "SnapshotFilterForm"),
+            *("TrafficFilterForm", "SnapshotFilterForm", "ProcessFilterForm"),
         ),
         dict.fromkeys(
             (
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
                 *("since", "until", "role", "team", "gone", "archived", "ends"),
-                *("behind", "issue", "purpose", "site"),
+                *("behind", "issue", "purpose", "site", "server", "at_least"),
             ),
             ASKED,
         ),

@@ -26,9 +26,11 @@ from provisioner.catalog.models import (
     Template,
     TemplateCheck,
 )
+from provisioner.copies.models import CopyRule, WorkspaceCopy
 from provisioner.drift.models import DriftCheck, Finding
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import LockWait, Operation, SlotBudget, Step
+from provisioner.insight.models import ProcessReading
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.actions.policies import lease_policy_save
 from provisioner.leases.models import LeasePolicy
@@ -56,6 +58,7 @@ from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import (
     MirroredSnapshotFactory,
     MirrorFactory,
+    ProcessFactory,
     SiteFactory,
     SnapshotFactory,
     TemplateFactory,
@@ -124,6 +127,7 @@ class Furnished:
         self.telling()
         self.check_drift()
         self.mirrors()
+        self.processes()
 
     def people(self) -> None:
         rendering = make_team("Rendering", max_workspaces=40)
@@ -431,6 +435,18 @@ class Furnished:
         for mirror in (self.mirror, self.transferring_to):
             MirroredSnapshotFactory.create(mirror=mirror, snapshot=arrived)
         mirror_transfer(by=self.admin, mirror=self.transferring_to, snapshot=begun)
+        CopyRule.objects.create(mirror=self.mirror, purposes=["development"])
+        self.copy = WorkspaceCopy.objects.create(
+            workspace=self.workspace, mirror=self.mirror, site=self.mirror.site
+        )
+
+    def processes(self) -> None:
+        """One that runs for long, one that is the server's own."""
+        ProcessReading.objects.create(server=self.server, read_at=now())
+        self.process, self.pull = (
+            ProcessFactory.create(server=self.server, command=command)
+            for command in ("sync", "pull")
+        )
 
     def telling(self) -> None:
         self.webhook: Webhook = webhook_create(
