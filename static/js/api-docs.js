@@ -7,6 +7,7 @@ SwaggerUIBundle({
   validatorUrl: null, // nothing leaves this site
   docExpansion: "list",
   deepLinking: true,
+  filter: true, // of so many operations only those in view are in the page
   requestInterceptor(request) {
     if (request.method && request.method !== "GET") {
       request.headers["X-CSRFToken"] = page.dataset.csrfToken;

@@ -71,6 +71,7 @@ class Commands:
         self.run("group", "-o", "builders")
         self._p4.run("configure", "set", "monitor=1")
         self.run("configure", "show", "monitor")
+        self.run("monitor", "show", "-a", "-l", "-e")
         self.run("client", "-T", "partitioned", "-o", "nobody-yet")
 
     def _of_clients(self) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ApiViewSet, chosen
 from provisioner.copies import actions
 from provisioner.copies.api import examples
 from provisioner.copies.api.shapes import (
@@ -48,14 +47,16 @@ class CopyRuleViewSet(ApiViewSet):
         "For administrators. A mirror has one rule: another request changes it.",
         body=CopyRuleSetSerializer,
         ok=CopyRuleSerializer,
-        refused=[403, 404],
+        refused=[403],
         examples=examples.SET_RULE,
     )
     def create(self, request: Request) -> Response:
         permissions.require(permissions.can_manage_templates(self.user))
         asked = self.read_body(CopyRuleSetSerializer)
-        mirror = get_object_or_404(
-            mirrors_visible_to(self.user), pk=asked.pop("mirror")
+        mirror = chosen(
+            mirrors_visible_to(self.user),
+            word="mirror",
+            id_or_name=asked.pop("mirror"),
         )
         rule = actions.copy_rule_set(by=self.user, mirror=mirror, **asked)
         return self.shown_now(rule)
