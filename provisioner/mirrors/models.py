@@ -270,13 +270,13 @@ class MirroredSnapshot(models.Model):
             ),
         )
 
+    def __str__(self) -> str:
+        return f"{self.snapshot} at {self.mirror.site}"
+
     @property
     def verified_by(self) -> str:
         """What proves an available one where no files were compared."""
         return "Version" if self.state == self.State.AVAILABLE else ""
-
-    def __str__(self) -> str:
-        return f"{self.snapshot} at {self.mirror.site}"
 
     @property
     def bytes_per_second(self) -> int | None:
