@@ -19,9 +19,9 @@ from functools import cached_property
 
 from provisioner.catalog.snapshot_comments import MIRROR_LABEL
 from provisioner.catalog.steps.volumes import (
-    come_back_later,
     ensure_ours,
     require_online,
+    require_ours,
 )
 from provisioner.copies.models import (
     KEPT_AT_SITE,
@@ -32,7 +32,7 @@ from provisioner.copies.models import (
 from provisioner.copies.queries import has_base, last_arrived
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
-from provisioner.gateways.errors import AlreadyExists, Busy, InUse, NotFound
+from provisioner.gateways.errors import AlreadyExists, InUse, NotFound
 from provisioner.gateways.ontap.errors import refusal
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import wait_until
@@ -46,7 +46,12 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.mirrors.models import Mirror
-from provisioner.mirrors.steps.filling import MirrorRun, ensure_peered, follow_transfer
+from provisioner.mirrors.steps.filling import MirrorRun, ensure_peered
+from provisioner.mirrors.steps.relationships import (
+    busy,
+    create_relationship,
+    follow_transfer,
+)
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.rescue import have_differences
 
@@ -185,26 +190,13 @@ def _create(run: CopyRun) -> Relationship:
             "Delete the copy: another one is made.",
             code="copy_relationship_gone",
         )
-    _ensure_policy(run)
-    try:
-        return run.ontap.create_relationship(
-            name, source_path=run.result_of(Paired).source_path, policy=POLICY
-        )
-    except AlreadyExists as error:
-        found = run.ontap.find_relationship(name)  # our own, before a lost reply
-        if found is None:
-            raise come_back_later(error) from error
-        return found
-
-
-def _ensure_policy(run: CopyRun) -> None:
-    if run.ontap.has_mirror_policy(POLICY):
-        return
-    try:
-        run.ontap.create_mirror_policy(POLICY, label=MIRROR_LABEL, keep=KEPT_AT_SITE)
-    except AlreadyExists as error:
-        if not run.ontap.has_mirror_policy(POLICY):
-            raise come_back_later(error) from error
+    return create_relationship(
+        run,
+        name,
+        source_path=run.result_of(Paired).source_path,
+        policy=POLICY,
+        keep=KEPT_AT_SITE,
+    )
 
 
 def _require_common_snapshot(run: CopyRun) -> None:
@@ -236,11 +228,9 @@ def _until_resynchronized(run: CopyRun, uuid: str) -> Relationship:
 
     found = wait_until(look, limit_seconds=RESYNC_WITHIN_SECONDS)
     if found is None:
-        raise _busy("The relationship is still being resynchronized.")
+        raise busy("The relationship is still being resynchronized.")
     if found.state == "broken_off":
-        raise _busy(
-            f"The relationship was not resynchronized. {found.unhealthy_reason}"
-        )
+        raise busy(f"The relationship was not resynchronized. {found.unhealthy_reason}")
     return found
 
 
@@ -382,18 +372,14 @@ def _failure(run: CopyRun, ended: Transfer | None) -> Exception:
     """Return why a transfer ended without our snapshot."""
     name, site = run.copied.name, run.site.name
     if ended is None or (ended.snapshot and ended.snapshot != name):
-        return _busy(f"Another transfer to {site} has ended; {name} is next.")
+        return busy(f"Another transfer to {site} has ended; {name} is next.")
     if "abort" in ended.state:
         return StepRefused(
             f"The transfer to {site} was aborted in ONTAP.",
             code="copy_transfer_aborted",
         )
     error = refusal("transfer", code=ended.error_code, message=ended.error_message)
-    return _busy(f"The transfer to {site} failed. {error}")
-
-
-def _busy(sentence: str) -> Busy:
-    return Busy(sentence, system="ontap", operation="transfer")
+    return busy(f"The transfer to {site} failed. {error}")
 
 
 def _version_here(run: CopyRun, name: str) -> SnapshotVersion | None:
@@ -447,12 +433,7 @@ def ensure_volume_deleted(run: CopyRun) -> None:
     volume = run.ontap.find_volume(copy.volume_name)
     if volume is None:
         return
-    if not copy.is_tagged(volume.comment):
-        raise StepRefused(
-            f"A volume named {volume.name} exists on this SVM without our tag. It was "
-            "not changed.",
-            code="volume_name_taken",
-        )
+    require_ours(volume, comment=copy.volume_comment)
     try:
         run.ontap.delete_volume(volume.uuid, force=True)
     except InUse as error:

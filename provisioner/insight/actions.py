@@ -59,7 +59,7 @@ def process_end(*, by: User, process: Process) -> ProcessEnding:
 
 
 def queue_ending(ending: ProcessEnding, *, in_seconds: int = 0) -> None:
-    """Ask a worker to carry out a request."""
+    """Queue the job that ends the process."""
     job = app.configure_task(
         END_PROCESS,
         queue=PERFORCE,

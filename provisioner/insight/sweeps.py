@@ -11,7 +11,6 @@ from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import PERFORCE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (
-    Busy,
     GatewayError,
     NotFound,
     PermanentGatewayError,
@@ -29,6 +28,7 @@ from provisioner.sites.models import PerforceServer
 
 log = structlog.get_logger(__name__)
 
+GONE = "It no longer runs."
 LOOKED_AGAIN_AFTER_SECONDS = 5
 # A process ends at its next own check, db.monitor.interval later: half a minute, or
 # what somebody has set, up to 15 minutes.
@@ -60,7 +60,7 @@ def read_server(server_id: int) -> None:
 
 @app.task(name=END_PROCESS, queue=PERFORCE)
 def end_process(ending_id: int) -> None:
-    """Carry out a request to end a process, until the process is gone.
+    """End the process of a request, and follow it until it is gone.
 
     Safe to repeat: it reads what runs now, and ends only what was requested.
     """
@@ -70,6 +70,8 @@ def end_process(ending_id: int) -> None:
         return
     try:
         _end(ending)
+    except NotFound:
+        settle(ending, ProcessEnding.State.ENDED, message=GONE)
     except PermanentGatewayError as error:
         settle(ending, ProcessEnding.State.FAILED, message=error.sentence)
     except GatewayError as error:
@@ -81,20 +83,12 @@ def _end(ending: ProcessEnding) -> None:
     running = {each.number: each for each in read_processes(ending.server)}
     process = running.get(ending.number)
     if process is None or not is_the_one(process, ending):
-        settle(ending, ProcessEnding.State.ENDED, message="It no longer runs.")
-    elif process.state == Process.State.TERMINATED:
-        _look_again(ending, why="It is marked, and ends at its next own check.")
-    else:
+        settle(ending, ProcessEnding.State.ENDED, message=GONE)
+        return
+    if process.state != Process.State.TERMINATED:
         gateway = registry.hasty_perforce(ending.server, seconds=ANSWER_WITHIN_SECONDS)
-        try:
-            gateway.processes.end(ending.number)
-        except NotFound:
-            settle(ending, ProcessEnding.State.ENDED, message="It no longer runs.")
-            return
-        except Busy as error:
-            _look_again(ending, why=error.sentence)
-            return
-        _look_again(ending, why="It is marked, and ends at its next own check.")
+        gateway.processes.end(ending.number)
+    _look_again(ending, why="It is marked, and ends at its next own check.")
 
 
 def _look_again(ending: ProcessEnding, *, why: str) -> None:

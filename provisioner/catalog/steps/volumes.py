@@ -63,13 +63,21 @@ def ensure_ours(
             volume = run.ontap.find_volume(name)
             if volume is None:
                 raise come_back_later(error) from error
+    require_ours(volume, comment=comment)
+    return volume
+
+
+def require_ours(volume: Volume, *, comment: str) -> None:
+    """Refuse a volume that does not have the tag of this comment.
+
+    Raises: StepRefused.
+    """
     if not same_tag(volume.comment, comment):
         raise StepRefused(
-            f"A volume named {name} exists on this SVM without our tag. It was not "
-            "changed.",
+            f"A volume named {volume.name} exists on this SVM without our tag. It was "
+            "not changed.",
             code="volume_name_taken",
         )
-    return volume
 
 
 def come_back_later(error: AlreadyExists) -> Busy:

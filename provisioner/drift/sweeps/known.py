@@ -154,8 +154,13 @@ def _known(
                 )
                 for workspace in workspaces
             ),
-            *(_of_mirror(mirror, in_motion) for mirror in mirrors),
-            *(_of_copy(copy, in_motion) for copy in copies),
+            *(_of_destination("mirror", mirror, in_motion) for mirror in mirrors),
+            *(
+                _of_destination(
+                    "copy", copy, in_motion, parent_volume=copy.mirror.volume_name
+                )
+                for copy in copies
+            ),
         ),
         snapshots=tuple(_snapshots(site)),
         builds=asked_texts([template.pk for template in templates]),
@@ -264,36 +269,26 @@ def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTr
     )
 
 
-def _of_mirror(mirror: Mirror, in_motion: set[tuple[str, int]]) -> KnownTree:
-    is_ready = mirror.state == Mirror.State.READY
+def _of_destination(
+    kind: str,
+    row: Mirror | WorkspaceCopy,
+    in_motion: set[tuple[str, int]],
+    *,
+    parent_volume: str = "",
+) -> KnownTree:
+    """Return the tree of a volume that SnapMirror fills, which has no client."""
+    is_ready = row.state == row.State.READY
     return KnownTree(
-        kind="mirror",
-        id=mirror.pk,
-        name=mirror.name,
-        tag=str(mirror.tag),
-        comment=mirror.volume_comment,
-        is_in_motion=mirror.is_moving or ("mirror", mirror.pk) in in_motion,
+        kind=kind,
+        id=row.pk,
+        name=row.name,
+        tag=str(row.tag),
+        comment=row.volume_comment,
+        is_in_motion=row.is_moving or (kind, row.pk) in in_motion,
         volume=Y if is_ready else M,
-        volume_name=mirror.volume_name,
-        volume_uuid=mirror.volume_uuid,
-        junction_path=None,
-        client=N,
-    )
-
-
-def _of_copy(copy: WorkspaceCopy, in_motion: set[tuple[str, int]]) -> KnownTree:
-    is_ready = copy.state == WorkspaceCopy.State.READY
-    return KnownTree(
-        kind="copy",
-        id=copy.pk,
-        name=copy.name,
-        tag=str(copy.tag),
-        comment=copy.volume_comment,
-        is_in_motion=copy.is_moving or ("copy", copy.pk) in in_motion,
-        volume=Y if is_ready else M,
-        volume_name=copy.volume_name,
-        volume_uuid=copy.volume_uuid,
-        parent_volume=copy.mirror.volume_name,
+        volume_name=row.volume_name,
+        volume_uuid=row.volume_uuid,
+        parent_volume=parent_volume,
         junction_path=None,
         client=N,
     )

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
 
 from provisioner.catalog.models import Template
-from provisioner.catalog.snapshot_comments import MIRROR_LABEL
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.volumes import (
-    come_back_later,
     ensure_junction,
     ensure_ours,
     ensure_templates_policy,
     require_online,
+    require_ours,
 )
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
-from provisioner.gateways.errors import AlreadyExists, Busy, InUse, OutOfSpace
+from provisioner.gateways.errors import InUse, OutOfSpace
 from provisioner.gateways.hosts.file_digests import FileDigest, differing_files
 from provisioner.gateways.ontap.errors import refusal
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.gateways.ontap.polling import pauses
 from provisioner.gateways.ontap.types import (
     MirrorVolumeSpec,
     Relationship,
@@ -30,12 +27,15 @@ from provisioner.gateways.ontap.types import (
     Transfer,
 )
 from provisioner.lib.refusals import StepRefused
-from provisioner.lib.sizes import size_text
 from provisioner.mirrors import advice, states
 from provisioner.mirrors.models import Mirror, MirroredSnapshot, TransferParameters
 from provisioner.mirrors.queries import has_clones
-
-STALLED_AFTER_SECONDS = 600.0
+from provisioner.mirrors.steps import relationships
+from provisioner.mirrors.steps.relationships import (
+    busy,
+    ensure_policy,
+    follow_transfer,
+)
 
 
 class MirrorRun(TemplateRun):
@@ -176,7 +176,7 @@ def ensure_relationship(run: MirrorRun) -> Related:
         relationship = create_relationship(run, mirror.volume_name)
     trouble = _trouble_of(run, relationship)
     if trouble and trouble.code == advice.ANOTHER_OF_OUR_POLICIES:
-        _ensure_policy(run)
+        ensure_policy(run, mirror.policy_name, keep=mirror.keep)
         run.ontap.set_policy(relationship.uuid, policy=mirror.policy_name)
         relationship = run.ontap.get_relationship(relationship.uuid)
     _require_usable(run, relationship)
@@ -197,33 +197,13 @@ def _is_of_former_home(run: MirrorRun, relationship: Relationship) -> bool:
 
 def create_relationship(run: MirrorRun, name: str) -> Relationship:
     """Create the relationship from the template's volume to one of this name here."""
-    _ensure_policy(run)
-    try:
-        return run.ontap.create_relationship(
-            name,
-            source_path=run.result_of(Peered).source_path,
-            policy=run.mirror.policy_name,
-        )
-    except AlreadyExists as error:
-        found = run.ontap.find_relationship(name)  # our own, before a lost reply
-        if found is None:
-            raise come_back_later(error) from error
-        return found
-
-
-def _ensure_policy(run: MirrorRun) -> None:
-    """Ensure the policy by which the destination keeps snapshots.
-
-    Another mirror may create it at the same time.
-    """
-    name = run.mirror.policy_name
-    if run.ontap.has_mirror_policy(name):
-        return
-    try:
-        run.ontap.create_mirror_policy(name, label=MIRROR_LABEL, keep=run.mirror.keep)
-    except AlreadyExists as error:
-        if not run.ontap.has_mirror_policy(name):
-            raise come_back_later(error) from error
+    return relationships.create_relationship(
+        run,
+        name,
+        source_path=run.result_of(Peered).source_path,
+        policy=run.mirror.policy_name,
+        keep=run.mirror.keep,
+    )
 
 
 def _require_usable(run: MirrorRun, relationship: Relationship) -> None:
@@ -274,49 +254,17 @@ def ensure_transferred(run: MirrorRun) -> Transferred:
     return Transferred(ended.bytes if ended else 0, run.seconds)
 
 
-def follow_transfer(
-    run: MirrorRun, relationship_uuid: str, transfer_uuid: str
-) -> Transfer | None:
-    """Show a transfer's progress until it ends; None if ONTAP has forgotten it.
-
-    Raises: Busy after ten minutes without a byte. It goes on, and is followed again.
-    """
-    moved_at, moved = time.monotonic(), -1
-    for pause in pauses():
-        transfer = run.ontap.find_transfer(
-            relationship_uuid, transfer_uuid=transfer_uuid
-        )
-        if transfer is None or not transfer.is_running:
-            return transfer
-        if transfer.bytes != moved:
-            moved_at, moved = time.monotonic(), transfer.bytes
-        elif time.monotonic() - moved_at > STALLED_AFTER_SECONDS:
-            raise _busy(f"The transfer has stood still at {size_text(moved)}.")
-        rate = transfer.bytes / max(run.seconds, 0.1)
-        run.progress(
-            f"{size_text(transfer.bytes)}, {size_text(int(rate))} a second",
-            done=transfer.bytes,
-            unit="bytes",
-        )
-        time.sleep(pause)
-    raise AssertionError
-
-
 def _version_there(run: MirrorRun) -> SnapshotVersion | None:
     return run.ontap.find_snapshot_version(
         run.result_of(MirrorVolume).volume_uuid, name=run.mirrored.snapshot.name
     )
 
 
-def _busy(sentence: str) -> Busy:
-    return Busy(sentence, system="ontap", operation="transfer")
-
-
 def _failure(run: MirrorRun, ended: Transfer | None) -> Exception:
     """Return why a transfer ended without our snapshot."""
     name, site = run.mirrored.snapshot.name, run.site.name
     if ended is None or (ended.snapshot and ended.snapshot != name):
-        return _busy(f"Another transfer to {site} has ended; {name} is next.")
+        return busy(f"Another transfer to {site} has ended; {name} is next.")
     if "abort" in ended.state:
         return StepRefused(
             f"The transfer of {name} to {site} was aborted in ONTAP. Retry: it "
@@ -330,7 +278,7 @@ def _failure(run: MirrorRun, ended: Transfer | None) -> Exception:
             "storage administrator enlarges it or frees space. Then retry.",
             code="mirror_destination_full",
         )
-    return _busy(f"The transfer of {name} to {site} failed. {error}")
+    return busy(f"The transfer of {name} to {site} failed. {error}")
 
 
 def ensure_arrived(run: MirrorRun) -> Arrived:
@@ -452,12 +400,7 @@ def ensure_volume_deleted(run: MirrorRun) -> None:
     volume = run.ontap.find_volume(mirror.volume_name)
     if volume is None:
         return
-    if not mirror.is_tagged(volume.comment):
-        raise StepRefused(
-            f"A volume named {volume.name} exists on this SVM without our tag. It was "
-            "not changed.",
-            code="volume_name_taken",
-        )
+    require_ours(volume, comment=mirror.volume_comment)
     if volume.junction_path:
         run.ontap.unmount_volume(volume.uuid)
     try:

@@ -29,6 +29,7 @@ from provisioner.mirrors.models import Mirror
 from provisioner.mirrors.queries import AVAILABLE, next_client_number
 from provisioner.mirrors.steps import filling
 from provisioner.mirrors.steps.filling import MirrorRun
+from provisioner.mirrors.steps.relationships import follow_transfer
 from provisioner.sites.models import OpenTo
 from provisioner.sites.queries import server_with_id
 from provisioner.sites.replicas import server_with
@@ -310,7 +311,7 @@ def ensure_resynced(run: MirrorRun) -> None:
         run.ontap.resync_relationship(uuid)
         relationship = _begun(run, uuid)
     if relationship.transfer_uuid:
-        filling.follow_transfer(run, uuid, relationship.transfer_uuid)
+        follow_transfer(run, uuid, relationship.transfer_uuid)
         relationship = run.ontap.get_relationship(uuid)
     if relationship.state != "snapmirrored":
         raise StepRefused(
