@@ -2,7 +2,8 @@
 
 Source: "Predefined roles for SVM administrators" and "Predefined roles for cluster
 administrators" of the ONTAP documentation; `security login rest-role create` of the
-command reference (the most specific path decides); "Managing FSx for ONTAP users".
+command reference (the most specific path decides); "Managing FSx for ONTAP users";
+`qos policy-group create`, which is for cluster administrators.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from provisioner.lab.ontap.records import (
     Destination,
     ExportPolicy,
     Job,
+    QosPolicy,
     Relationship,
     SnapmirrorPolicy,
     Snapshot,
@@ -46,6 +48,7 @@ VSADMIN: Mapping[str, Access] = {
     "/api/cluster/peers": "none",
     "/api/private": "none",
     "/api/storage/aggregates": "none",
+    "/api/storage/qos/policies": "readonly",
 }
 
 # What docs/security.md gives to Cloneyard where it gets a role of its own.
@@ -56,6 +59,7 @@ LEAST: Mapping[str, Access] = {
     "/api/protocols/nfs/export-policies": "all",
     "/api/snapmirror/policies": "all",
     "/api/snapmirror/relationships": "all",
+    "/api/storage/qos/policies": "readonly",
     "/api/storage/volumes": "all",
     "/api/svm/peers": "readonly",
     "/api/svm/svms": "readonly",
@@ -162,7 +166,10 @@ class _SvmStore:
         self._store.remove(row)
 
     def _require_own(self, row: Row) -> None:
-        if isinstance(row, SnapshotPolicy | SnapmirrorPolicy) and row.svm_uuid is None:
+        if (
+            isinstance(row, QosPolicy | SnapshotPolicy | SnapmirrorPolicy)
+            and row.svm_uuid is None
+        ):
             raise OntapError("6")
 
     def _is_ours(self, row: Row) -> bool:
@@ -175,7 +182,7 @@ class _SvmStore:
             return row.destination_svm_uuid == ours
         if isinstance(row, Destination):
             return row.source_svm_uuid == ours
-        if isinstance(row, SnapshotPolicy | SnapmirrorPolicy):
+        if isinstance(row, QosPolicy | SnapshotPolicy | SnapmirrorPolicy):
             return row.svm_uuid in (None, ours)
         if isinstance(row, Transfer):
             return self.find(Relationship, row.relationship_uuid) is not None

@@ -31,6 +31,7 @@ from provisioner.lab.ontap.housekeeping import Housekeeping
 from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
 from provisioner.lab.ontap.operations import (
+    qos_policies,
     snapmirror_policies,
     snapshot_directories,
     snapshot_policies,
@@ -175,6 +176,7 @@ class Array:
         """Reconcile files and state; no job runs yet."""
         for name in (self.config.svm, *self.config.more_svms):
             self._seed_svm(name)
+        qos_policies.seed(self)
         snapmirror_policies.seed(self)
         snapshot_policies.seed(self)
         self._drop_strays()

@@ -24,6 +24,7 @@ class Settings:
     transfer_seconds: how long a SnapMirror transfer takes beyond the copying.
     all_flash: inline deduplication is supported.
     svm_peering: SVMs are peered, with each other and with those of the peer.
+    volume_iops: what clients ask of each volume, which QoS policies limit.
     """
 
     clone_reown: bool = True
@@ -38,6 +39,7 @@ class Settings:
     transfer_seconds: float = 0.0
     all_flash: bool = True
     svm_peering: bool = True
+    volume_iops: int = 0
     max_volumes_per_svm: int = 12_000
     max_clones_per_volume: int = 32_767
     max_snapshots_per_volume: int = 1_023

@@ -276,6 +276,8 @@ ERRORS: dict[str, ErrorKind] = {
         400, '"state" can only be given together with "create_destination".'
     ),
     "13303939": ErrorKind(400, 'SVM "{svm}" is not peered with SVM "{peer}".'),
+    # --- QoS policies
+    "8454277": ErrorKind(409, 'The name "{name}" is already in use.'),
     # --- jobs
     "458762": ErrorKind(400, "The job has already ended."),
     "458771": ErrorKind(400, "The job cannot be paused."),

@@ -165,6 +165,24 @@ class SnapshotPolicy:
 
 
 @dataclass(frozen=True)
+class QosPolicy:
+    """Bounds of volumes' traffic: adaptive ones, per TB, or fixed ones.
+
+    svm_uuid: None for one that the cluster came with.
+    """
+
+    TABLE: ClassVar[str] = "qos_policy"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("name",)
+
+    uuid: str
+    name: str
+    svm_uuid: str | None = None
+    adaptive: dict[str, object] | None = None
+    fixed: dict[str, object] | None = None
+
+
+@dataclass(frozen=True)
 class SvmPeer:
     """What one cluster knows of the peering of an SVM of its own with another one."""
 

@@ -33,6 +33,7 @@ _KINDS: tuple[type[Row], ...] = (
     records.Job,
     records.SnapshotPolicy,
     records.SvmPeer,
+    records.QosPolicy,
     records.SnapmirrorPolicy,
     records.Relationship,
     records.Destination,

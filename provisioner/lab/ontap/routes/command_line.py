@@ -18,9 +18,14 @@ from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
 from provisioner.lab.ontap.conventions.values import Kind, text
 from provisioner.lab.ontap.http import Call, Handler, Reply, Route
 from provisioner.lab.ontap.operations import snapshots
-from provisioner.lab.ontap.operations.qos_policies import POLICIES as QOS_POLICIES
-from provisioner.lab.ontap.operations.qos_policies import QosPolicy
-from provisioner.lab.ontap.records import LIVE, Relationship, Snapshot, Svm, Volume
+from provisioner.lab.ontap.records import (
+    LIVE,
+    QosPolicy,
+    Relationship,
+    Snapshot,
+    Svm,
+    Volume,
+)
 from provisioner.lab.ontap.routes.command_line_columns import (
     EMPTY,
     OF_AUTODELETE,
@@ -322,7 +327,9 @@ ROUTES = (
         ("policy_group",),
         _ADAPTIVE_COLUMNS,
         view=_adaptive_policy,
-        rows=lambda _: [each for each in QOS_POLICIES if each.adaptive],
+        rows=lambda array: [
+            each for each in array.store.select(QosPolicy) if each.adaptive
+        ],
     ),
     *(
         _show(path, _SNAPSHOT_KEYS, _SNAPSHOT_COLUMNS, view=_snapshot, rows=_snapshots)

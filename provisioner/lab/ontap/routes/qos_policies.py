@@ -1,56 +1,49 @@
-"""QoS policies, read-only: ``/api/storage/qos/policies``."""
+"""QoS policies: ``/api/storage/qos/policies``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
-from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
+from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted
+from provisioner.lab.ontap.conventions.values import Kind, boolean, integer, text
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.http import Call, Reply, Route
-from provisioner.lab.ontap.operations.qos_policies import POLICIES, QosPolicy, uuid_of
-from provisioner.lab.ontap.records import LIVE, Volume
+from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
+from provisioner.lab.ontap.operations import qos_policies
+from provisioner.lab.ontap.records import Job, QosPolicy
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 _BASE = "/api/storage/qos/policies"
 
+_CHANGE: dict[str, Kind] = {
+    "name": text,
+    qos_policies.MAX_IOPS: integer,
+    qos_policies.MAX_MBPS: integer,
+}
+_CREATE: dict[str, Kind] = {
+    **_CHANGE,
+    "svm.name": text,
+    "svm.uuid": text,
+    qos_policies.SHARED: boolean,
+}
+
 
 def _view(array: Array, policy: QosPolicy) -> Flat:
-    uuid = uuid_of(array, policy)
+    is_preset = policy.svm_uuid is None
+    owner = None if policy.svm_uuid is None else array.svm(policy.svm_uuid)
     return {
-        "uuid": uuid,
+        "uuid": policy.uuid,
         "name": policy.name,
-        "scope": "cluster",
-        "policy_class": "preset",
-        "svm.name": array.config.cluster,
-        "svm.uuid": array.identity("cluster"),
-        "object_count": lambda: _count(array, policy, uuid),
-        "adaptive": policy.adaptive
-        and {
-            **policy.adaptive,
-            "expected_iops_allocation": "allocated_space",
-            "peak_iops_allocation": "used_space",
-            "block_size": "any",
-        },
-        "fixed": policy.fixed
-        and {
-            **policy.fixed,
-            "min_throughput_iops": 0,
-            "min_throughput_mbps": 0,
-            "capacity_shared": False,
-        },
+        "scope": "cluster" if is_preset else "svm",
+        "policy_class": "preset" if is_preset else "user_defined",
+        "svm.name": array.config.cluster if owner is None else owner.name,
+        "svm.uuid": array.identity("cluster") if owner is None else owner.uuid,
+        "object_count": lambda: len(qos_policies.holders(array, policy)),
+        "adaptive": policy.adaptive,
+        "fixed": policy.fixed,
     }
-
-
-def _count(array: Array, policy: QosPolicy, uuid: str) -> int:
-    """Return how many volumes have the policy."""
-    named = {"qos.policy.name": policy.name, "qos.policy.uuid": uuid}
-    return sum(
-        any(volume.remembered.get(name) == value for name, value in named.items())
-        for volume in array.store.select(Volume, phase=LIVE)
-    )
 
 
 QOS: Resource[QosPolicy] = Resource(
@@ -63,25 +56,70 @@ QOS: Resource[QosPolicy] = Resource(
         trees=("svm", "pgid"),
     ),
     view=_view,
-    href=lambda array, policy: f"{_BASE}/{uuid_of(array, policy)}",
+    href=lambda array, policy: f"{_BASE}/{policy.uuid}",
     order=("name",),
 )
 
 
 def list_policies(call: Call) -> Reply:
     """List the QoS policies."""
-    return collection(call, QOS, POLICIES)
+    return collection(call, QOS, call.array.store.select(QosPolicy))
+
+
+def _find(call: Call, uuid: str) -> QosPolicy:
+    policy = call.array.store.find(QosPolicy, uuid)
+    if policy is None:
+        raise OntapError("4", target="uuid")
+    return policy
 
 
 def get_policy(call: Call, uuid: str) -> Reply:
     """Return one QoS policy."""
-    for policy in POLICIES:
-        if uuid_of(call.array, policy) == uuid:
-            return instance(call, QOS, policy)
-    raise OntapError("4", target="uuid")
+    return instance(call, QOS, _find(call, uuid))
+
+
+def create_policy(call: Call) -> Reply:
+    """Create a fixed policy."""
+    call.refuse_query(allowed=())
+    policy = qos_policies.create(call.array, call.body(_CREATE, read_only=("uuid",)))
+
+    def created() -> dict[str, object] | None:
+        return QOS.record(call, policy, wanted=Wanted(QOS.fields, ()))
+
+    location = f"{_BASE}/{policy.uuid}"
+    job = _done(call, f"POST {location}", policy)
+    return answer_job(call, job, created=created, location=location)
+
+
+def change_policy(call: Call, uuid: str) -> Reply:
+    """Change name and bounds of a policy; whether it is shared cannot change."""
+    policy = _find(call, uuid)
+    call.refuse_query(allowed=())
+    fields = call.body(_CHANGE, read_only=("uuid", "svm", qos_policies.SHARED))
+    qos_policies.change(call.array, policy, fields)
+    return answer_job(call, _done(call, f"PATCH {_BASE}/{uuid}", policy))
+
+
+def delete_policy(call: Call, uuid: str) -> Reply:
+    """Delete a policy, whether volumes have it or not."""
+    policy = _find(call, uuid)
+    call.refuse_query(allowed=())
+    qos_policies.delete(call.array, policy)
+    return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}", policy))
+
+
+def _done(call: Call, description: str, policy: QosPolicy) -> Job:
+    """Return a job for work that is already done."""
+    with call.array.store.transaction():
+        return call.array.jobs.create(
+            "nothing", description=description, svm_uuid=policy.svm_uuid, arguments={}
+        )
 
 
 ROUTES = (
     Route("GET", _BASE, list_policies, fields=QOS.fields),
+    Route("POST", _BASE, create_policy, body=_CREATE),
     Route("GET", f"{_BASE}/<uuid>", get_policy, fields=QOS.fields),
+    Route("PATCH", f"{_BASE}/<uuid>", change_policy, body=_CHANGE),
+    Route("DELETE", f"{_BASE}/<uuid>", delete_policy),
 )
