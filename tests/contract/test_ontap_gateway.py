@@ -24,6 +24,7 @@ from provisioner.gateways.ontap.types import (
     SIZES_DIFFER_BYTES,
     CloneSplit,
     ExportRule,
+    QosSpec,
     most_inodes,
 )
 from tests.support.ontap_scene import (
@@ -614,3 +615,34 @@ def test_a_client_that_cannot_be(ontap: OntapScene) -> None:
         ontap.gateway.set_export_rules(
             policy.id, rules=(ExportRule(clients=("10.0.0.0/99",)),)
         )
+
+
+# --- QoS policies
+
+
+def test_a_qos_policy_limits_volumes_until_it_is_deleted(
+    cluster_ontap: OntapScene,
+) -> None:
+    gateway = cluster_ontap.gateway
+    spec = QosSpec(
+        name=cluster_ontap.name("qos"), max_iops=500, max_mbps=0, is_shared=True
+    )
+    policy = gateway.create_qos_policy(spec)
+    try:
+        assert policy.spec == spec
+        with pytest.raises(AlreadyExists):
+            gateway.create_qos_policy(spec)
+        cluster_ontap.make_snapshot(cluster_ontap.make_volume())
+        clone = gateway.create_clone(cluster_ontap.clone_spec(qos_policy=spec.name))
+        below = {each.uuid: each.policy for each in gateway.list_volume_qos()}
+        assert below[clone.uuid] == spec.name
+        changed = dataclasses.replace(spec, max_iops=0, max_mbps=20)
+        assert gateway.set_qos_limits(policy.uuid, changed).spec == changed
+        gateway.set_volume_qos(clone.uuid, policy="")
+        with pytest.raises(GatewayError):
+            gateway.set_volume_qos(clone.uuid, policy=cluster_ontap.name("none"))
+    finally:
+        gateway.delete_qos_policy(policy.uuid)
+    assert gateway.find_qos_policy(spec.name) is None
+    lost = gateway.create_clone(cluster_ontap.clone_spec("ws2", qos_policy=spec.name))
+    assert lost.state == "online"

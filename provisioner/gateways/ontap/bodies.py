@@ -9,6 +9,7 @@ from provisioner.gateways.ontap.types import (
     CloneSpec,
     ExportRule,
     MirrorVolumeSpec,
+    QosSpec,
     VolumeSpec,
 )
 
@@ -25,6 +26,7 @@ def volume(spec: VolumeSpec, *, svm: str) -> dict[str, Any]:
     shown = {} if spec.shows_snapshots is None else {SNAPDIR: spec.shows_snapshots}
     return {
         **shown,
+        **_qos(spec.qos_policy),
         "name": spec.name,
         "svm": {"name": svm},
         "comment": spec.comment,
@@ -67,6 +69,7 @@ def clone(spec: CloneSpec, *, svm: str) -> dict[str, Any]:
     Raises: Refused (uid or gid 0), ValueError (only one of uid and gid).
     """
     body: dict[str, Any] = {
+        **_qos(spec.qos_policy),
         "name": spec.name,
         "svm": {"name": svm},
         "comment": spec.comment,
@@ -103,6 +106,21 @@ def volume_policies(
         nas["export_policy"] = {"name": export_policy}
         body["snapshot_policy"] = {"name": NO_SNAPSHOT_POLICY}
     return {**body, "nas": nas} if nas else body
+
+
+def _qos(policy: str) -> dict[str, Any]:
+    return {"qos": {"policy": {"name": policy}}} if policy else {}
+
+
+def qos_limits(spec: QosSpec) -> dict[str, Any]:
+    """Return the body with the limits of a QoS policy; 0 is no limit."""
+    return {
+        "fixed": {
+            "max_throughput_iops": spec.max_iops,
+            "max_throughput_mbps": spec.max_mbps,
+            "capacity_shared": spec.is_shared,
+        }
+    }
 
 
 def export_rule(rule: ExportRule) -> dict[str, Any]:

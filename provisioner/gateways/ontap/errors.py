@@ -53,6 +53,7 @@ _SNAPSHOT_IN_USE = Meaning(
     InUse, "The snapshot is in use: a clone depends on it, or it is locked."
 )
 _NO_SVM = Meaning(NotFound, "The SVM does not exist.")
+_QOS_NAME_TAKEN = Meaning(AlreadyExists, "A QoS policy of that name exists.")
 _NO_AGGREGATE = Meaning(NotFound, "The aggregate does not exist.")
 _NO_EXPORT_POLICY = Meaning(NotFound, "The export policy does not exist.")
 _READ_ONLY_VOLUME = Meaning(
@@ -153,6 +154,12 @@ CODES: dict[str, Meaning] = {
     "1704050": _DUPLICATE_RULE,
     "1704070": _DUPLICATE_RULE,
     "1704071": _DUPLICATE_RULE,
+    # QoS policies
+    "8454277": _QOS_NAME_TAKEN,
+    "8454278": _QOS_NAME_TAKEN,
+    "8454379": _QOS_NAME_TAKEN,
+    "8454380": _QOS_NAME_TAKEN,
+    "8454147": Meaning(LimitReached, "The cluster has the most QoS policies."),
     # jobs
     "458762": Meaning(Refused, "The ONTAP job has already ended."),
     "458776": Meaning(

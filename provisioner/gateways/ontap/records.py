@@ -22,6 +22,8 @@ from provisioner.gateways.ontap.types import (
     ExportRule,
     FileEntry,
     OntapJob,
+    QosPolicy,
+    QosSpec,
     Relationship,
     SnapshotSpace,
     SnapshotVersion,
@@ -29,6 +31,7 @@ from provisioner.gateways.ontap.types import (
     SvmPeer,
     Transfer,
     Volume,
+    VolumeQos,
     VolumeSnapshot,
     VolumeUsage,
 )
@@ -66,6 +69,10 @@ RELATIONSHIP_FIELDS = (
     "transfer.uuid,destination.path,exported_snapshot"
 )
 TRANSFER_FIELDS = "uuid,snapshot,state,bytes_transferred,error_info"
+QOS_POLICY_FIELDS = "uuid,name,fixed"
+QOS_FIELDS = (
+    "uuid,name,comment,qos.policy.name,metric.iops.total,metric.throughput.total"
+)
 EXPORT_POLICY_FIELDS = "id,name,rules"
 
 
@@ -265,6 +272,29 @@ def export_policy(record: Record) -> ExportPolicy:
         id=record["id"],
         name=record["name"],
         rules=tuple(_export_rule(rule) for rule in record.get("rules", ())),
+    )
+
+
+def qos_policy(record: Record) -> QosPolicy:
+    return QosPolicy(
+        uuid=record["uuid"],
+        spec=QosSpec(
+            name=record["name"],
+            max_iops=_at(record, "fixed.max_throughput_iops", 0),
+            max_mbps=_at(record, "fixed.max_throughput_mbps", 0),
+            is_shared=_at(record, "fixed.capacity_shared", False),
+        ),
+    )
+
+
+def volume_qos(record: Record) -> VolumeQos:
+    return VolumeQos(
+        uuid=record["uuid"],
+        name=record["name"],
+        comment=record.get("comment", ""),
+        policy=_at(record, "qos.policy.name", ""),
+        iops=_at(record, "metric.iops.total", None),
+        bytes_per_second=_at(record, "metric.throughput.total", None),
     )
 
 

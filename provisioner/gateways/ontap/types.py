@@ -190,7 +190,8 @@ class VolumeSpec:
 
     It is created unmounted. `uid`, `gid` and `unix_permissions` (octal digits as text,
     "755") are those of its root directory. `shows_snapshots` says whether clients see
-    .snapshot; with None, and before 9.13.1, they do.
+    .snapshot; with None, and before 9.13.1, they do. `qos_policy` limits its traffic,
+    "" for none.
     """
 
     name: str
@@ -202,6 +203,7 @@ class VolumeSpec:
     gid: int
     unix_permissions: str = "755"
     shows_snapshots: bool | None = None
+    qos_policy: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +211,7 @@ class CloneSpec:
     """A FlexClone of one snapshot, created unmounted.
 
     With `uid` and `gid` ONTAP changes the owner of all files; None keeps the parent's.
-    ONTAP refuses uid 0 (code 13565983).
+    ONTAP refuses uid 0 (code 13565983). `qos_policy` limits its traffic, "" for none.
     """
 
     name: str
@@ -218,6 +220,7 @@ class CloneSpec:
     comment: str
     uid: int | None
     gid: int | None
+    qos_policy: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,6 +292,41 @@ class ExportPolicy:
     id: int
     name: str
     rules: tuple[ExportRule, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QosSpec:
+    """A ceiling for the traffic of volumes: 0 is no limit of that kind.
+
+    `is_shared`: all of its volumes have the limits together, otherwise each for itself.
+    """
+
+    name: str
+    max_iops: int
+    max_mbps: int
+    is_shared: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class QosPolicy:
+    uuid: str
+    spec: QosSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeQos:
+    """A volume's QoS policy, "" for none, and its latest traffic.
+
+    `iops` and `bytes_per_second` are those of ONTAP's latest sample of 15 seconds, None
+    where it has none.
+    """
+
+    uuid: str
+    name: str
+    comment: str
+    policy: str
+    iops: int | None
+    bytes_per_second: int | None
 
 
 @dataclass(frozen=True, kw_only=True)

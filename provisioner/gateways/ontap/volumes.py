@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from provisioner.gateways.errors import Refused
+from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.ontap import bodies, records
 from provisioner.gateways.ontap.names import exact_name
 from provisioner.gateways.ontap.types import (
@@ -131,14 +132,19 @@ class Volumes(Verbs):
         Raises: AlreadyExists, NotFound (aggregate), Refused (name, space, limit).
         Source: POST /api/storage/volumes.
         """
-        return without_unknown_setting(
-            spec.shows_snapshots,
-            lambda shows_snapshots: self._create_volume(
-                exact_name(spec.name),
-                body=bodies.volume(
-                    dataclasses.replace(spec, shows_snapshots=shows_snapshots),
-                    svm=self._svm,
-                ),
+
+        def create(qos_policy: str, shows_snapshots: bool | None) -> Volume:
+            within = dataclasses.replace(
+                spec, qos_policy=qos_policy, shows_snapshots=shows_snapshots
+            )
+            return self._create_volume(
+                exact_name(spec.name), body=bodies.volume(within, svm=self._svm)
+            )
+
+        return self._within_qos(
+            spec.qos_policy,
+            lambda qos_policy: without_unknown_setting(
+                spec.shows_snapshots, partial(create, qos_policy)
             ),
         )
 
@@ -149,9 +155,28 @@ class Volumes(Verbs):
         uid or gid 0).
         Source: POST /api/storage/volumes with clone.is_flexclone.
         """
-        return self._create_volume(
-            exact_name(spec.name), body=bodies.clone(spec, svm=self._svm)
+        return self._within_qos(
+            spec.qos_policy,
+            lambda qos_policy: self._create_volume(
+                exact_name(spec.name),
+                body=bodies.clone(
+                    dataclasses.replace(spec, qos_policy=qos_policy), svm=self._svm
+                ),
+            ),
         )
+
+    def _within_qos(self, policy: str, create: Callable[[str], Volume]) -> Volume:
+        """Create a volume; without its QoS policy if ONTAP refuses it with one.
+
+        A policy may be gone, and no clone should fail for that. `set_volume_qos` can
+        put it below one later.
+        """
+        try:
+            return create(policy)
+        except (NotFound, Refused):
+            if not policy:
+                raise
+        return create("")
 
     def _create_volume(self, name: str, *, body: dict[str, Any]) -> Volume:
         def is_online() -> Volume | None:
