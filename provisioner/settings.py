@@ -291,6 +291,7 @@ SPECTACULAR_SETTINGS = {
         "WorkspaceState": "provisioner.workspaces.models.Workspace.State",
         "WorkspacePurpose": "provisioner.workspaces.models.Workspace.Purpose",
         "RoutedPurpose": "provisioner.routing.kinds.Purpose",
+        "CeilingPurpose": "provisioner.sites.models.Ceiling.Purpose",
         "TemplateState": "provisioner.catalog.models.Template.State",
         "OperationState": "provisioner.engine.models.Operation.State",
         "OperationKind": "provisioner.engine.kinds.choices",

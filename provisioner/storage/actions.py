@@ -1,4 +1,4 @@
-"""Split a workspace's clone from its snapshot, stop that, and free space by a plan."""
+"""Split a workspace's clone, free space by a plan, and limit traffic of volumes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from provisioner.engine.starting import start_operation
 from provisioner.engine.states import cancel_operation
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
-from provisioner.sites.models import Site
+from provisioner.sites.models import Ceiling, Site
 from provisioner.storage.freeing import PlannedAct, space_plan
 from provisioner.storage.models import Split, SplitPolicy
 from provisioner.storage.obstacles import (
@@ -29,6 +29,7 @@ from provisioner.storage.obstacles import (
 )
 from provisioner.storage.planning import Kind
 from provisioner.storage.refusals import NoSplitToStop, PlanStale
+from provisioner.storage.tasks import keep_ceilings_soon
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
 from provisioner.workspaces.models import (
     Unsubmitted,
@@ -114,6 +115,48 @@ def split_policy_save(*, by: User, site: Site, **settings: Any) -> SplitPolicy:
             )
     policy.refresh_from_db()
     return policy
+
+
+def ceiling_save(
+    *,
+    by: User,
+    site: Site,
+    purpose: str,
+    max_iops: int | None,
+    max_mbps: int | None,
+    is_shared: bool = False,
+) -> Ceiling:
+    """Limit the traffic of a site's volumes of one purpose; without limits, end that.
+
+    A worker applies it in ONTAP, within minutes. With `is_shared` all volumes have the
+    limits together.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    wanted: dict[str, Any] = {
+        "max_iops": max_iops,
+        "max_mbps": max_mbps,
+        "is_shared": is_shared,
+    }
+    with transaction.atomic():
+        ceiling, _ = Ceiling.objects.select_for_update().get_or_create(
+            site=site, purpose=purpose
+        )
+        before = {name: getattr(ceiling, name) for name in wanted}
+        changes = changes_between(before, wanted)
+        if changes:
+            Ceiling.objects.filter(pk=ceiling.pk).update(**wanted)
+            record_event(
+                site,
+                kind="ceiling_changed",
+                message=f"Ceiling changed: {ceiling.get_purpose_display()}.",
+                actor=by,
+                data=changes,
+            )
+        keep_ceilings_soon(site.pk)
+    ceiling.refresh_from_db()
+    return ceiling
 
 
 @dataclass(frozen=True, kw_only=True)

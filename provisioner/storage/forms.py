@@ -1,10 +1,11 @@
-"""Forms of splits, and filters of snapshots."""
+"""Forms of splits and ceilings, and filters of snapshots."""
 
 from __future__ import annotations
 
 from django import forms
 
 from provisioner.sites.models import Site
+from provisioner.sites.models.ceilings import MOST_IOPS, MOST_MBPS
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm, SizeField
 
@@ -42,6 +43,30 @@ class SplitPolicyForm(AskingForm):
 
     def clean_pinned_bytes(self) -> int:
         return some_bytes(self.cleaned_data["pinned_bytes"])
+
+
+class CeilingForm(AskingForm):
+    """The most traffic that volumes of one purpose may cause."""
+
+    max_iops = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_IOPS,
+        label="IOPS",
+        help_text="Empty: no limit.",
+    )
+    max_mbps = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_MBPS,
+        label="MB/s",
+        help_text="Empty: no limit. With both empty, the ceiling is removed.",
+    )
+    is_shared = forms.BooleanField(
+        required=False,
+        label="For all volumes together",
+        help_text="Otherwise each volume may reach the limits by itself.",
+    )
 
 
 class FreeSpaceForm(AskingForm):

@@ -1,4 +1,4 @@
-"""What holds each snapshot, and whose end would free it."""
+"""What holds each snapshot, whose end would free it, and the ceilings of sites."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import Pins, pins_of_all
 from provisioner.lib.rows import with_words
+from provisioner.sites.models import Ceiling, Site
 from provisioner.storage.models import SnapshotSize, SplitPolicy
 from provisioner.workspaces.models import Workspace
 
@@ -69,6 +70,56 @@ class HeldSnapshot:
         if self.workspaces == 1:
             return f"Retire and purge {_called(self.pins.workspaces[0])}, or split it."
         return f"Retire and purge all {self.workspaces:,}, or split them."
+
+
+@dataclass(frozen=True, kw_only=True)
+class CeilingRow:
+    """A purpose at a site, and its ceiling, if it has one."""
+
+    site: Site
+    purpose: Ceiling.Purpose
+    ceiling: Ceiling | None
+
+    @property
+    def limits(self) -> str:
+        """A phrase on the limits."""
+        ceiling = self.ceiling
+        if ceiling is None:
+            return "None"
+        if not ceiling.has_limits:
+            return "Being removed"
+        limits = [
+            f"{most:,} {unit}"
+            for most, unit in (
+                (ceiling.max_iops, "IOPS"),
+                (ceiling.max_mbps, "MB/s"),
+            )
+            if most is not None
+        ]
+        way = "all together" if ceiling.is_shared else "each volume"
+        return f"{', '.join(limits)} ({way})"
+
+    @property
+    def reached(self) -> str:
+        """How many volumes below it reached it; empty before ONTAP was asked."""
+        ceiling = self.ceiling
+        if ceiling is None or ceiling.kept_at is None or not ceiling.has_limits:
+            return ""
+        return f"{ceiling.at_ceiling:,} of {ceiling.volumes:,} volumes"
+
+
+def ceilings_of(sites: Iterable[Site]) -> list[CeilingRow]:
+    """Return the ceilings of sites by purpose, in the order of the sites."""
+    sites = list(sites)
+    found = {
+        (row.site_id, row.purpose): row
+        for row in Ceiling.objects.filter(site__in=sites)
+    }
+    return [
+        CeilingRow(site=site, purpose=purpose, ceiling=found.get((site.pk, purpose)))
+        for site in sites
+        for purpose in Ceiling.Purpose
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

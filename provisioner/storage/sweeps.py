@@ -1,4 +1,4 @@
-"""Each hour: measure snapshots, save what workspaces have, split what policies say."""
+"""Measure snapshots, save what workspaces have, split what is due, keep ceilings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
-from provisioner.sites.models import Site
+from provisioner.sites.models import Ceiling, Site
 from provisioner.storage.actions import workspace_split
 from provisioner.storage.models import OwnBytesDay, SnapshotSize, SplitPolicy
 from provisioner.storage.overviews import due_splits
+from provisioner.storage.tasks import keep_ceilings_soon
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 AT_ONCE = 3
@@ -81,6 +82,15 @@ def sweep_splits(timestamp: int) -> None:
     policies = SplitPolicy.objects.filter(splits_by_itself=True)
     for policy in policies.select_related("site"):
         split_due(policy)
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="sweep_ceilings", queue="sweeps", queueing_lock="sweep_ceilings")
+def sweep_ceilings(timestamp: int) -> None:
+    """Apply the ceilings of each site that has any."""
+    sites = Ceiling.objects.order_by("site").values_list("site", flat=True)
+    for site_id in sites.distinct():
+        keep_ceilings_soon(site_id)
 
 
 def split_due(policy: SplitPolicy) -> int:

@@ -1,4 +1,4 @@
-"""URLs of splits, and of what holds snapshots."""
+"""URLs of splits, of what holds snapshots, and of ceilings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.storage import views
 from provisioner.storage.api.views import (
+    CeilingViewSet,
     HeldSnapshotViewSet,
     SpacePlanViewSet,
     WorkspaceSplitViewSet,
@@ -29,6 +30,13 @@ register(
         covers=("split-policy-",),
         is_for=administrators,
     ),
+    Place(
+        title="Ceilings",
+        section=Section.POLICIES,
+        url_name="ceiling-list",
+        covers=("ceiling-",),
+        is_for=administrators,
+    ),
 )
 
 urlpatterns: list[URLPattern] = [
@@ -46,10 +54,17 @@ urlpatterns: list[URLPattern] = [
         views.split_policy_edit,
         name="split-policy-edit",
     ),
+    path("policies/ceilings/", views.ceiling_list, name="ceiling-list"),
+    path(
+        "policies/ceilings/<int:pk>/<slug:purpose>/",
+        views.ceiling_edit,
+        name="ceiling-edit",
+    ),
 ]
 
 api_routes = [
     Route("v1/workspaces", WorkspaceSplitViewSet, "workspace-split"),
     Route("v1/storage/snapshots", HeldSnapshotViewSet, "held-snapshot"),
     Route("v1/storage/plan", SpacePlanViewSet, "space-plan"),
+    Route("v1/storage/ceilings", CeilingViewSet, "ceiling"),
 ]

@@ -1,24 +1,24 @@
-"""Pages of splits, of each site's policy about them, and of what holds snapshots."""
+"""Pages of splits, of what holds snapshots, and of ceilings."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from django.forms import model_to_dict
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from provisioner.engine.overviews import operation_overview
 from provisioner.lib import clocks
-from provisioner.sites.models import Site
+from provisioner.sites.models import Ceiling, Site
 from provisioner.storage import actions
-from provisioner.storage.forms import FreeSpaceForm, SplitPolicyForm
+from provisioner.storage.forms import CeilingForm, FreeSpaceForm, SplitPolicyForm
 from provisioner.storage.freeing import space_plan
 from provisioner.storage.lists import SNAPSHOTS
 from provisioner.storage.models import SplitPolicy
-from provisioner.storage.overviews import due_splits
+from provisioner.storage.overviews import ceilings_of, due_splits
 from provisioner.storage.previews import own_bytes_chart, split_preview
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
@@ -100,3 +100,30 @@ def split_policy_edit(request: WebRequest, pk: int) -> HttpResponse:
     due = due_splits(policy, now=clocks.database_now())
     context = {"site": site, "policy": policy, "due": due}
     return form_page(request, "storage/policy.html", form, **context)
+
+
+@require_safe
+@administrators_only
+def ceiling_list(request: WebRequest) -> HttpResponse:
+    """List the ceilings of all sites."""
+    rows = ceilings_of(Site.objects.order_by("name"))
+    return render(request, "storage/ceilings.html", {"rows": rows})
+
+
+@require_safe_or_POST
+@administrators_only
+def ceiling_edit(request: WebRequest, pk: int, purpose: str) -> HttpResponse:
+    """Change the ceiling of one purpose at a site."""
+    if purpose not in Ceiling.Purpose:
+        raise Http404
+    site = get_object_or_404(Site, pk=pk)
+    ceiling = Ceiling.objects.filter(site=site, purpose=purpose).first()
+    initial = model_to_dict(ceiling, CeilingForm.base_fields) if ceiling else {}
+    form = CeilingForm(posted(request), initial=initial)
+    if form.tried(actions.ceiling_save, by=request.user, site=site, purpose=purpose):
+        return done(
+            request, "Saved. It is applied in ONTAP within minutes.", "ceiling-list"
+        )
+    label = Ceiling.Purpose(purpose).label
+    context = {"site": site, "purpose": purpose, "label": label}
+    return form_page(request, "storage/ceiling.html", form, **context)

@@ -48,6 +48,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-keep": [(workspace,)],
         "workspace-split": [(workspace,)],
         "split-policy-edit": [(rows.site.pk,)],
+        "ceiling-edit": [(rows.site.pk, "builds")],
         "workspace-extend": [(workspace,)],
         "workspace-copy-restore": [(workspace, rows.copy.pk)],
         "workspace-share": [(workspace,)],

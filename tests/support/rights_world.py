@@ -187,6 +187,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "routing-rule": {"pk": make_routing_rule(admin, template.site).pk},
         "site": {"pk": template.site_id},
         "split-policy": {"pk": template.site_id},
+        "ceiling": {"pk": template.site_id, "purpose": "builds"},
         "mount": {"site": template.site.name, "directory": workspace.path.name},
         "operation-log": {"pk": build.pk},
         "operation-step": {"pk": build.pk, "step": "build"},

@@ -35,7 +35,7 @@ from provisioner.gateways.perforce.types import ClientSpec, Part, TreeSize
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.routing.steps import ensure_routed
-from provisioner.sites.models import OpenTo
+from provisioner.sites.models import Ceiling, OpenTo, qos_policy_for
 from provisioner.sites.queries import server_with_id
 from provisioner.sites.replicas import require_bound, server_with
 
@@ -61,6 +61,7 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
         gid=run.site.template_gid,
         unix_permissions=OpenTo.OWNER.mode,
         shows_snapshots=run.site.shows_snapshots,
+        qos_policy=qos_policy_for(run.site, Ceiling.Purpose.TEMPLATES),
     )
     volume = ensure_ours(
         run,

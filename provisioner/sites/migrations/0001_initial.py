@@ -184,6 +184,25 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('site', 'day'), name='capacity_day_once_for_a_site'),
         ),
         migrations.CreateModel(
+            name='Ceiling',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('purpose', models.CharField(choices=[('templates', 'Templates and their builds'), ('builds', 'Workspaces for builds and CI'), ('development', 'Workspaces for development')], max_length=16)),
+                ('max_iops', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10000000)], verbose_name='IOPS')),
+                ('max_mbps', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000000)], verbose_name='MB/s')),
+                ('is_shared', models.BooleanField(default=False)),
+                ('kept_as', models.CharField(blank=True, max_length=127)),
+                ('volumes', models.PositiveIntegerField(default=0)),
+                ('at_ceiling', models.PositiveIntegerField(default=0)),
+                ('kept_at', models.DateTimeField(blank=True, null=True)),
+                ('status_message', models.TextField(blank=True, help_text='Why it could not be applied last time.')),
+                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ceilings', to='sites.site')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('site', 'purpose'), name='ceiling_once_for_a_purpose')],
+            },
+        ),
+        migrations.CreateModel(
             name='HomeSite',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

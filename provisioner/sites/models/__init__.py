@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.sites.models.capacity import CapacityDay, SiteCapacity
+from provisioner.sites.models.ceilings import Ceiling, policy_name, qos_policy_for
 from provisioner.sites.models.connections import ConnectionCheck, ConnectionTest
 from provisioner.sites.models.perforce_servers import (
     PerforceServer,
@@ -15,6 +16,7 @@ from provisioner.sites.models.sites import HomeSite, OpenTo, Site
 
 __all__ = [
     "CapacityDay",
+    "Ceiling",
     "ConnectionCheck",
     "ConnectionTest",
     "HomeSite",
@@ -26,4 +28,6 @@ __all__ = [
     "Site",
     "SiteCapacity",
     "WhenBehind",
+    "policy_name",
+    "qos_policy_for",
 ]

@@ -93,6 +93,36 @@ FREE = [
     ),
     refusal("Another plan by now", PlanStale()),
 ]
+_CEILING: dict[str, Any] = {
+    "site": "munich",
+    "purpose": "builds",
+    "max_iops": 5000,
+    "max_mbps": None,
+    "is_shared": True,
+    "policy": "cloneyard-munich-builds-shared",
+    "volumes": 41,
+    "at_ceiling": 0,
+    "applied_at": "2026-11-27T04:30:00Z",
+    "status_message": "",
+}
+CEILINGS = [answer("Builds share 5,000 IOPS", _CEILING)]
+CEILING = [
+    request_body(
+        "Builds share 5,000 IOPS",
+        {
+            "site": "munich",
+            "purpose": "builds",
+            "max_iops": 5000,
+            "max_mbps": None,
+            "is_shared": True,
+        },
+    ),
+    answer(
+        "Saved",
+        {**_CEILING, "policy": "", "volumes": 0, "applied_at": None},
+        status=202,
+    ),
+]
 PREVIEW = [answer("It frees the snapshot", _PREVIEW)]
 SPLIT = [
     answer(

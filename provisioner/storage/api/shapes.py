@@ -1,4 +1,4 @@
-"""Serializers of splits, of what holds snapshots, and of plans that free space."""
+"""Serializers of splits, of what holds snapshots, of plans, and of ceilings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.sites.models import Ceiling
+from provisioner.sites.models.ceilings import MOST_IOPS, MOST_MBPS
 from provisioner.storage.forms import MOST_BYTES
 from provisioner.storage.planning import Kind
 
@@ -107,6 +109,40 @@ class SpacePlanQuery(serializers.Serializer[Any]):
 
 class SpacePlanRequestSerializer(SpacePlanQuery):
     seal = serializers.CharField(help_text="Of the plan that was shown.")
+
+
+class CeilingSaveSerializer(serializers.Serializer[Any]):
+    site = serializers.CharField(help_text="Its name.")
+    purpose = serializers.ChoiceField(choices=Ceiling.Purpose.choices)
+    max_iops = serializers.IntegerField(
+        min_value=1, max_value=MOST_IOPS, allow_null=True, help_text="null: no limit."
+    )
+    max_mbps = serializers.IntegerField(
+        min_value=1, max_value=MOST_MBPS, allow_null=True, help_text="null: no limit."
+    )
+    is_shared = serializers.BooleanField(
+        default=False,
+        help_text="All volumes have the limits together; otherwise each by itself.",
+    )
+
+
+class CeilingSerializer(serializers.Serializer[Any]):
+    """A ceiling, and what is below it. Without limits it is being removed."""
+
+    site = serializers.CharField(source="site.name")
+    purpose = serializers.ChoiceField(choices=Ceiling.Purpose.choices)
+    max_iops = serializers.IntegerField(allow_null=True)
+    max_mbps = serializers.IntegerField(allow_null=True)
+    is_shared = serializers.BooleanField()
+    policy = serializers.CharField(
+        source="kept_as", help_text="ONTAP's QoS policy; empty: not created yet."
+    )
+    volumes = serializers.IntegerField(help_text="How many are below it.")
+    at_ceiling = serializers.IntegerField(help_text="How many of them reached it.")
+    applied_at = serializers.DateTimeField(source="kept_at", allow_null=True)
+    status_message = serializers.CharField(
+        help_text="Why it could not be applied last time; empty: it was."
+    )
 
 
 class PlannedActSerializer(serializers.Serializer[Any]):

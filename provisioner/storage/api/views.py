@@ -1,4 +1,4 @@
-"""The API of splits of a workspace's clone, of what holds snapshots, and of plans."""
+"""The API of splits, of what holds snapshots, of plans, and of ceilings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from provisioner.catalog.models import Snapshot
 from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.lib import clocks
-from provisioner.sites.models import Site
+from provisioner.sites.models import Ceiling, Site
 from provisioner.storage import actions
 from provisioner.storage.api import examples
 from provisioner.storage.api.shapes import (
+    CeilingSaveSerializer,
+    CeilingSerializer,
     HeldSnapshotQuery,
     HeldSnapshotSerializer,
     PlanOutcomesSerializer,
@@ -146,6 +148,45 @@ class SpacePlanViewSet(ShortListViewSet):
         results = actions.free_space(by=self.user, **asked)
         body = PlanOutcomesSerializer({"results": results}).data
         return Response(body, status=202)
+
+
+class CeilingViewSet(ShortListViewSet):
+    """For administrators: the most traffic of a site's volumes, by their purpose."""
+
+    queryset = Ceiling.objects.none()
+    serializer_class = CeilingSerializer
+
+    @described(
+        "List ceilings",
+        "For administrators. With the volumes below each, and how many reached it in "
+        "ONTAP's last sample.",
+        ok=CeilingSerializer(many=True),
+        refused=[403],
+        operation_id="storage_ceilings_list",
+        examples=examples.CEILINGS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        found = Ceiling.objects.select_related("site")
+        return self.page_of(found.order_by("site__name", "purpose"))
+
+    @described(
+        "Save a ceiling",
+        "For administrators. It replaces the one of that site and purpose. Without "
+        "limits it is removed. ONTAP's QoS policy follows within minutes.",
+        body=CeilingSaveSerializer,
+        ok=CeilingSerializer,
+        status=202,
+        refused=[403],
+        operation_id="storage_ceilings_save",
+        examples=examples.CEILING,
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(CeilingSaveSerializer)
+        asked["site"] = _site(asked["site"])
+        ceiling = actions.ceiling_save(by=self.user, **asked)
+        return Response(CeilingSerializer(ceiling).data, status=202)
 
 
 def _site(name: str) -> Site:

@@ -23,7 +23,7 @@ from provisioner.lib.names import (
     underscored,
 )
 from provisioner.routing.models import Routed
-from provisioner.sites.models import OpenTo, Site
+from provisioner.sites.models import Ceiling, OpenTo, Site
 from provisioner.workspaces.marks import new_mark
 
 JUNCTION_PREFIX = "/w-"
@@ -486,6 +486,13 @@ class Workspace(Routed, HasOperations):
     def holds_work(self) -> bool:
         """Whether it can hold somebody's work, as it can be submitted from."""
         return self.purpose in (self.Purpose.DEVELOPMENT, self.Purpose.CI_EDIT)
+
+    @property
+    def ceiling_purpose(self) -> Ceiling.Purpose:
+        """Whose ceiling its traffic has."""
+        if self.purpose == self.Purpose.DEVELOPMENT:
+            return Ceiling.Purpose.DEVELOPMENT
+        return Ceiling.Purpose.BUILDS
 
     @property
     def junction_path(self) -> str:

@@ -29,7 +29,7 @@ from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
 from provisioner.lib.refusals import StepRefused
 from provisioner.mirrors.queries import parent_volume
-from provisioner.sites.models import Site
+from provisioner.sites.models import Site, qos_policy_for
 from provisioner.sites.replicas import require_bound
 from provisioner.workspaces.marks import mark_text
 from provisioner.workspaces.models import Workspace
@@ -107,6 +107,7 @@ def _clone(run: WorkspaceRun, parent_volume: str, parent_snapshot: str) -> Volum
         comment=workspace.volume_comment,
         uid=workspace.uid if owned_by_ontap else None,
         gid=workspace.gid if owned_by_ontap else None,
+        qos_policy=qos_policy_for(run.site, workspace.ceiling_purpose),
     )
     volume = ensure_ours(
         run,
