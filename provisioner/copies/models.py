@@ -13,11 +13,10 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from provisioner.engine.models import HasOperations, Parameters
-from provisioner.lib.fields import NamesField
 from provisioner.lib.names import TAG_PREFIX, same_tag, underscored
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import ReadClient, Workspace
 
 LEAST_MINUTES, MOST_MINUTES = 5, 7 * 24 * 60
 KEPT_AT_SITE = 3
@@ -191,14 +190,8 @@ def new_snapshot_name() -> str:
     return f"{SNAPSHOT_PREFIX}{uuid.uuid4().hex[:12]}"
 
 
-class CopiedSnapshot(models.Model):
-    """A snapshot of a workspace for a copy, and what Perforce said of its client then.
-
-    `opened` are files that were opened, as the Perforce gateway has them (OpenedFile);
-    `descriptions` those of the pending changes, by number. `have_differences` lists the
-    [depot path, revision] that differ from the pin; 0 is none. `accessed_at` is the
-    client's Access date after they were read: they are read again once it is newer.
-    """
+class CopiedSnapshot(ReadClient):
+    """A snapshot of a workspace for a copy, and what Perforce said of its client then."""
 
     copy = models.ForeignKey(
         WorkspaceCopy, on_delete=models.PROTECT, related_name="snapshots"
@@ -208,10 +201,6 @@ class CopiedSnapshot(models.Model):
     arrived_at = models.DateTimeField(null=True, blank=True)
     bytes = models.BigIntegerField(default=0)
     seconds = models.FloatField(default=0)
-    opened = NamesField(default=list)
-    descriptions = NamesField(default=dict)
-    have_differences = NamesField(default=list)
-    accessed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-pk",)

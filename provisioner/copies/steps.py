@@ -14,7 +14,7 @@ limitations in data-protection/limitations-mirror-relationships of NetAppDocs/on
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from provisioner.catalog.snapshot_comments import MIRROR_LABEL
@@ -42,7 +42,6 @@ from provisioner.gateways.ontap.types import (
     SnapshotVersion,
     Transfer,
 )
-from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
 from provisioner.lib.refusals import StepRefused
 from provisioner.mirrors.models import Mirror
@@ -53,7 +52,7 @@ from provisioner.mirrors.steps.relationships import (
     follow_transfer,
 )
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.steps.rescue import have_differences
+from provisioner.workspaces.steps.recording import read_client
 
 RESYNC_WITHIN_SECONDS = 60.0
 POLICY = f"cloneyard-copy-{KEPT_AT_SITE}"
@@ -291,45 +290,11 @@ def _prune(run: CopyRun, *, keep: set[str]) -> None:
 def ensure_recorded(run: CopyRun) -> None:
     """Record what is opened and what was synced, unless nobody used the client since.
 
-    Reading refreshes the client's Access date, by which abandoned workspaces are found.
-    So an unused client is not read again.
+    Raises: StepRefused.
     """
-    workspace, client = run.workspace, run.workspace.client_name
-    perforce = registry.perforce_for(workspace.perforce_server, client=client)
-    before = last_arrived(run.copy)
-    listed = _listed(perforce.clients.find_all(name_filter=client), client)
-    if listed is None:
-        raise StepRefused(
-            f"The Perforce client {client} does not exist, so nothing is known of "
-            "what is opened. Let a drift check define it again.",
-            code="client_missing",
-        )
-    if before and before.accessed_at and before.accessed_at == listed.accessed_at:
-        known = {
-            "opened": before.opened,
-            "descriptions": before.descriptions,
-            "have_differences": before.have_differences,
-            "accessed_at": before.accessed_at,
-        }
-    else:
-        pending = perforce.changes.list_pending(client)
-        known = {
-            "opened": [asdict(file) for file in perforce.changes.list_opened(client)],
-            "descriptions": {
-                str(each.change): each.description
-                for each in pending
-                if each.files or not each.is_shelved
-            },
-            "have_differences": have_differences(workspace, perforce),
-        }
-        again = _listed(perforce.clients.find_all(name_filter=client), client)
-        known["accessed_at"] = again.accessed_at if again else None
+    known = read_client(run.workspace, before=last_arrived(run.copy))
     with run.writing():
         CopiedSnapshot.objects.filter(pk=run.copied.pk).update(**known)
-
-
-def _listed(clients: list[ClientSpec], name: str) -> ClientSpec | None:
-    return next((each for each in clients if each.name == name), None)
 
 
 def ensure_transferred(run: CopyRun) -> Copied:

@@ -7,15 +7,14 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from provisioner.copies.models import WorkspaceCopy
-from provisioner.lib.fields import NamesField
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import RecordedClient, Workspace
 
 
 class RecoveryOperation(models.TextChoices):
     RECOVER = "recover", "Restore from a copy"
 
 
-class Recovery(models.Model):
+class Recovery(RecordedClient):
     """A workspace with the files and opened work of another, as of a copy's snapshot.
 
     What was recorded with the snapshot is kept here, since later transfers replace it.
@@ -32,9 +31,6 @@ class Recovery(models.Model):
     )
     snapshot_name = models.CharField(max_length=60)
     taken_at = models.DateTimeField()
-    opened = NamesField(default=list)
-    descriptions = NamesField(default=dict)
-    have_differences = NamesField(default=list)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

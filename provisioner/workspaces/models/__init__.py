@@ -8,6 +8,7 @@ from provisioner.workspaces.models.kinds import (
     RetireParameters,
     WorkspaceOperation,
 )
+from provisioner.workspaces.models.records import ReadClient, RecordedClient
 from provisioner.workspaces.models.rescues import Rescue
 from provisioner.workspaces.models.shares import Share
 from provisioner.workspaces.models.workspaces import (
@@ -24,6 +25,8 @@ __all__ = [
     "LEASED",
     "MOVING",
     "PUT_AWAY",
+    "ReadClient",
+    "RecordedClient",
     "Rescue",
     "RetireParameters",
     "Share",
