@@ -191,7 +191,7 @@ def new_snapshot_name() -> str:
 
 
 class CopiedSnapshot(ReadClient):
-    """A snapshot of a workspace for a copy, and what Perforce said of its client then."""
+    """A workspace's snapshot for a copy, and what Perforce said of its client then."""
 
     copy = models.ForeignKey(
         WorkspaceCopy, on_delete=models.PROTECT, related_name="snapshots"

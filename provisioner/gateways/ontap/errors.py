@@ -112,6 +112,7 @@ CODES: dict[str, Meaning] = {
     "918247": Meaning(Refused, "ONTAP does not accept one of the values for a clone."),
     "13565983": Meaning(Refused, "ONTAP cannot give a clone to uid or gid 0."),
     # snapshots
+    "1638527": Meaning(AlreadyExists, "A snapshot policy of that name exists."),
     "525059": Meaning(AlreadyExists, "A snapshot of that name already exists."),
     "525062": Meaning(LimitReached, "The volume has the maximum number of snapshots."),
     "524479": Meaning(

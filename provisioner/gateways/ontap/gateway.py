@@ -13,12 +13,12 @@ from __future__ import annotations
 from provisioner.gateways.ontap.exports import ExportPolicies
 from provisioner.gateways.ontap.mirrors import Mirrors
 from provisioner.gateways.ontap.qos_policies import QosPolicies
+from provisioner.gateways.ontap.snapshot_policies import SnapshotPolicies
 from provisioner.gateways.ontap.snapshots import Snapshots
 from provisioner.gateways.ontap.system import System
-from provisioner.gateways.ontap.volume_changes import VolumeChanges
 
 
 class OntapGateway(
-    System, VolumeChanges, Snapshots, ExportPolicies, QosPolicies, Mirrors
+    System, SnapshotPolicies, Snapshots, ExportPolicies, QosPolicies, Mirrors
 ):
     """One SVM of one ONTAP cluster."""

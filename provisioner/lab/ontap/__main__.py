@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from provisioner.lab.ontap.array import forget
-from provisioner.lab.ontap.config import OntapConfig
+from provisioner.lab.ontap.config import OntapConfig, Settings
 from provisioner.lab.ontap.conventions.values import size
 from provisioner.lab.ontap.server import OntapLab
 
@@ -40,6 +40,7 @@ def main() -> int:
         aggregate=arguments.aggregate,
         btrfs_bytes=arguments.btrfs,
         volumes=arguments.volumes,
+        settings=Settings(schedules=True),
     )
     if arguments.peer_root is not None:
         peer = replace(

@@ -60,6 +60,7 @@ LEAST: Mapping[str, Access] = {
     "/api/snapmirror/policies": "all",
     "/api/snapmirror/relationships": "all",
     "/api/storage/qos/policies": "readonly",
+    "/api/storage/snapshot-policies": "all",
     "/api/storage/volumes": "all",
     "/api/svm/peers": "readonly",
     "/api/svm/svms": "readonly",

@@ -37,6 +37,7 @@ from provisioner.lab.ontap.operations import (
     snapshot_policies,
     snapshots,
 )
+from provisioner.lab.ontap.operations.schedules import Clock
 from provisioner.lab.ontap.operations.verbs import VERBS
 from provisioner.lab.ontap.records import (
     DELETING,
@@ -94,6 +95,7 @@ class Array:
         )
         self.stopping = threading.Event()
         self._started_at = time.monotonic()
+        self.clock = Clock(self)
         self.housekeeping = Housekeeping(self)
         self.showing = threading.Lock()
         self._svms: dict[str, Svm] = {}

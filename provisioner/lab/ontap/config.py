@@ -25,6 +25,9 @@ class Settings:
     all_flash: inline deduplication is supported.
     svm_peering: SVMs are peered, with each other and with those of the peer.
     volume_iops: what clients ask of each volume, which QoS policies limit.
+    schedules: snapshot policies take snapshots by themselves.
+    clock_ahead_seconds: how far the array's clock is ahead; moving it takes what
+    became due, whether or not `schedules` is on.
     """
 
     clone_reown: bool = True
@@ -40,6 +43,8 @@ class Settings:
     all_flash: bool = True
     svm_peering: bool = True
     volume_iops: int = 0
+    schedules: bool = False
+    clock_ahead_seconds: float = 0.0
     max_volumes_per_svm: int = 12_000
     max_clones_per_volume: int = 32_767
     max_snapshots_per_volume: int = 1_023

@@ -1,4 +1,4 @@
-"""Periodic work of the array: empty the recovery queue, forget old jobs."""
+"""Periodic work of the array: the recovery queue, schedules, old jobs."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ class Housekeeping:
             if self._array.stopping.wait(_EVERY_SECONDS):
                 return
             self._empty_queue()
+            if self._array.settings.schedules:
+                self._array.clock.run_schedules()
             if turn % _JOBS_EVERY_TURNS == 0:
                 self._array.jobs.forget_old()
 

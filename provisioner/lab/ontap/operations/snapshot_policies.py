@@ -1,4 +1,4 @@
-"""Snapshot policies and their schedules; they are stored and do not act.
+"""Snapshot policies and their schedules; schedules.py takes their snapshots.
 
 Source: ``/storage/snapshot-policies`` and its ``/schedules`` in the ONTAP REST
 reference, error tables included; ``volume snapshot policy create`` (one to five

@@ -67,7 +67,7 @@ def plan(
         str(uuid.uuid4()),
         volume_uuid=volume.uuid,
         name=name,
-        create_time=now_text(),
+        create_time=fields.get("create_time") or now_text(),
         version_uuid=str(uuid.uuid4()),
         comment=fields.get("comment"),
         snapmirror_label=fields.get("snapmirror_label"),

@@ -17,6 +17,8 @@ from provisioner.lab.ontap.operations.junctions import ancestors_of
 from provisioner.lab.ontap.operations.volumes import policy_of
 from provisioner.lab.ontap.records import LIVE, Volume
 
+MOST_SECONDS_AHEAD = 10 * 366 * 86_400
+
 
 def get_faults(call: Call) -> Reply:
     """Show the active rules."""
@@ -60,8 +62,12 @@ def change_settings(call: Call) -> Reply:
             raise OntapError("262179", target=name, field=name)
         if not _fits(value, known[name].default):
             raise OntapError("262197", target=name, field=name, value=value)
+        if name == "clock_ahead_seconds" and not abs(value) < MOST_SECONDS_AHEAD:
+            raise OntapError("262197", target=name, field=name, value=value)
         changes[name] = value
     call.array.settings = replace(call.array.settings, **changes)
+    if "clock_ahead_seconds" in changes:
+        call.array.whole.clock.run_schedules()
     return Reply(asdict(call.array.settings))
 
 
