@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "provisioner.workspaces",
     "provisioner.mirrors",
     "provisioner.copies",
+    "provisioner.workspace_snapshots",
     "provisioner.rescues",
     "provisioner.leases",
     "provisioner.limits",

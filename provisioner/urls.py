@@ -39,6 +39,7 @@ from provisioner.storage import urls as storage_urls
 from provisioner.transfer import urls as transfer_urls
 from provisioner.web import urls as web_urls
 from provisioner.workspace_requests import urls as workspace_requests_urls
+from provisioner.workspace_snapshots import urls as workspace_snapshot_urls
 from provisioner.workspaces import urls as workspace_urls
 
 # As long as a database takes to come up again, more or less.
@@ -57,6 +58,7 @@ FEATURES = (
     maintenance_urls,
     mirror_urls,
     copy_urls,
+    workspace_snapshot_urls,
     recovery_urls,
     notify_urls,
     people_urls,

@@ -363,6 +363,9 @@ OURS = {
     "status_message",
     "CopiedSnapshot": "name opened descriptions have_differences",
     "CopyRule": "purposes",
+    "SnapshotPolicy": "purpose",
+    "ClientReading": "opened descriptions have_differences",
+    "WorkspaceSnapshot": "name ontap_uuid",
     "Recovery": "snapshot_name opened descriptions have_differences",
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
@@ -511,6 +514,7 @@ TYPED = {
         ("old_password", "new_password1", "new_password2"), ASKED
     ),
     "OpenForm": {"to": CHOSEN},
+    "SnapshotPolicyForm": dict.fromkeys(("site", "template", "purpose"), CHOSEN),
     "SplitPolicyForm": {"pinned_bytes": "a size"},
     "FreeSpaceForm": {"site": CHOSEN, "wanted_bytes": "a size"},
     "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),

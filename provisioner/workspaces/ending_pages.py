@@ -8,6 +8,7 @@ from django.utils.html import format_html
 
 from provisioner.lib.times import duration_text
 from provisioner.web.templatetags.cloneyard import ago, size
+from provisioner.workspaces.events import asks_what_goes_along
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.unsubmitted import UnsubmittedWork
 
@@ -54,6 +55,7 @@ def retire_steps(
             "The Perforce client <code>{}</code> is deleted. Its spec is kept.",
             workspace.client_name,
         )
+    yield from _going_along(workspace)
     if trash_seconds and workspace.ready_at:
         yield format_html(
             "The clone at <code>{}</code> moves to the trash for {}. "
@@ -66,6 +68,12 @@ def retire_steps(
     )
     if not workspace.client_name:
         yield "Nothing is rescued: a build-only workspace has no client."
+
+
+def _going_along(workspace: Workspace) -> list[str]:
+    """Return sentences of other features on what ends with the workspace."""
+    answers = asks_what_goes_along.send(None, workspace=workspace)
+    return [sentence for _, sentence in answers if sentence]
 
 
 def purge_steps(workspace: Workspace) -> Iterator[str]:
@@ -82,5 +90,6 @@ def purge_steps(workspace: Workspace) -> Iterator[str]:
             "Frees {}, the space it does not share with its template, as measured {}.",
             *(size(workspace.unique_bytes), ago(workspace.measured_at)),
         )
+    yield from _going_along(workspace)
     if workspace.rescues.with_work().exists():
         yield "Rescued work stays where it is."

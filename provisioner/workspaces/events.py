@@ -19,6 +19,9 @@ asks_how_to_make = Signal()
 clone_goes = Signal()
 """A workspace's clone is about to be deleted (workspace): receivers may raise Busy."""
 
+asks_what_goes_along = Signal()
+"""What ends with a workspace (workspace): receivers return a sentence, or ""."""
+
 asks_findings = Signal()
 """What else a check finds (run, check): receivers return findings by kind."""
 

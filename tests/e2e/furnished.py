@@ -47,6 +47,10 @@ from provisioner.sites.models import (
     SiteCapacity,
 )
 from provisioner.transfer.actions import workspace_transfer
+from provisioner.workspace_snapshots.models import (
+    SnapshotPolicy,
+    WorkspaceSnapshot,
+)
 from provisioner.workspaces.actions.checking import workspace_check
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.actions.sharing import workspace_share
@@ -436,6 +440,13 @@ class Furnished:
             MirroredSnapshotFactory.create(mirror=mirror, snapshot=arrived)
         mirror_transfer(by=self.admin, mirror=self.transferring_to, snapshot=begun)
         CopyRule.objects.create(mirror=self.mirror, purposes=["development"])
+        SnapshotPolicy.objects.create(site=self.site, template=self.template)
+        WorkspaceSnapshot.objects.create(
+            workspace=self.workspace,
+            name="cloneyard-ws-hourly.2026-11-24_0905",
+            ontap_uuid="u",
+            taken_at=now(),
+        )
         self.copy = WorkspaceCopy.objects.create(
             workspace=self.workspace, mirror=self.mirror, site=self.mirror.site
         )

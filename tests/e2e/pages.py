@@ -50,6 +50,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "split-policy-edit": [(rows.site.pk,)],
         "ceiling-edit": [(rows.site.pk, "builds")],
         "workspace-extend": [(workspace,)],
+        "workspace-snapshot-list": [(workspace,)],
         "workspace-copy-restore": [(workspace, rows.copy.pk)],
         "workspace-share": [(workspace,)],
         "workspace-purge": [(rows.trashed.pk,)],

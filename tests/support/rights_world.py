@@ -27,6 +27,7 @@ from provisioner.pools.models import Pool
 from provisioner.routing.actions import routing_rule_add
 from provisioner.routing.models import RoutingRule
 from provisioner.sites.models import Site
+from provisioner.workspace_snapshots.models import SnapshotPolicy
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -159,6 +160,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
     copy = WorkspaceCopy.objects.create(
         workspace=workspace, mirror=mirror, site=mirror.site
     )
+    kept = SnapshotPolicy.objects.create(site=template.site)
     return {
         "mirror": {"pk": mirror.pk},
         "copy-rule": {"pk": rule.pk},
@@ -170,6 +172,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "bisection-create": {"template_pk": template.pk},
         "template": {"pk": template.pk},
         "snapshot": {"pk": snapshot.pk},
+        "snapshot-policy": {"pk": kept.pk},
         "workspace": {"pk": workspace.pk},
         "workspace-copy": {"pk": copy.pk},
         "workspace-copy-now": {"pk": workspace.pk, "copy_pk": copy.pk},

@@ -62,13 +62,17 @@ def change_settings(call: Call) -> Reply:
             raise OntapError("262179", target=name, field=name)
         if not _fits(value, known[name].default):
             raise OntapError("262197", target=name, field=name, value=value)
-        if name == "clock_ahead_seconds" and not abs(value) < MOST_SECONDS_AHEAD:
+        if name == "clock_ahead_seconds" and not _can_be_ahead(value):
             raise OntapError("262197", target=name, field=name, value=value)
         changes[name] = value
     call.array.settings = replace(call.array.settings, **changes)
     if "clock_ahead_seconds" in changes:
         call.array.whole.clock.run_schedules()
     return Reply(asdict(call.array.settings))
+
+
+def _can_be_ahead(seconds: Any) -> bool:
+    return bool(abs(seconds) < MOST_SECONDS_AHEAD)  # not so for NaN
 
 
 def _fits(value: object, default: object) -> bool:

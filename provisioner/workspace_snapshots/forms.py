@@ -1,0 +1,35 @@
+"""The form of policies for snapshots of workspaces."""
+
+from __future__ import annotations
+
+from django import forms
+
+from provisioner.catalog.models import Template
+from provisioner.sites.models import Site
+from provisioner.web.forms import AskingForm
+from provisioner.workspace_snapshots.models import MOST_DAILY, MOST_HOURLY
+from provisioner.workspaces.models import Workspace
+
+
+class SnapshotPolicyForm(AskingForm):
+    """A policy; another for the same workspaces is replaced."""
+
+    site = forms.ModelChoiceField(queryset=Site.objects.order_by("name"))
+    template = forms.ModelChoiceField(
+        queryset=Template.objects.filter(archived_at=None).order_by("name"),
+        required=False,
+        empty_label="Every template",
+    )
+    purpose = forms.ChoiceField(
+        choices=[("", "Every purpose"), *Workspace.Purpose.choices], required=False
+    )
+    hourly = forms.IntegerField(
+        min_value=0,
+        max_value=MOST_HOURLY,
+        initial=24,
+        label="Keep of each hour",
+        help_text="The oldest goes first. 0 and 0 take none.",
+    )
+    daily = forms.IntegerField(
+        min_value=0, max_value=MOST_DAILY, initial=7, label="Keep of each day"
+    )

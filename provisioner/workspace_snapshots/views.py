@@ -1,0 +1,51 @@
+"""Pages of snapshots of workspaces, and of their policies."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_POST, require_safe
+
+from provisioner.web.http import WebRequest, administrators_only, posted
+from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
+from provisioner.workspace_snapshots import actions
+from provisioner.workspace_snapshots.forms import SnapshotPolicyForm
+from provisioner.workspace_snapshots.models import SnapshotPolicy
+from provisioner.workspace_snapshots.queries import snapshots_of
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.queries import workspaces_visible_to
+
+
+@require_safe_or_POST
+@administrators_only
+def snapshot_policy_list(request: WebRequest) -> HttpResponse:
+    """List the policies, and add or change one."""
+    form = SnapshotPolicyForm(posted(request))
+    if form.tried(actions.snapshot_policy_save, by=request.user):
+        return done(request, "Saved.", "snapshot-policy-list")
+    policies = SnapshotPolicy.objects.select_related("site", "template")
+    page = "workspace_snapshots/policies.html"
+    return form_page(request, page, form, policies=policies)
+
+
+@require_POST
+@administrators_only
+def snapshot_policy_delete(request: WebRequest, pk: int) -> HttpResponse:
+    """Delete a policy."""
+    policy = get_object_or_404(SnapshotPolicy, pk=pk)
+    act = partial(actions.snapshot_policy_delete, by=request.user, policy=policy)
+    return acted(request, act, "snapshot-policy-list", said="Deleted.")
+
+
+@require_safe
+def workspace_snapshot_list(request: WebRequest, pk: int) -> HttpResponse:
+    """List the snapshots of a workspace."""
+    visible = workspaces_visible_to(request.user)
+    workspace: Workspace = get_object_or_404(visible, pk=pk)
+    return render(
+        request,
+        "workspace_snapshots/list.html",
+        {"workspace": workspace, "snapshots": snapshots_of(workspace)},
+    )

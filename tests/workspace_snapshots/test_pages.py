@@ -1,0 +1,89 @@
+"""Policies of snapshots, and who sees a workspace's snapshots."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.lib import clocks
+from provisioner.workspace_snapshots.models import SnapshotPolicy, WorkspaceSnapshot
+from provisioner.workspace_snapshots.queries import policy_of
+from provisioner.workspaces.models import Workspace
+from tests.support.api_clients import api_of
+from tests.support.browsers import browser_of
+from tests.support.workspaces import ready, workspace
+
+__all__ = ["ready", "workspace"]
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/policies/snapshots/"
+
+
+@pytest.fixture
+def taken(ready: Workspace) -> WorkspaceSnapshot:
+    return WorkspaceSnapshot.objects.create(
+        workspace=ready,
+        name="cloneyard-ws-hourly.2026-11-24_0905",
+        ontap_uuid="u",
+        taken_at=clocks.database_now(),
+    )
+
+
+def test_an_administrator_sets_replaces_and_deletes_policies(
+    as_admin: Client, ready: Workspace
+) -> None:
+    asked = {"site": ready.site_id, "hourly": "24", "daily": "7"}
+    assert as_admin.post(PAGE, asked).status_code == 302
+    as_admin.post(PAGE, {**asked, "hourly": "12"})
+    as_admin.post(PAGE, {**asked, "purpose": "build", "hourly": "0", "daily": "0"})
+
+    assert sorted(SnapshotPolicy.objects.values_list("hourly", "daily")) == [
+        (0, 0),
+        (12, 7),
+    ]
+    assert Event.objects.filter(kind="snapshot_policy_changed").count() == 3
+    assert "Build only" in as_admin.get(PAGE).text
+    refused = as_admin.post(PAGE, {**asked, "hourly": "169"})
+    assert refused.status_code == 422
+    assert "168" in refused.text
+    as_admin.post(f"{PAGE}{SnapshotPolicy.objects.get(purpose='build').pk}/delete/")
+    assert SnapshotPolicy.objects.get().hourly == 12
+
+
+def test_the_most_specific_policy_counts(ready: Workspace) -> None:
+    site, template, purpose = ready.site, ready.template, ready.purpose
+
+    def policy(**of: object) -> SnapshotPolicy:
+        return SnapshotPolicy(site=site, **of)
+
+    every, of_purpose = policy(), policy(purpose=purpose)
+    of_template = policy(template=template)
+    both = policy(template=template, purpose=purpose)
+    other = policy(purpose="ci")
+    assert policy_of(ready, [other]) is None
+    assert policy_of(ready, [every, other]) is every
+    assert policy_of(ready, [of_purpose, every]) is of_purpose
+    assert policy_of(ready, [of_purpose, of_template]) is of_template
+    assert policy_of(ready, [both, of_template, every]) is both
+
+
+def test_snapshots_are_on_the_page_and_in_previews(
+    taken: WorkspaceSnapshot, alice: User
+) -> None:
+    browser, page = browser_of(alice), f"/workspaces/{taken.workspace_id}/"
+    assert "1 snapshot, the newest" in browser.get(page).text
+    assert taken.name in browser.get(f"{page}snapshots/").text
+    assert "Its 1 snapshot goes with the clone" in browser.get(f"{page}retire/").text
+    WorkspaceSnapshot.objects.all().delete()
+    assert "the newest" not in browser.get(page).text
+    assert "None yet" in browser.get(f"{page}snapshots/").text
+
+
+def test_the_api_lists_them(taken: WorkspaceSnapshot, alice: User) -> None:
+    api = api_of(alice)
+    answer = api.get(f"/api/v1/workspaces/{taken.workspace_id}/snapshots").json()
+    [listed] = answer["results"]
+    assert (listed["name"], listed["is_client_known"]) == (taken.name, False)

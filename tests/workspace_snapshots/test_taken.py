@@ -1,0 +1,118 @@
+"""ONTAP takes snapshots by policy, and what the client had is recorded with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from provisioner.accounts.models import User
+from provisioner.gateways import registry
+from provisioner.sites.models import Site
+from provisioner.workspace_snapshots import sweeps
+from provisioner.workspace_snapshots.actions import snapshot_policy_save
+from provisioner.workspace_snapshots.models import ClientReading, WorkspaceSnapshot
+from provisioner.workspaces.actions.retiring import workspace_retire
+from provisioner.workspaces.models import Workspace
+from tests.support.jobs import settle
+from tests.support.lab import Lab
+from tests.support.ontap_scene import LabControl
+from tests.support.work import AtWork
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOUR = 3600.0
+LOST = {"method": "POST", "drop": True, "when": "after", "times": 1}
+
+
+@pytest.fixture
+def control(lab_site: Site) -> Iterator[LabControl]:
+    """The lab's switches; back where they were afterwards."""
+    control = LabControl(account=registry.ontap_account(lab_site))
+    before = control.settings()
+    yield control
+    control.set_settings(**before)
+
+
+def follow(workspace: Workspace) -> list[WorkspaceSnapshot]:
+    """Do what the sweep asks for, and return the snapshots, oldest first."""
+    sweeps.follow_site(site_id=workspace.site_id)
+    sweeps.read_clients(site_id=workspace.site_id)
+    found = WorkspaceSnapshot.objects.filter(workspace=workspace)
+    return list(found.order_by("taken_at"))
+
+
+def attached_to(workspace: Workspace) -> str:
+    gateway = registry.ontap(workspace.site)
+    return gateway.get_volume(workspace.volume_uuid).snapshot_policy
+
+
+def test_snapshots_are_taken_recorded_and_end_in_the_trash(
+    at_work: AtWork, control: LabControl, admin: User, lab: Lab
+) -> None:
+    workspace = at_work.workspace
+    at_work.open_for_edit()
+    assert follow(workspace) == []
+    snapshot_policy_save(by=admin, site=workspace.site, hourly=2, daily=0)
+    lab.break_ontap({**LOST, "path": "/api/storage/snapshot-policies"})
+    for _ in range(2):
+        assert follow(workspace) == []
+    lab.break_ontap()
+    assert attached_to(workspace) == "cloneyard-ws-h2-d0"
+
+    control.set_settings(clock_ahead_seconds=HOUR)
+    [first] = follow(workspace)
+    control.set_settings(clock_ahead_seconds=2 * HOUR)
+    both = follow(workspace)
+
+    assert both[0] == first
+    assert first.reading is not None
+    [opened] = first.reading.opened
+    assert opened["depot_file"].endswith("/src/file3.txt")
+    assert both[1].reading == first.reading  # nobody used the client since
+    control.set_settings(clock_ahead_seconds=3 * HOUR)
+    assert follow(workspace)[0] == both[1]  # the oldest went
+    snapshot_policy_save(
+        by=admin, site=workspace.site, purpose="development", hourly=0, daily=0
+    )
+    follow(workspace)
+    assert attached_to(workspace) == "none"
+
+    workspace_retire(
+        by=workspace.owner, workspace=workspace, unsubmitted="discard", purge=True
+    )
+    assert settle(workspace).state == Workspace.State.RETIRED
+    assert follow(workspace) == []
+    assert not ClientReading.objects.exists()
+
+
+def test_a_policy_of_somebody_else_stays(
+    lab_workspace: Workspace, control: LabControl, admin: User
+) -> None:
+    workspace = lab_workspace
+    snapshot_policy_save(by=admin, site=workspace.site, hourly=2, daily=1)
+    gateway = registry.ontap(workspace.site)
+    gateway.set_snapshot_policy(workspace.volume_uuid, name="default")
+
+    follow(workspace)
+
+    assert attached_to(workspace) == "default"
+
+
+def test_a_client_that_cannot_be_read_is_read_later(
+    lab_workspace: Workspace, control: LabControl, admin: User, lab: Lab
+) -> None:
+    workspace = lab_workspace
+    snapshot_policy_save(by=admin, site=workspace.site, hourly=2, daily=0)
+    follow(workspace)
+    control.set_settings(clock_ahead_seconds=HOUR)
+    lab.break_perforce({"command": "*", "error": "broken"})
+    try:
+        [unread] = follow(workspace)
+    finally:
+        lab.break_perforce()
+    assert unread.reading is None
+
+    [read] = follow(workspace)
+
+    assert read.reading is not None
