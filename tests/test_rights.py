@@ -101,6 +101,7 @@ PAGES: dict[str, dict[str, str]] = {
     "lease-policy-list": {"get": ADMINISTER},
     "lease-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "lease-policy-remove": {"get": ADMINISTER, "post": ADMINISTER},
+    "filling-volume-list": {"get": ADMINISTER},
     "held-snapshot-list": {"get": ADMINISTER},
     "held-snapshot-free": {"get": ADMINISTER, "post": ADMINISTER},
     "split-policy-list": {"get": ADMINISTER},

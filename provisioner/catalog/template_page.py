@@ -83,6 +83,7 @@ class TemplatePage:
             *self._archived(),
             *self._obstacle(),
             *self._failed(),
+            *self._filling(),
             *self._held(),
             *self._no_default(),
             *self._not_refreshed(),
@@ -267,6 +268,20 @@ class TemplatePage:
         if not permissions.can_manage_templates(self.user):
             return ()
         return (Action(label="Delete it again…", url=self._url("template-delete")),)
+
+    def _filling(self) -> Iterator[Notice]:
+        fullness = self.template.fullness
+        if fullness is None or not fullness.is_short or self.template.is_archived:
+            return
+        yield Notice(
+            level=Level.ERROR if fullness.is_urgent else Level.WARNING,
+            title=fullness.title,
+            texts=(
+                f"It is {fullness.sentence}",
+                "Without room builds fail. Keep fewer snapshots, or give it a larger "
+                "volume.",
+            ),
+        )
 
     def _held(self) -> Iterator[Notice]:
         held = next(

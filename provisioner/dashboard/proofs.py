@@ -9,7 +9,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from provisioner.dashboard.overviews import WorkspaceOverview
-from provisioner.gateways.ontap.types import is_short_of_inodes
 from provisioner.web.templatetags.cloneyard import ago, count, size
 from provisioner.workspaces.models import Workspace
 
@@ -148,14 +147,11 @@ def space_of(workspace: Workspace) -> SafeString:
         said.append(
             format_html("{} of its own. {}", size(workspace.unique_bytes), rest)
         )
+    if workspace.fullness is not None:
+        said.append(f"It is {workspace.fullness.sentence}")
     if workspace.unique_bytes is not None and workspace.max_inodes:
         used = f"{workspace.used_inodes:,} of {workspace.max_inodes:,}"
         said.append(f"{used} inodes are in use.")
-        if is_short_of_inodes(workspace.used_inodes or 0, workspace.max_inodes):
-            said.append(
-                "Few are left. If it stays like this, delete files or ask an "
-                "administrator for a larger volume."
-            )
     if workspace.measured_at:
         said.append(
             format_html(

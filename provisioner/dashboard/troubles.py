@@ -17,6 +17,7 @@ from provisioner.engine.workers import AliveWorker
 from provisioner.limits.queries import SiteLimits
 from provisioner.limits.tallies import Tallies
 from provisioner.mirrors.queries import mirrors_in_trouble
+from provisioner.storage.models import FillingVolume
 from provisioner.web.notices import Level
 from provisioner.workspaces.models import LEASED, Workspace
 
@@ -41,7 +42,7 @@ def troubles(
     workers: Iterable[AliveWorker],
     failed_today: int,
 ) -> list[Trouble]:
-    """Return the current problems, except missing workers. Four queries."""
+    """Return the current problems, except missing workers. Five queries."""
     return [
         *_mails(),
         *(_of_worker(worker) for worker in workers if worker.clock_trouble),
@@ -52,6 +53,11 @@ def troubles(
             failed_today,
             ("operation failed in 24 hours", "operations failed in 24 hours"),
             f"{reverse('operation-list')}?state=failed",
+        ),
+        *_counted(
+            FillingVolume.objects.count(),
+            ("volume is at least 85 % full", "volumes are at least 85 % full"),
+            reverse("filling-volume-list"),
         ),
         *_counted(
             mirrors_in_trouble().count(),

@@ -23,7 +23,7 @@ from provisioner.sites.models import SiteCapacity
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, count
 from provisioner.workspaces.forms import OpenForm
-from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.models import LEASED, Workspace, WorkspaceOperation
 from provisioner.workspaces.sharing import Company
 
 State = Workspace.State
@@ -263,6 +263,7 @@ class WorkspacePage:
             self._not_retired(),
             self._in_trash(),
             self._not_restored(),
+            self._filling(),
             self._withdrawn(),
             self._newer(),
         )
@@ -346,6 +347,21 @@ class WorkspacePage:
                 why,
                 "The workspace stays there. Where the template has a mirror, a new one "
                 "can be cloned at another site.",
+            ),
+        )
+
+    def _filling(self) -> Notice | None:
+        fullness = self.workspace.fullness
+        is_used = self.workspace.state in LEASED
+        if fullness is None or not fullness.is_short or not is_used:
+            return None
+        return Notice(
+            level=Level.ERROR if fullness.is_urgent else Level.WARNING,
+            title=fullness.title,
+            texts=(
+                f"It is {fullness.sentence}",
+                "Without room nothing can be written. Delete build output and files "
+                "that you do not need.",
             ),
         )
 

@@ -35,6 +35,7 @@ from provisioner.gateways.ontap.types import (
 )
 from provisioner.lib import clocks
 from provisioner.lib.names import TAG_PREFIX, tag_in
+from provisioner.limits.events import site_measured
 from provisioner.limits.samples import keep_limit_days
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import CapacityDay, Site, SiteCapacity
@@ -107,7 +108,7 @@ def measure(site: Site) -> SiteCapacity:
     # SnapMirror gives a mirror's volume the inodes that its source has.
     mirrors = f"{TAG_PREFIX}mirror="
     _give_inodes(ontap, site, [v for v in ours if not v.comment.startswith(mirrors)])
-    _write_inodes(ours)
+    _write_fullness(ours)
     _write_templates(usage)
     _write_clones_of_others(site, others)
     capacity, _ = SiteCapacity.objects.update_or_create(
@@ -128,6 +129,7 @@ def measure(site: Site) -> SiteCapacity:
         },
     )
     _keep_day(capacity)
+    site_measured.send(Site, site=site, at=began_at)
     return capacity
 
 
@@ -229,19 +231,23 @@ def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -
             )
 
 
-def _write_inodes(ours: Iterable[VolumeUsage]) -> None:
-    """Save the used and maximum inodes of workspaces."""
+def _write_fullness(ours: Iterable[VolumeUsage]) -> None:
+    """Save how full the volumes of workspaces are, in bytes and inodes."""
     seen = [v for v in ours if v.used_inodes is not None and v.max_inodes is not None]
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE workspaces_workspace SET used_inodes = seen.used, "
-            "max_inodes = seen.most "
-            "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) "
-            "AS seen(uuid, used, most) WHERE volume_uuid = seen.uuid",
+            "max_inodes = seen.most, actual_size_bytes = seen.size, "
+            "used_bytes = seen.bytes "
+            "FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], "
+            "%s::bigint[]) AS seen(uuid, used, most, size, bytes) "
+            "WHERE volume_uuid = seen.uuid",
             [
                 [volume.uuid for volume in seen],
                 [volume.used_inodes for volume in seen],
                 [volume.max_inodes for volume in seen],
+                [volume.size_bytes for volume in seen],
+                [volume.used_bytes for volume in seen],
             ],
         )
 

@@ -30,6 +30,7 @@ EVENTS: dict[Topic, tuple[str, ...]] = {
         *(E.WORKSPACE_TRASHED, E.WORKSPACE_RETIRED),
     ),
     Topic.SNAPSHOTS: (K.SNAPSHOT_WITHDRAWN, E.SNAPSHOT_WITHDRAWN),
+    Topic.VOLUMES: (K.VOLUME_FILLS, E.VOLUME_FILLS),
     Topic.TEMPLATES: (
         *(K.TEMPLATE_FAILED, K.TEMPLATE_RECOVERED),
         *(E.TEMPLATE_BUILT, E.TEMPLATE_FAILED, E.TEMPLATE_RECOVERED),
@@ -40,6 +41,7 @@ DEFAULTS = {
     Topic.WORKSPACES: frozenset({Channel.WEBHOOK}),
     Topic.LEASES: frozenset(Channel),
     Topic.SNAPSHOTS: frozenset(Channel),
+    Topic.VOLUMES: frozenset(Channel),
     Topic.TEMPLATES: frozenset(Channel),
 }
 STAY = {Topic.LEASES: frozenset({Channel.MAIL})}

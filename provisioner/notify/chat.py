@@ -23,6 +23,7 @@ TITLES = {
     WebhookEvent.TEMPLATE_FAILED: "{name} failed",
     WebhookEvent.TEMPLATE_RECOVERED: "{name} recovered",
     WebhookEvent.SNAPSHOT_WITHDRAWN: "A snapshot of {name} was withdrawn",
+    WebhookEvent.VOLUME_FILLS: "The volume of {name} fills up",
     WebhookEvent.WORKSPACE_READY: "{name} is ready",
     WebhookEvent.WORKSPACE_FAILED: "{name} failed",
     WebhookEvent.WORKSPACE_TRASHED: "{name} is in the trash",

@@ -27,6 +27,8 @@ class ChannelsForm(AskingForm):
         "retired, or looks abandoned. These mails stay on: they protect your work.",
         Topic.SNAPSHOTS: "Somebody withdrew the snapshot of one of your workspaces. "
         "Webhooks report all of them.",
+        Topic.VOLUMES: "A volume of one of your workspaces or templates is 85 or 95 % "
+        "full. Administrators hear of all templates. Webhooks report all templates.",
         Topic.TEMPLATES: "A template you subscribed to, or whose build included your "
         "change, failed or recovered. Webhooks report all templates.",
     }

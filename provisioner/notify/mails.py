@@ -46,7 +46,9 @@ def _reader_of(notice: Notification) -> User | None:
 
 
 def _mail_of(notice: Notification, *, now: dt.datetime) -> Mail:
-    if notice.workspace is not None:
+    if notice.kind == Notification.Kind.VOLUME_FILLS:
+        context = _about_volume(notice)
+    elif notice.workspace is not None:
         context = _about_workspace(notice, notice.workspace, now=now)
     else:
         context = _about_build(notice)
@@ -90,6 +92,17 @@ def _about_workspace(
         "asked_by": notice.data.get("asked_by", ""),
         "link": link_to(workspace),
     }
+
+
+def _about_volume(notice: Notification) -> dict[str, Any]:
+    workspace, template = notice.workspace, notice.template
+    said = {"reader": _reader_of(notice), "sentence": notice.data["sentence"]}
+    if workspace is not None:
+        link = link_to(workspace)
+        return {**said, "name": workspace.name, "workspace": workspace, "link": link}
+    assert template is not None
+    link = absolute(reverse("template-detail", args=[template.pk]))
+    return {**said, "name": template.name, "link": link}
 
 
 def _about_build(notice: Notification) -> dict[str, Any]:

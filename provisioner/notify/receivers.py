@@ -32,6 +32,8 @@ def _entered(instance: Event, created: bool, raw: bool, **kwargs: Any) -> None:
     if instance.workspace is not None:
         workspaces.say_provisioned(instance, instance.workspace)
         webhooks.tell_of_workspace(instance, instance.workspace)
+    elif instance.template is not None and instance.kind == "volume_filling":
+        webhooks.tell_of_template_volume(instance, instance.template)
     elif instance.template is not None and instance.kind in OF_BUILDS:
         _build_ended(instance)
 

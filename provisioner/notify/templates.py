@@ -233,7 +233,8 @@ def why_not(notice: Notification) -> str:
     Call it with the template's row locked.
     """
     build = notice.operation
-    assert build is not None
+    if build is None:
+        return ""
     if notice.kind == Notification.Kind.TEMPLATE_FAILED:
         return NEWER_SUCCEEDED if is_superseded(build) else ""
     newer = builds_of(build.subject.template).filter(pk__gt=build.pk).order_by("pk")

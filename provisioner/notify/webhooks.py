@@ -43,6 +43,7 @@ OF_WORKSPACES = {
     "workspace_failed": WebhookEvent.WORKSPACE_FAILED,
     "workspace_trashed": WebhookEvent.WORKSPACE_TRASHED,
     "workspace_retired": WebhookEvent.WORKSPACE_RETIRED,
+    "volume_filling": WebhookEvent.VOLUME_FILLS,
 }
 
 
@@ -82,6 +83,15 @@ def tell_of_build(event: Event, build: Operation) -> None:
             said = {"message": event.message, "template": _template(template)}
             said |= {"build": _build(build, outcome)}
             _write(hooks, kind, at=event.at.isoformat(), said=said)
+
+
+def tell_of_template_volume(event: Event, template: Template) -> None:
+    """Write the messages about a template's volume that fills up."""
+    kind = WebhookEvent.VOLUME_FILLS
+    hooks = listening(kind, _concern(template))
+    if hooks:
+        said = {"message": event.message, "template": _template(template)}
+        _write(hooks, kind, at=event.at.isoformat(), said=said)
 
 
 def tell_of_withdrawal(event: Event, snapshot: Snapshot) -> None:

@@ -30,6 +30,7 @@ STILL_TRUE_IN = {
     Notification.Kind.RETIRE_FAILED: (Workspace.State.READY, Workspace.State.FAILED),
     Notification.Kind.ABANDONED: (Workspace.State.READY,),
     Notification.Kind.SNAPSHOT_WITHDRAWN: LEASED,
+    Notification.Kind.VOLUME_FILLS: LEASED,
 }
 """The states of a workspace in which a planned mail is still true."""
 

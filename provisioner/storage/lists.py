@@ -1,11 +1,13 @@
-"""The list of snapshots, with what holds each."""
+"""The lists of snapshots, with what holds each, and of volumes that fill up."""
 
 from __future__ import annotations
 
 from provisioner.catalog.models import Snapshot
+from provisioner.storage.filling import filling_volumes
 from provisioner.storage.forms import SnapshotFilterForm
+from provisioner.storage.models import FillingVolume
 from provisioner.storage.overviews import held, snapshots_matching
-from provisioner.web.lists.listing import Column, Listing
+from provisioner.web.lists.listing import Column, Listing, searched
 
 SNAPSHOTS = Listing[Snapshot](
     name="held-snapshots",
@@ -45,4 +47,35 @@ SNAPSHOTS = Listing[Snapshot](
     dress=lambda user, some: held(some),
     page_size=25,
     nothing="No snapshot is published yet.",
+)
+
+FILLING = Listing[FillingVolume](
+    name="filling-volumes",
+    one="volume",
+    many="volumes",
+    columns=(
+        Column("volume", "Volume", "subject.volume_name"),
+        Column("kind", "", "kind", goes_with="volume"),
+        Column("name", "", "subject.name", goes_with="volume"),
+        Column(
+            *("level", "Reached", "level", "level"),
+            is_number=True,
+            begins_descending=True,
+        ),
+        Column("fullness", "Measured", "sentence"),
+        Column(
+            *("crossed_at", "Since", "crossed_at", "crossed_at"),
+            is_unbroken=True,
+            begins_descending=True,
+        ),
+    ),
+    cells="storage/_filling_cells.html",
+    matching=searched(
+        filling_volumes,
+        "workspace__name",
+        "template__name",
+        "workspace__owner__username",
+    ),
+    usual="-level",
+    nothing="No volume is 85 % full.",
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.urls import reverse
 
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
+from provisioner.lib.fullness import URGENT_PERCENT, WARNING_PERCENT
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
@@ -84,6 +86,65 @@ class OwnBytesDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workspace} on {self.day}"
+
+
+class FillingVolume(models.Model):
+    """A volume that fills up: people were told of this level, in percent.
+
+    There is no row for a volume that has room.
+    """
+
+    workspace = models.OneToOneField(
+        Workspace,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="filling",
+    )
+    template = models.OneToOneField(
+        Template,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="filling",
+    )
+    level = models.PositiveSmallIntegerField(
+        choices=[(WARNING_PERCENT, "fills up"), (URGENT_PERCENT, "nearly full")]
+    )
+    crossed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="filling_volume_is_of_one_thing",
+                condition=Q(workspace__isnull=True, template__isnull=False)
+                | Q(workspace__isnull=False, template__isnull=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.level} %"
+
+    @property
+    def subject(self) -> Workspace | Template:
+        found = self.workspace or self.template
+        assert found is not None
+        return found
+
+    @property
+    def kind(self) -> str:
+        return "workspace" if self.workspace is not None else "template"
+
+    @property
+    def url(self) -> str:
+        """The page of what has the volume."""
+        return reverse(f"{self.kind}-detail", args=[self.subject.pk])
+
+    @property
+    def sentence(self) -> str:
+        """How full it is, as last measured."""
+        fullness = self.subject.fullness
+        return fullness.sentence if fullness is not None else ""
 
 
 class Split(models.Model):

@@ -1,7 +1,8 @@
-"""What workspaces ask of splits: who stays."""
+"""What workspaces ask of splits: who stays; and what a measurement leads to."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,9 @@ from django.dispatch import receiver
 
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import ActionRefused
+from provisioner.limits.events import site_measured
+from provisioner.sites.models import Site
+from provisioner.storage.filling import note_filling
 from provisioner.storage.refusals import BeingSplit
 from provisioner.workspaces.events import asks_what_stays
 from provisioner.workspaces.models import BESIDE_WORK, Workspace
@@ -30,3 +34,9 @@ def refuse_while_being_split(
         for workspace in workspaces
         if workspace.subject_id in subjects
     }
+
+
+@receiver(site_measured)
+def tell_of_filling_volumes(site: Site, at: dt.datetime, **kwargs: Any) -> None:
+    """Tell people of the volumes of a site that fill up."""
+    note_filling(site, now=at)

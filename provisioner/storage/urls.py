@@ -24,6 +24,13 @@ register(
         is_for=administrators,
     ),
     Place(
+        title="Full volumes",
+        section=Section.STORAGE,
+        url_name="filling-volume-list",
+        rank=26,
+        is_for=administrators,
+    ),
+    Place(
         title="Splits",
         section=Section.POLICIES,
         url_name="split-policy-list",
@@ -47,6 +54,7 @@ urlpatterns: list[URLPattern] = [
         name="workspace-split-stop",
     ),
     path("storage/snapshots/", views.held_snapshot_list, name="held-snapshot-list"),
+    path("storage/volumes/", views.filling_volume_list, name="filling-volume-list"),
     path("storage/free/", views.free_space, name="held-snapshot-free"),
     path("policies/splits/", views.split_policy_list, name="split-policy-list"),
     path(

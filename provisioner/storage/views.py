@@ -16,7 +16,7 @@ from provisioner.sites.models import Ceiling, Site
 from provisioner.storage import actions
 from provisioner.storage.forms import CeilingForm, FreeSpaceForm, SplitPolicyForm
 from provisioner.storage.freeing import space_plan
-from provisioner.storage.lists import SNAPSHOTS
+from provisioner.storage.lists import FILLING, SNAPSHOTS
 from provisioner.storage.models import SplitPolicy
 from provisioner.storage.overviews import ceilings_of, due_splits
 from provisioner.storage.previews import own_bytes_chart, split_preview
@@ -61,6 +61,9 @@ def workspace_split_stop(request: WebRequest, workspace: Workspace) -> HttpRespo
 
 
 held_snapshot_list = administrators_only(list_page(SNAPSHOTS, "storage/snapshots.html"))
+
+
+filling_volume_list = administrators_only(list_page(FILLING, "storage/filling.html"))
 
 
 @require_safe_or_POST

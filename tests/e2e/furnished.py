@@ -46,6 +46,7 @@ from provisioner.sites.models import (
     Site,
     SiteCapacity,
 )
+from provisioner.storage.models import FillingVolume
 from provisioner.transfer.actions import workspace_transfer
 from provisioner.workspace_snapshots.models import (
     SnapshotPolicy,
@@ -278,6 +279,12 @@ class Furnished:
         step.log_path.write_text("cc render.c\n\x1b[31mrender.c:7: error\x1b[0m\n")
         SnapshotFactory.create(template=self.broken, change=48200, client_spec=SPEC)
         Snapshot.objects.filter(template=self.broken).update(created_at=ago(days=1))
+        Template.objects.filter(pk=self.broken.pk).update(
+            actual_size_bytes=100 << 30, used_bytes=97 << 30, used_inodes=240_511
+        )
+        FillingVolume.objects.create(
+            template=self.broken, level=95, crossed_at=ago(hours=3)
+        )
         self.fresh = self.template_of("never-built")
         self.archived = self.template_of("release-41", title="Release 41, Linux")
         self.held, self.withdrawn = SnapshotFactory.create_batch(

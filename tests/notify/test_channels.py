@@ -69,6 +69,7 @@ def test_every_event_has_a_topic_and_defaults_are_as_for_everybody(
         Topic.WORKSPACES: WEBHOOK,
         Topic.LEASES: BOTH,
         Topic.SNAPSHOTS: BOTH,
+        Topic.VOLUMES: BOTH,
         Topic.TEMPLATES: BOTH,
     }
     choose(alice, Topic.TEMPLATES, NONE)
@@ -174,6 +175,7 @@ def test_people_choose_on_their_page(
         Topic.WORKSPACES: MAIL,
         Topic.LEASES: BOTH,
         Topic.SNAPSHOTS: MAIL,
+        Topic.VOLUMES: NONE,
         Topic.TEMPLATES: NONE,
     }
     assert channels_by_topic(carol)[Topic.TEMPLATES] == BOTH
@@ -181,6 +183,7 @@ def test_people_choose_on_their_page(
     assert [event.message for event in told] == [
         "Notifications about “My workspaces are ready, or have failed”: by mail.",
         "Notifications about “Withdrawn snapshots”: by mail.",
+        "Notifications about “Volumes that fill up”: none.",
         "Notifications about “Builds and tests of templates”: none.",
     ]
 

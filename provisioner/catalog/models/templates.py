@@ -27,7 +27,7 @@ from provisioner.lib.names import (
 from provisioner.lib.rows import few
 from provisioner.routing.kinds import Purpose
 from provisioner.routing.models import Routed
-from provisioner.sites.models import Site
+from provisioner.sites.models import MeasuredVolume, Site
 
 
 class LineEnd(models.TextChoices):
@@ -80,7 +80,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 @few
-class Template(Routed, HasOperations):
+class Template(Routed, MeasuredVolume, HasOperations):
     """A synced, built tree that workspaces are cloned from.
 
     Either `view` (view lines as in a client spec, with any client name on the right) or
@@ -192,22 +192,6 @@ class Template(Routed, HasOperations):
         "gets another one, since clients are bound to edges.",
     )
     volume_uuid = models.CharField(max_length=36, blank=True)
-    actual_size_bytes = models.BigIntegerField(
-        null=True, blank=True, help_text="The size of its volume, as ONTAP reports it."
-    )
-    used_bytes = models.BigIntegerField(
-        null=True,
-        blank=True,
-        help_text="The space used by its volume, as ONTAP reports it.",
-    )
-    used_inodes = models.BigIntegerField(
-        null=True,
-        blank=True,
-        help_text="Files and directories in it, as ONTAP reports them.",
-    )
-    max_inodes = models.BigIntegerField(
-        null=True, blank=True, help_text="The inode limit of its volume."
-    )
     snapshots_in_volume = models.PositiveIntegerField(
         default=0, help_text="All snapshots of its volume, by ONTAP."
     )

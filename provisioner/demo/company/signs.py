@@ -35,6 +35,8 @@ class Signs:
         share = min(chance.lognormvariate(-3.9, 0.9) * (0.4 + age / 60), 0.6)
         holds = template.used_bytes or GIB
         workspace.unique_bytes = int(holds * share) + chance.randrange(2**20)
+        workspace.actual_size_bytes = template.clone_size_bytes
+        workspace.used_bytes = holds + workspace.unique_bytes
         workspace.used_inodes = int((template.used_inodes or 0) * (1 + share / 3))
         workspace.max_inodes = template.max_inodes
         workspace.measured_at = self._studio.calendar.ago(seconds=70)

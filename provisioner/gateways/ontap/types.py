@@ -135,7 +135,7 @@ class Volume:
 SIZES_DIFFER_BYTES = 2**20
 """Sizes that differ by less count as equal, as releases round differently."""
 
-_BYTES_OF_AN_INODE = 4 << 10
+LEAST_BYTES_OF_AN_INODE = 4 << 10
 _MOST_INODES = 2_040_109_451
 
 
@@ -144,7 +144,7 @@ def most_inodes(size_bytes: int) -> int:
 
     Source: "Set the maximum number of files allowed for a volume": one per 4 KB.
     """
-    return min(size_bytes // _BYTES_OF_AN_INODE, _MOST_INODES)
+    return min(size_bytes // LEAST_BYTES_OF_AN_INODE, _MOST_INODES)
 
 
 def more_inodes(used: int, given: int) -> int:

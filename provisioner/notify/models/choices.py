@@ -14,6 +14,7 @@ class Topic(models.TextChoices):
     WORKSPACES = "workspaces", "My workspaces are ready, or have failed"
     LEASES = "leases", "Leases, retirement and the trash"
     SNAPSHOTS = "snapshots", "Withdrawn snapshots"
+    VOLUMES = "volumes", "Volumes that fill up"
     TEMPLATES = "templates", "Builds and tests of templates"
 
 

@@ -17,7 +17,8 @@ class Notification(models.Model):
     """A mail about a workspace or a template.
 
     About a workspace, to its owner: one for each kind, deadline and moment before it.
-    About a build of a template: one for each build, kind and person. The person is an
+    About a template's volume: one for each person and moment. About a build of a
+    template: one for each build, kind and person. The person is an
     account, `recipient`, or a Perforce user without an account, `p4_user`. Perforce is
     asked for that user's `address`, which is "" until then.
 
@@ -36,6 +37,7 @@ class Notification(models.Model):
         ABANDONED = "abandoned", "Looks abandoned"
         SNAPSHOT_WITHDRAWN = "snapshot_withdrawn", "Its snapshot was withdrawn"
         TEMPLATE_FAILED = "template_failed", "Build or test of a template failed"
+        VOLUME_FILLS = "volume_fills", "Its volume fills up"
         TEMPLATE_RECOVERED = "template_recovered", "A template recovered"
 
     workspace = models.ForeignKey(
@@ -94,9 +96,20 @@ class Notification(models.Model):
             ),
             models.UniqueConstraint(
                 fields=("operation", "kind", "recipient", "p4_user"),
-                condition=Q(template__isnull=False),
+                condition=Q(template__isnull=False, operation__isnull=False),
                 name="notification_of_build_said_once",
                 nulls_distinct=False,
+            ),
+            models.UniqueConstraint(
+                fields=("template", "kind", "recipient", "deadline_at"),
+                condition=Q(template__isnull=False, operation__isnull=True),
+                name="notification_of_template_said_once",
+            ),
+            models.CheckConstraint(
+                name="notification_without_build_is_of_volume",
+                condition=Q(template__isnull=True)
+                | Q(operation__isnull=False)
+                | Q(kind="volume_fills", recipient__isnull=False),
             ),
             models.CheckConstraint(
                 name="notification_is_about_one_thing",
@@ -107,11 +120,7 @@ class Notification(models.Model):
                     p4_user="",
                 )
                 | (
-                    Q(
-                        workspace__isnull=True,
-                        template__isnull=False,
-                        operation__isnull=False,
-                    )
+                    Q(workspace__isnull=True, template__isnull=False)
                     & (
                         Q(recipient__isnull=False, p4_user="")
                         | (Q(recipient__isnull=True) & ~Q(p4_user=""))

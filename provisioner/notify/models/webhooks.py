@@ -26,6 +26,7 @@ class WebhookEvent(models.TextChoices):
     TEMPLATE_FAILED = "template.failed", "A template's build or test failed"
     TEMPLATE_RECOVERED = "template.recovered", "A template recovered"
     SNAPSHOT_WITHDRAWN = "snapshot.withdrawn", "A snapshot was withdrawn"
+    VOLUME_FILLS = "volume.fills", "A volume fills up"
     WORKSPACE_READY = "workspace.ready", "A workspace is ready"
     WORKSPACE_FAILED = "workspace.failed", "A workspace failed"
     WORKSPACE_TRASHED = "workspace.trashed", "A workspace was moved to the trash"

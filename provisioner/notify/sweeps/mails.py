@@ -232,7 +232,12 @@ def _why_not_deliverable(notice: Notification) -> str:
 
 def _was_told_at(address: str, *, notice: Notification) -> bool:
     """Return whether another recipient with this address got the same mail."""
-    same = Notification.objects.filter(operation=notice.operation_id, kind=notice.kind)
+    same = Notification.objects.filter(
+        template=notice.template_id,
+        operation=notice.operation_id,
+        kind=notice.kind,
+        deadline_at=notice.deadline_at,
+    )
     return same.filter(sent_to__iexact=address).exclude(pk=notice.pk).exists()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioner.sites.models.capacity import CapacityDay, SiteCapacity
+from provisioner.sites.models.capacity import CapacityDay, MeasuredVolume, SiteCapacity
 from provisioner.sites.models.ceilings import Ceiling, policy_name, qos_policy_for
 from provisioner.sites.models.connections import ConnectionCheck, ConnectionTest
 from provisioner.sites.models.perforce_servers import (
@@ -20,6 +20,7 @@ __all__ = [
     "ConnectionCheck",
     "ConnectionTest",
     "HomeSite",
+    "MeasuredVolume",
     "OpenTo",
     "PerforceServer",
     "ReplicaPosition",

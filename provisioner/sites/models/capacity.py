@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from provisioner.gateways.ontap.types import most_inodes
+from provisioner.lib.fullness import Fullness
 from provisioner.sites.models.sites import Site
 
 
@@ -90,3 +92,39 @@ class CapacityDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.site} on {self.day}"
+
+
+class MeasuredVolume(models.Model):
+    """What ONTAP last reported of a volume; None before it was measured."""
+
+    actual_size_bytes = models.BigIntegerField(
+        null=True, blank=True, help_text="The size of its volume, as ONTAP reports it."
+    )
+    used_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The space used by its volume, as ONTAP reports it.",
+    )
+    used_inodes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="Files and directories in it, as ONTAP reports them.",
+    )
+    max_inodes = models.BigIntegerField(
+        null=True, blank=True, help_text="The inode limit of its volume."
+    )
+
+    class Meta:
+        abstract = True
+
+    @property
+    def fullness(self) -> Fullness | None:
+        """How full its volume is, None before it was measured."""
+        if self.used_bytes is None or self.actual_size_bytes is None:
+            return None
+        return Fullness(
+            used_bytes=self.used_bytes,
+            size_bytes=self.actual_size_bytes,
+            used_inodes=self.used_inodes,
+            most_inodes=most_inodes(self.actual_size_bytes),
+        )

@@ -68,4 +68,17 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(('older_than_days__gte', 1), ('pinned_bytes__gte', 1)), name='split_policy_has_limits')],
             },
         ),
+        migrations.CreateModel(
+            name='FillingVolume',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('level', models.PositiveSmallIntegerField(choices=[(85, 'fills up'), (95, 'nearly full')])),
+                ('crossed_at', models.DateTimeField()),
+                ('template', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='filling', to='catalog.template')),
+                ('workspace', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='filling', to='workspaces.workspace')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('template__isnull', False), ('workspace__isnull', True)), models.Q(('template__isnull', True), ('workspace__isnull', False)), _connector='OR'), name='filling_volume_is_of_one_thing')],
+            },
+        ),
     ]

@@ -54,6 +54,8 @@ WORKSPACE: dict[str, Any] = {
     "purge_at": None,
     "retired_at": None,
     "unique_bytes": None,
+    "actual_size_bytes": None,
+    "used_bytes": None,
     "used_inodes": None,
     "max_inodes": None,
     "start": {

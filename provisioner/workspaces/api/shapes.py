@@ -173,6 +173,8 @@ class WorkspaceSerializer(WorkedOutOnce, serializers.ModelSerializer[Workspace])
             "purge_at",
             "retired_at",
             "unique_bytes",
+            "actual_size_bytes",
+            "used_bytes",
             "used_inodes",
             "max_inodes",
             "start",

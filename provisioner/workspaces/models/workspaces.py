@@ -23,7 +23,7 @@ from provisioner.lib.names import (
     underscored,
 )
 from provisioner.routing.models import Routed
-from provisioner.sites.models import Ceiling, OpenTo, Site
+from provisioner.sites.models import Ceiling, MeasuredVolume, OpenTo, Site
 from provisioner.workspaces.marks import new_mark
 
 JUNCTION_PREFIX = "/w-"
@@ -57,7 +57,7 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
         return self.filter(named).order_by("pk")
 
 
-class Workspace(Routed, HasOperations):
+class Workspace(Routed, MeasuredVolume, HasOperations):
     """A clone, its client and its export, with one lifecycle."""
 
     class State(models.TextChoices):
@@ -262,14 +262,6 @@ class Workspace(Routed, HasOperations):
         null=True,
         blank=True,
         help_text="What purging it would free, as ONTAP reports it.",
-    )
-    used_inodes = models.BigIntegerField(
-        null=True,
-        blank=True,
-        help_text="Files and directories in it, as ONTAP reports them.",
-    )
-    max_inodes = models.BigIntegerField(
-        null=True, blank=True, help_text="The inode limit of its volume."
     )
     measured_at = models.DateTimeField(null=True, blank=True)
     activity = EvidenceField(
