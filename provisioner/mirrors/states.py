@@ -6,6 +6,7 @@ from collections.abc import Collection
 from functools import partial
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
@@ -36,7 +37,7 @@ MIRRORED_SNAPSHOT_TRANSITIONS: dict[
     MirroredSnapshot.State, tuple[MirroredSnapshot.State, ...]
 ] = {
     S.TRANSFERRING: (S.AVAILABLE, S.FAILED),
-    S.FAILED: (S.TRANSFERRING,),
+    S.FAILED: (S.TRANSFERRING, S.GONE),
     S.AVAILABLE: (S.GONE,),
     S.GONE: (S.TRANSFERRING,),
     S.ONLY_THERE: (S.GONE,),
@@ -114,20 +115,23 @@ def mark_available(
 
 def mark_failed(mirror: Mirror) -> None:
     """Mark the snapshots that are being transferred to a mirror as failed."""
-    _move_all(mirror, S.FAILED)
+    _move_all(mirror.snapshots.all(), S.FAILED)
 
 
-def mark_gone(mirror: Mirror, *, besides: Collection[str] = ()) -> None:
-    """Mark a mirror's snapshots as gone, except those with these ONTAP UUIDs."""
-    _move_all(mirror, S.GONE, besides=besides)
+def mark_gone(mirror: Mirror) -> None:
+    """Mark all snapshots of a mirror as gone, also those that never arrived."""
+    _move_all(mirror.snapshots.all(), S.GONE)
 
 
-def _move_all(
-    mirror: Mirror, to: MirroredSnapshot.State, *, besides: Collection[str] = ()
-) -> None:
-    mirror.snapshots.filter(
-        state__in=sources_of(MIRRORED_SNAPSHOT_TRANSITIONS, to=to)
-    ).exclude(ontap_uuid__in=besides).update(state=to)
+def mark_missing(mirror: Mirror, *, there: Collection[str]) -> None:
+    """Mark the arrived snapshots as gone that are not among these ONTAP UUIDs."""
+    arrived = mirror.snapshots.filter(state__in=(S.AVAILABLE, S.ONLY_THERE))
+    _move_all(arrived.exclude(ontap_uuid__in=there), S.GONE)
+
+
+def _move_all(rows: QuerySet[MirroredSnapshot], to: MirroredSnapshot.State) -> None:
+    sources = sources_of(MIRRORED_SNAPSHOT_TRANSITIONS, to=to)
+    rows.filter(state__in=sources).update(state=to)
 
 
 def _move(

@@ -26,6 +26,7 @@ from provisioner.mirrors.states import (
     mark_available,
     mark_failed,
     mark_gone,
+    mark_missing,
     set_mirror_state,
 )
 from provisioner.mirrors.steps import filling, homes
@@ -113,13 +114,6 @@ DELETE = (
         filling.ensure_volume_deleted,
         STORAGE,
         ("relationship",),
-    ),
-    StepSpec(
-        "gone",
-        "Mark its snapshots as gone",
-        filling.ensure_marked_gone,
-        STORAGE,
-        ("delete",),
     ),
 )
 
@@ -276,7 +270,7 @@ def _has_arrived(operation: Operation) -> None:
     mirrored = mirror.snapshots.select_related("snapshot").get(
         pk=TransferParameters.of(operation).mirrored
     )
-    mark_gone(mirror, besides=arrived.there)
+    mark_missing(mirror, there=arrived.there)
     mark_available(
         mirrored,
         ontap_uuid=arrived.ontap_uuid,
@@ -299,6 +293,7 @@ def _comparison(compared: filling.Compared | None) -> str:
 
 def _is_deleted(operation: Operation) -> None:
     mirror = _subject(operation)
+    mark_gone(mirror)
     set_mirror_state(
         mirror,
         Mirror.State.DELETED,
@@ -317,7 +312,7 @@ def _is_back(operation: Operation) -> None:
     mirror = _subject(operation)
     returned = find_result(operation, homes.Returned)
     assert returned is not None
-    mark_gone(mirror, besides=returned.there)
+    mark_missing(mirror, there=returned.there)
     message = f"{mirror.site.name} follows {mirror.template.site.name}."
     set_mirror_state(mirror, Mirror.State.READY, message=message)
     Mirror.objects.filter(pk=mirror.pk).update(is_former_home=False, former_client="")

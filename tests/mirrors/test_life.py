@@ -74,6 +74,11 @@ def test_a_mirror_is_deleted_with_all_that_it_has(mirror_scene: MirrorScene) -> 
         mirror_create(by=scene.by, template=scene.template, site=scene.site)
     )
     assert superfluous(scene.template) == []
+    scene.publish("c101.b2")
+    labs.destination.control.set_settings(svm_peering=False)
+    assert transfer_all(now=clocks.database_now()) == 1
+    assert scene.settled(mirror).state == Mirror.State.FAILED
+    labs.destination.control.set_settings(svm_peering=True)
 
     mirror_delete(by=scene.by, mirror=mirror)
 
@@ -81,7 +86,8 @@ def test_a_mirror_is_deleted_with_all_that_it_has(mirror_scene: MirrorScene) -> 
     assert labs.rows(records.Relationship) == []
     assert labs.source.lab.array.store.select(records.Destination) == []
     assert labs.there.find_volume(mirror.volume_name) is None
-    assert mirror.snapshots.get().state == MirroredSnapshot.State.GONE
+    states = mirror.snapshots.values_list("state", flat=True)
+    assert list(states) == [MirroredSnapshot.State.GONE] * 2
     assert not Mirror.objects.exists()
     again = mirror_create(by=scene.by, template=scene.template, site=scene.site)
     assert scene.settled(again).state == Mirror.State.READY

@@ -26,7 +26,7 @@ from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.ontap.types import Relationship
 from provisioner.mirrors.actions import mirror_retry
 from provisioner.mirrors.models import Mirror
-from provisioner.mirrors.states import mark_gone, set_mirror_state
+from provisioner.mirrors.states import mark_gone, mark_missing, set_mirror_state
 from provisioner.sites.models import Site
 
 
@@ -138,5 +138,5 @@ def mark_snapshots_gone(finding: Finding) -> str:
     uuids = {snapshot.uuid for snapshot in there}
     if finding.external_id in uuids:
         return GONE
-    mark_gone(mirror, besides=uuids)
+    mark_missing(mirror, there=uuids)
     return f"The snapshot {finding.snapshot} was marked as gone at {mirror.site.name}."

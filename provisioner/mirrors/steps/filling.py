@@ -27,7 +27,7 @@ from provisioner.gateways.ontap.types import (
     Transfer,
 )
 from provisioner.lib.refusals import StepRefused
-from provisioner.mirrors import advice, states
+from provisioner.mirrors import advice
 from provisioner.mirrors.models import Mirror, MirroredSnapshot, TransferParameters
 from provisioner.mirrors.queries import has_clones
 from provisioner.mirrors.steps import relationships
@@ -411,9 +411,3 @@ def ensure_volume_deleted(run: MirrorRun) -> None:
             "ONTAP, then delete the mirror again.",
             code="mirror_in_use",
         ) from error
-
-
-def ensure_marked_gone(run: MirrorRun) -> None:
-    """Mark the mirror's snapshots as gone."""
-    with run.writing():
-        states.mark_gone(run.mirror)
