@@ -297,13 +297,35 @@ class Array:
         """Return the size and the free space of the lab's filesystem."""
         return os.statvfs(self.root / "data")
 
-    def aggregate_bytes(self) -> tuple[int, int]:
-        """Return the size and the available bytes of the aggregate."""
+    def aggregates(self) -> tuple[str, ...]:
+        """Return the names of the aggregates, the first one first."""
+        return (self.config.aggregate, *self.config.more_aggregates)
+
+    def aggregate_of(self, volume: Volume) -> dict[str, object]:
+        """Return name and uuid of a volume's aggregate."""
+        name = volume.aggregate or self.config.aggregate
+        return {"name": name, "uuid": self.aggregate_uuid(name)}
+
+    def aggregate_uuid(self, name: str) -> str:
+        """Return the uuid of an aggregate."""
+        is_first = name == self.config.aggregate
+        return self.identity("aggregate" if is_first else f"aggregate.{name}")
+
+    def aggregate_bytes(self, name: str = "") -> tuple[int, int]:
+        """Return size and available bytes of an aggregate, by default the first one.
+
+        All are on one filesystem. Others count their volumes alone.
+        """
         status = self.filesystem()
         size, free = (
             status.f_blocks * status.f_frsize,
             status.f_bavail * status.f_frsize,
         )
+        if name not in ("", self.config.aggregate):
+            used = self.usage.bytes_in(name)
+            size = self.settings.aggregate_bytes or size
+            free = min(free, max(0, size - used))
+            return size, 0 if self.settings.aggregate_is_full else free
         said: int | None = self.store.setting(given.AGGREGATE_BYTES)
         if said is not None:
             size, free = said, max(0, said - self.usage.total_bytes())

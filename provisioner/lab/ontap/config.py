@@ -21,6 +21,7 @@ class Settings:
     clone_guarantee: ``guarantee`` is accepted when a FlexClone is created.
     recovery_queue_seconds: how long a volume deleted without force is kept.
     split_seconds: how long a split takes.
+    move_seconds: how long a move to another aggregate takes, and how it ends.
     transfer_seconds: how long a SnapMirror transfer takes beyond the copying.
     all_flash: inline deduplication is supported.
     svm_peering: SVMs are peered, with each other and with those of the peer.
@@ -39,6 +40,8 @@ class Settings:
     job_retention_seconds: float = 300.0
     recovery_queue_seconds: float = 0.0
     split_seconds: float = 0.5
+    move_seconds: float = 0.5
+    move_ends: Literal["success", "failed", "cutover_wait"] = "success"
     transfer_seconds: float = 0.0
     all_flash: bool = True
     svm_peering: bool = True
@@ -63,8 +66,9 @@ class OntapConfig:
     readonly_user: has the same password, and 403 for writes,
     as ONTAP's role of that name; so have the accounts of `accounts.py`. btrfs_bytes:
     make and mount an image of that size. data_lif: the address that the data LIF
-    reports. more_svms: SVMs beside `svm`. peer: a second cluster, on a root and a port
-    of its own, which is peered. volumes: a file that names volumes, see given.py.
+    reports. more_svms: SVMs beside `svm`. more_aggregates: where volumes can be moved.
+    peer: a second cluster, on a root and a port of its own, which is peered. volumes:
+    a file that names volumes, see given.py.
     """
 
     root: Path
@@ -77,6 +81,7 @@ class OntapConfig:
     svm: str = "svm_dev"
     more_svms: tuple[str, ...] = ()
     aggregate: str = "aggr1"
+    more_aggregates: tuple[str, ...] = ("aggr2",)
     cluster: str = "lab"
     node: str = "node1"
     version: tuple[int, int, int] = (9, 16, 1)

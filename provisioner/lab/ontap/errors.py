@@ -113,6 +113,12 @@ ERRORS: dict[str, ErrorKind] = {
         'Specifying a value for "{field}" is not valid for initiating volume '
         "FlexClone split operation.",
     ),
+    "918265": ErrorKind(400, 'The volume is already in aggregate "{aggregate}".'),
+    "918266": ErrorKind(
+        400, '"movement.state" cannot be given with a destination aggregate.'
+    ),
+    "918267": ErrorKind(400, 'Aggregate "{aggregate}" does not exist.'),
+    "918786": ErrorKind(400, 'No move of volume "{name}" is in progress.'),
     "918251": ErrorKind(
         400, 'Specifying a value for "{field}" is not valid for a snapshot restore.'
     ),

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 MAKING, LIVE, DELETING, QUEUED = "making", "live", "deleting", "queued"
+# What a moved volume leaves behind for its clones; no request shows it.
+LEFT = "left"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Volume:
     parent_uuid: str | None = None
     parent_snapshot_uuid: str | None = None
     is_splitting: bool = False
+    # The name of its aggregate; empty: the first one.
+    aggregate: str = ""
+    # State, percent and destination of its last move; see moves.py.
+    movement: dict[str, object] = field(default_factory=dict)
     split_percent: int = 0
     inherited_bytes: int = 0
     inherited_files: int = 0

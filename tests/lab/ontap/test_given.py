@@ -66,7 +66,9 @@ def test_named_volumes_are_there_and_as_full_as_they_are_said_to_be(
         assert clone["clone"]["parent_snapshot"]["name"] == "base"
         assert clone["space"]["used"] >= TIB
         assert (lab.mount_root / "w-clone").is_dir()
-        [aggregate] = rest.get("/api/storage/aggregates", fields="space")["records"]
+        [aggregate] = rest.get("/api/storage/aggregates", fields="space", name="aggr1")[
+            "records"
+        ]
         space = aggregate["space"]["block_storage"]
         assert space["size"] == 9 * TIB
         used = TIB + TIB // 8
@@ -80,7 +82,9 @@ def test_a_clone_of_one_shares_what_is_said_of_it(config: OntapConfig) -> None:
         rest.clone("another", "tree", clone={"parent_snapshot": {"name": "base"}})
         [another] = rest.get(VOLUMES, name="another", fields="**")["records"]
         assert another["space"]["used"] >= TIB
-        [aggregate] = rest.get("/api/storage/aggregates", fields="space")["records"]
+        [aggregate] = rest.get("/api/storage/aggregates", fields="space", name="aggr1")[
+            "records"
+        ]
         assert aggregate["space"]["block_storage"]["used"] < TIB + TIB // 4
         rest.session.close()
 

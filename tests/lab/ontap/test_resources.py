@@ -100,9 +100,10 @@ def test_the_data_lif_is_found_by_its_service(rest: Rest) -> None:
     assert found["records"][0]["ip"]["address"] == "127.0.0.1"
 
 
-def test_the_aggregate_adds_up(rest: Rest) -> None:
-    (aggregate,) = rest.get("/api/storage/aggregates", fields="space")["records"]
-    space = aggregate["space"]["block_storage"]
+def test_the_aggregates_add_up(rest: Rest) -> None:
+    found = rest.get("/api/storage/aggregates", fields="space")["records"]
+    assert [aggregate["name"] for aggregate in found] == ["aggr1", "aggr2"]
+    space = found[0]["space"]["block_storage"]
     assert space["used"] + space["available"] == space["size"]
 
 

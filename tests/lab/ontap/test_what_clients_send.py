@@ -270,7 +270,7 @@ def test_autodelete_of_snapshots_is_kept(rest: Rest) -> None:
 
 
 def test_an_aggregate_says_what_it_is_made_of(rest: Rest) -> None:
-    (row,) = rest.get("/api/storage/aggregates", fields="block_storage,space")[
+    (row, _) = rest.get("/api/storage/aggregates", fields="block_storage,space")[
         "records"
     ]
     assert row["block_storage"]["primary"]["disk_type"] == "ssd"

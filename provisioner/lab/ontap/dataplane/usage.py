@@ -250,6 +250,14 @@ class Usage:
             total += sum(row.logical_bytes for row in store.select(Snapshot))
         return total
 
+    def bytes_in(self, aggregate: str) -> int:
+        """Return what the volumes of an aggregate that is not the first one take."""
+        return sum(
+            self.own_bytes(row)
+            for row in self._array.store.select(Volume, phase=LIVE)
+            if row.aggregate == aggregate
+        )
+
     def logical_bytes(self, *, with_clones: bool) -> int:
         """Return what the volumes would take if nothing were shared."""
         return sum(

@@ -87,8 +87,8 @@ def find_export_policy(
     raise OntapError("918271", target="nas.export_policy.name", policy=name or key)
 
 
-def check_aggregate(array: Array, fields: Mapping[str, object]) -> None:
-    """Refuse a body that does not name the one aggregate.
+def find_aggregate(array: Array, fields: Mapping[str, object]) -> str:
+    """Return the name of the aggregate that a body names.
 
     Raises: OntapError 918242 none, 787140 several, 917508 unknown, 787141 disagree.
     """
@@ -99,12 +99,27 @@ def check_aggregate(array: Array, fields: Mapping[str, object]) -> None:
     if len(given) > 1:
         raise OntapError("787140", target="aggregates")
     name, key = given[0].get("name"), given[0].get("uuid")
-    name_fits = name == array.config.aggregate
-    key_fits = key == array.identity("aggregate")
-    if name is not None and key is not None and name_fits != key_fits:
-        raise OntapError("787141", target="aggregates.uuid")
-    if not (name_fits or key_fits):
+    found = aggregate_named(array, name=name, key=key)
+    if found is None:
+        known = [each for each in (name, key) if each is not None]
+        if len(known) > 1 and (
+            aggregate_named(array, name=name) or aggregate_named(array, key=key)
+        ):
+            raise OntapError("787141", target="aggregates.uuid")
         raise OntapError("917508", target="aggregates.name", aggregate=name or key)
+    return found
+
+
+def aggregate_named(
+    array: Array, *, name: object = None, key: object = None
+) -> str | None:
+    """Return the aggregate of that name and uuid; None stands for any."""
+    if name is None and key is None:
+        return None
+    for each in array.aggregates():
+        if name in (None, each) and key in (None, array.aggregate_uuid(each)):
+            return each
+    return None
 
 
 def svm_name(array: Array, volume: Volume) -> str:

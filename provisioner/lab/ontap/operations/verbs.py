@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from provisioner.lab.ontap.jobs import Verb
 from provisioner.lab.ontap.operations import (
     efficiency,
+    moves,
     snapmirror,
     snapshots,
     splits,
@@ -21,6 +22,7 @@ VERBS: Mapping[str, Verb] = {
     "volume_clone": Verb(volumes.make_clone, abandon=volumes.abandon),
     "volume_change": Verb(volume_changes.apply),
     "volume_split": Verb(splits.run),
+    "volume_move": Verb(moves.run),
     "volume_delete": Verb(volumes.destroy),
     "snapshot_make": Verb(snapshots.make, abandon=snapshots.abandon),
     "snapshot_change": Verb(snapshots.change),

@@ -12,6 +12,7 @@ from provisioner.lab.ontap.operations import (
     efficiency,
     junctions,
     limits,
+    moves,
     names,
     snapshot_directories,
     snapshot_policies,
@@ -96,6 +97,7 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
     check_policies(array, fields)
     efficiency.check(array, volume, fields)
     limits.check(array, volume, fields)
+    moves.check(array, volume, fields)
     if any(field.startswith("restore_to.") for field in fields):
         find_restore_snapshot(array, volume, fields)
 
@@ -173,6 +175,8 @@ def apply(array: Array, arguments: Fields) -> None:
         if "clone.split_initiated" in changes:
             act = splits.begin if changes["clone.split_initiated"] else splits.end
             act(array, volume_uuid)
+        if any(field.startswith("movement.") for field in changes):
+            moves.apply(array, volume_uuid, changes)
         if "nas.path" in changes:
             path = changes["nas.path"]
             if path:

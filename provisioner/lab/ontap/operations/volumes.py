@@ -131,7 +131,7 @@ def _check_name_free(array: Array, name: str, *, svm: Svm) -> None:
 
 
 def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
-    names.check_aggregate(array, fields)
+    aggregate = names.find_aggregate(array, fields)
     check_policies(array, fields)
     size = fields.get("size", fields.get("space.size", MINIMUM_BYTES))
     check_size(array, size)
@@ -156,6 +156,7 @@ def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         gid=fields.get("nas.gid", 0),
         unix_permissions=fields.get("nas.unix_permissions", 755),
         guarantee=guarantee,
+        aggregate=aggregate,
         snapshot_policy=snapshot_policies.chosen(array, fields, svm_uuid=svm.uuid),
         snapshot_reserve_percent=reserve,
         remembered=remembered_in(fields),
@@ -217,6 +218,7 @@ def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         retention_seconds=None,
         is_splitting=False,
         split_percent=0,
+        movement={},
         deleted_at=None,
         remembered={**limits.inherited(parent), **remembered_in(fields)},
     )

@@ -1,4 +1,4 @@
-"""Aggregates: ``/api/storage/aggregates``. The lab has one."""
+"""Aggregates: ``/api/storage/aggregates``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 
-def _space(array: Array) -> dict[str, object]:
-    size, available = array.aggregate_bytes()
+def _space(array: Array, name: str) -> dict[str, object]:
+    size, available = array.aggregate_bytes(name)
     used = size - available
     return {
         "size": size,
@@ -37,15 +37,18 @@ def _saved(array: Array, *, with_clones: bool) -> dict[str, object]:
     }
 
 
-def _view(array: Array, _row: None) -> Flat:
+def _view(array: Array, name: str) -> Flat:
     node = {"uuid": array.identity("node"), "name": array.config.node}
     return {
-        "uuid": array.identity("aggregate"),
-        "name": array.config.aggregate,
+        "uuid": array.aggregate_uuid(name),
+        "name": name,
         "node": node,
         "home_node": node,
         "state": "online",
-        "volume_count": lambda: array.store.count(Volume, phase=LIVE),
+        "volume_count": lambda: sum(
+            array.aggregate_of(volume)["name"] == name
+            for volume in array.store.select(Volume, phase=LIVE)
+        ),
         "snaplock_type": "non_snaplock",
         "block_storage.primary": {
             "disk_class": "solid_state",
@@ -58,8 +61,8 @@ def _view(array: Array, _row: None) -> Flat:
         "block_storage.mirror": {"enabled": False, "state": "unmirrored"},
         "block_storage.storage_type": "ssd",
         "data_encryption.software_encryption_enabled": False,
-        "space.block_storage": lambda: _space(array),
-        "space.footprint": lambda: _space(array)["used"],
+        "space.block_storage": lambda: _space(array, name),
+        "space.footprint": lambda: _space(array, name)["used"],
         "space.efficiency": lambda: _saved(array, with_clones=True),
         "space.efficiency_without_snapshots_flexclones": lambda: _saved(
             array, with_clones=False
@@ -67,7 +70,7 @@ def _view(array: Array, _row: None) -> Flat:
     }
 
 
-AGGREGATES: Resource[None] = Resource(
+AGGREGATES: Resource[str] = Resource(
     FieldSet(
         keys=("uuid", "name", "node"),
         standard=(
@@ -104,21 +107,22 @@ AGGREGATES: Resource[None] = Resource(
         ),
     ),
     view=_view,
-    href=lambda array, row: f"/api/storage/aggregates/{array.identity('aggregate')}",
+    href=lambda array, name: f"/api/storage/aggregates/{array.aggregate_uuid(name)}",
     order=("name",),
 )
 
 
 def list_aggregates(call: Call) -> Reply:
     """List the aggregates that can hold volumes."""
-    return collection(call, AGGREGATES, [None])
+    return collection(call, AGGREGATES, call.array.aggregates())
 
 
 def get_aggregate(call: Call, uuid: str) -> Reply:
     """Return one aggregate."""
-    if uuid != call.array.identity("aggregate"):
-        raise OntapError("4", target="uuid")
-    return instance(call, AGGREGATES, None)
+    for name in call.array.aggregates():
+        if uuid == call.array.aggregate_uuid(name):
+            return instance(call, AGGREGATES, name)
+    raise OntapError("4", target="uuid")
 
 
 ROUTES = (

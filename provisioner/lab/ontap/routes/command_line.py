@@ -63,7 +63,7 @@ def _volume(array: Array, volume: Volume) -> Flat:
     return {
         **_named(array, volume),
         **_columns(VOLUMES.view(array, volume), OF_VOLUMES),
-        "aggr_list": [array.config.aggregate],
+        "aggr_list": [array.aggregate_of(volume)["name"]],
         "nodes": [array.config.node],
         "clone_parent_name": parent and parent.name,
         "clone_parent_vserver": parent and array.svm(parent.svm_uuid).name,
@@ -180,10 +180,10 @@ def _node(array: Array, _row: None) -> Flat:
     }
 
 
-def _aggregate(array: Array, _row: None) -> Flat:
+def _aggregate(array: Array, name: str) -> Flat:
     return {
-        "aggregate": array.config.aggregate,
-        "uuid": array.identity("aggregate"),
+        "aggregate": name,
+        "uuid": array.aggregate_uuid(name),
         "node": array.config.node,
         "root": False,
         "state": "online",
@@ -356,6 +356,6 @@ ROUTES = (
         ("aggregate",),
         ("uuid", "node", "root", "state"),
         view=_aggregate,
-        rows=_one,
+        rows=lambda array: array.aggregates(),
     ),
 )

@@ -27,12 +27,13 @@ def _view(array: Array, svm: Svm) -> Flat:
         "comment": "",
         "aggregates": lambda: [
             {
-                "name": array.config.aggregate,
-                "uuid": array.identity("aggregate"),
+                "name": name,
+                "uuid": array.aggregate_uuid(name),
                 "state": "online",
                 "type": "ssd",
-                "available_size": array.aggregate_bytes()[1],
+                "available_size": array.aggregate_bytes(name)[1],
             }
+            for name in array.aggregates()
         ],
         "ipspace.name": "Default",
         "ipspace.uuid": array.identity("ipspace"),

@@ -103,7 +103,7 @@ def view(array: Array, volume: Volume) -> Flat:
         left = max(0, size - reserve - used())
         if volume.guarantee == "volume":
             return left
-        return min(left, array.aggregate_bytes()[1])
+        return min(left, array.aggregate_bytes(volume.aggregate)[1])
 
     if volume.state != "online":
         return {**settled, "space.footprint": own}

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
-from provisioner.lab.ontap.operations import efficiency, qos_policies, snapshot_policies
+from provisioner.lab.ontap.operations import (
+    efficiency,
+    moves,
+    qos_policies,
+    snapshot_policies,
+)
 from provisioner.lab.ontap.operations.volumes import policy_of
 from provisioner.lab.ontap.records import LIVE, Destination, Snapshot, Svm, Volume
 from provisioner.lab.ontap.routes import volume_space
@@ -31,9 +36,7 @@ def _view(array: Array, volume: Volume) -> Flat:
         "svm.name": svm.name,
         "svm.uuid": svm.uuid,
         "svm._links": {"self": {"href": f"/api/svm/svms/{svm.uuid}"}},
-        "aggregates": [
-            {"name": array.config.aggregate, "uuid": array.identity("aggregate")}
-        ],
+        "aggregates": [array.aggregate_of(volume)],
         "snapshot_count": lambda: array.store.count(
             Snapshot, volume_uuid=volume.uuid, phase=LIVE
         ),
@@ -63,6 +66,7 @@ def _view(array: Array, volume: Volume) -> Flat:
         "tiering.policy": "none",
         "encryption.enabled": False,
         **efficiency.view(volume),
+        **moves.view(array, volume),
         **_clone(array, volume),
         **volume.remembered,
         **qos_policies.of_volume(array, volume.remembered),

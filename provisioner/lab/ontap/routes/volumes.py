@@ -34,7 +34,7 @@ from provisioner.lab.ontap.http import (
     answer_jobs,
     job_link,
 )
-from provisioner.lab.ontap.operations import volume_changes, volumes
+from provisioner.lab.ontap.operations import moves, volume_changes, volumes
 from provisioner.lab.ontap.records import LIVE, Svm, Volume
 from provisioner.lab.ontap.routes.volume_view import VOLUMES
 
@@ -121,6 +121,11 @@ _CHANGE: dict[str, Kind] = {
     "efficiency.scanner.scan_old_data": boolean,
     "efficiency.scanner.*": anything,
     "clone.split_initiated": boolean,
+    "movement.destination_aggregate.name": text,
+    "movement.destination_aggregate.uuid": text,
+    "movement.state": choice(*moves.STATES),
+    "movement.cutover_window": integer,
+    "movement.tiering_policy": text,
     "restore_to.snapshot.name": text,
     "restore_to.snapshot.uuid": text,
 }
