@@ -98,6 +98,9 @@ CODES: dict[str, Meaning] = {
     "918252": Meaning(
         Refused, "The junction path is taken, invalid, or its parent does not exist."
     ),
+    "918265": Meaning(Refused, "The volume is in that aggregate already."),
+    "918267": _NO_AGGREGATE,
+    "918786": Meaning(Refused, "No move of the volume is in progress."),
     "917534": Meaning(Refused, "The volume size is below ONTAP's minimum of 20 MB."),
     "917775": _NOT_ONLINE,
     "9437885": _NOT_ONLINE,

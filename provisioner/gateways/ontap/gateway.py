@@ -16,9 +16,16 @@ from provisioner.gateways.ontap.qos_policies import QosPolicies
 from provisioner.gateways.ontap.snapshot_policies import SnapshotPolicies
 from provisioner.gateways.ontap.snapshots import Snapshots
 from provisioner.gateways.ontap.system import System
+from provisioner.gateways.ontap.volume_moves import VolumeMoves
 
 
 class OntapGateway(
-    System, SnapshotPolicies, Snapshots, ExportPolicies, QosPolicies, Mirrors
+    System,
+    SnapshotPolicies,
+    VolumeMoves,
+    Snapshots,
+    ExportPolicies,
+    QosPolicies,
+    Mirrors,
 ):
     """One SVM of one ONTAP cluster."""

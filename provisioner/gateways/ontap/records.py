@@ -31,6 +31,7 @@ from provisioner.gateways.ontap.types import (
     SvmPeer,
     Transfer,
     Volume,
+    VolumeMove,
     VolumeQos,
     VolumeSnapshot,
     VolumeUsage,
@@ -54,6 +55,11 @@ USAGE_FIELDS = (
 )
 # All of clone: what a split shows is expensive, and absent while none runs.
 SPLIT_FIELDS = "uuid,name,state,comment,clone,snapmirror.is_protected"
+# All of movement: its parts are absent until a volume is moved.
+MOVE_FIELDS = (
+    "uuid,name,state,comment,aggregates.name,tiering.policy,space.used,"
+    "space.total_footprint,clone.split_initiated,movement"
+)
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 SNAPSHOT_SPACE_FIELDS = "uuid,size,reclaimable_space"
 VERSION_FIELDS = "uuid,name,version_uuid"
@@ -196,6 +202,25 @@ def clone_split(record: Record) -> CloneSplit:
         is_mirrored=_at(record, "snapmirror.is_protected", False),
         percent=_at(record, "clone.split_complete_percent", None),
         estimate_bytes=_at(record, "clone.split_estimate", None),
+    )
+
+
+def volume_move(record: Record) -> VolumeMove:
+    aggregates = record.get("aggregates") or [{}]
+    used = _at(record, "space.used", None)
+    return VolumeMove(
+        uuid=record["uuid"],
+        name=record["name"],
+        state=record.get("state", ""),
+        comment=record.get("comment", ""),
+        aggregate=aggregates[0].get("name", ""),
+        tiering_policy=_at(record, "tiering.policy", ""),
+        footprint_bytes=_at(record, "space.total_footprint", used),
+        is_splitting=_at(record, "clone.split_initiated", False),
+        move_state=_at(record, "movement.state", ""),
+        destination=_at(record, "movement.destination_aggregate.name", ""),
+        started_at=_at(record, "movement.start_time", ""),
+        percent=_at(record, "movement.percent_complete", None),
     )
 
 

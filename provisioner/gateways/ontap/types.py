@@ -330,6 +330,41 @@ class VolumeQos:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VolumeMove:
+    """Where a volume is, and its last move to another aggregate.
+
+    `move_state` is ONTAP's word, "" if it was never moved: "queued", "replicating",
+    "cutover_wait", "cutover_pending", "cutover", "paused", "aborted", "failed",
+    "success". `footprint_bytes` is what it takes in its aggregate, with its snapshots.
+    None, or "", is what ONTAP did not report.
+    """
+
+    uuid: str
+    name: str
+    state: str
+    comment: str
+    aggregate: str
+    tiering_policy: str
+    footprint_bytes: int | None
+    is_splitting: bool
+    move_state: str
+    destination: str
+    started_at: str
+    percent: int | None
+
+    @property
+    def is_moving(self) -> bool:
+        return self.move_state in _MOVING
+
+    @property
+    def is_paused(self) -> bool:
+        return self.move_state == "paused"
+
+
+_MOVING = ("queued", "replicating", "cutover_wait", "cutover_pending", "cutover")
+
+
+@dataclass(frozen=True, kw_only=True)
 class DataLif:
     """A network address that serves NFS."""
 
