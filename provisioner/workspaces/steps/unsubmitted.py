@@ -242,8 +242,9 @@ def our_volume(run: WorkspaceRun) -> Volume | None:
     if volume is None:
         return None
     parent = volume.clone_parent
+    is_elsewhere = parent is not None and parent.volume_name != parent_of(workspace)
     if not workspace.is_tagged(volume.comment) or (
-        parent is not None and parent.volume_name != parent_of(workspace)
+        is_elsewhere and not _has_moved_parent(run, volume)
     ):
         raise StepRefused(
             f"The volume {volume.name} is not the clone we made (its comment or its "
@@ -251,3 +252,20 @@ def our_volume(run: WorkspaceRun) -> Volume | None:
             code="volume_is_not_ours",
         )
     return volume
+
+
+def _has_moved_parent(run: WorkspaceRun, volume: Volume) -> bool:
+    """Return whether a clone's parent was moved to another aggregate.
+
+    The parent of its older clones is a hidden volume then, of which ONTAP says only the
+    name.
+
+    Source: "Considerations and recommendations when moving volumes",
+    https://docs.netapp.com/us-en/ontap/volumes/recommendations-moving-concept.html.
+    """
+    parent = volume.clone_parent
+    assert parent is not None
+    return (
+        volume.uuid == run.workspace.volume_uuid
+        and run.ontap.find_volume(parent.volume_name) is None
+    )
