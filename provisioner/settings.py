@@ -103,6 +103,7 @@ INSTALLED_APPS = [
     "provisioner.leases",
     "provisioner.limits",
     "provisioner.storage",
+    "provisioner.moves",
     "provisioner.recovery",
     "provisioner.insight",
     "provisioner.transfer",

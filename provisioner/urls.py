@@ -28,6 +28,7 @@ from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.limits import urls as limit_urls
 from provisioner.maintenance import urls as maintenance_urls
 from provisioner.mirrors import urls as mirror_urls
+from provisioner.moves import urls as moves_urls
 from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
@@ -67,6 +68,7 @@ FEATURES = (
     routing_urls,
     site_urls,
     storage_urls,
+    moves_urls,
     insight_urls,
     transfer_urls,
     web_urls,

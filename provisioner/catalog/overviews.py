@@ -239,7 +239,9 @@ def find_template_overview(user: User, *, pk: int) -> TemplateOverview | None:
     The builds are read first: if the newest has ended, the template's state says how.
     """
     of_it = (
-        operations_visible_to(user).filter(subject__template=pk).prefetch_related(None)
+        operations_visible_to(user)
+        .filter(subject__template=pk, kind__in=TemplateOperation.values)
+        .prefetch_related(None)
     )
     newest = of_it.select_related(None).select_related("requested_by")
     operations = list(newest[: BUILDS_PLOTTED + 1])  # one may be running

@@ -60,7 +60,7 @@ class RefreshUnchanged(ActionRefused):
 
 
 class TemplateBusy(ActionRefused):
-    """The template “{name}” is being built or deleted. Wait for that to end."""
+    """The template “{name}” is being built, moved or deleted. Wait for that to end."""
 
     code = "template_busy"
 

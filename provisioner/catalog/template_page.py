@@ -191,6 +191,9 @@ class TemplatePage:
         )
         yield Action(label="Edit", url=self._url("template-edit"))
         yield Action(label="Build with options…", url=build, look="link")
+        if self.template.volume_uuid and self.user.is_administrator:
+            move = self._url("template-move")
+            yield Action(label="Move to another aggregate…", url=move, look="link")
 
     def _for_owners(self) -> Iterator[Action]:
         if not self.may_change or self._is_going:

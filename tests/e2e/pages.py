@@ -49,6 +49,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-split": [(workspace,)],
         "split-policy-edit": [(rows.site.pk,)],
         "ceiling-edit": [(rows.site.pk, "builds")],
+        "template-move": [(rows.template.pk,)],
         "workspace-extend": [(workspace,)],
         "workspace-snapshot-list": [(workspace,)],
         "workspace-copy-restore": [(workspace, rows.copy.pk)],

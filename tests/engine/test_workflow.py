@@ -20,6 +20,7 @@ from provisioner.engine.queues import PERFORCE
 from provisioner.engine.starting import start_operation
 from provisioner.engine.workflow import WORKFLOWS, StepSpec
 from provisioner.mirrors.models import MirrorOperation
+from provisioner.moves.models import MoveOperation
 from provisioner.recovery.models import RecoveryOperation
 from provisioner.sites.models import Site
 from provisioner.transfer.models import TransferOperation
@@ -35,6 +36,7 @@ KINDS = [
     *CopyOperation,
     *RecoveryOperation,
     *TemplateOperation,
+    *MoveOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)
 

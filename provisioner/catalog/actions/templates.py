@@ -316,10 +316,16 @@ def _is_publishing(build: Operation) -> bool:
 
 
 def is_settling(template: Template) -> bool:
-    """Return whether a step of a stopped build is still running."""
-    return Step.objects.filter(
+    """Return whether a step of a stopped build is still running, or an operation that
+    leaves the template's state as it is, such as a move.
+    """
+    is_at_work = Step.objects.filter(
         operation__subject__template=template, state=Step.State.RUNNING
     ).exists()
+    beside = template.operations.filter(state=Operation.State.RUNNING).exclude(
+        kind__in=TemplateOperation.values
+    )
+    return is_at_work or beside.exists()
 
 
 def _told(asked: BuildParameters) -> str:
