@@ -72,6 +72,9 @@ class Commands:
         self._p4.run("configure", "set", "monitor=1")
         self.run("configure", "show", "monitor")
         self.run("monitor", "show", "-a", "-l", "-e")
+        self.run("configure", "show")
+        self.run("diskspace")
+        self.run("license", "-u")
         self.run("client", "-T", "partitioned", "-o", "nobody-yet")
 
     def _of_clients(self) -> None:

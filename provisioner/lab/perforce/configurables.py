@@ -1,6 +1,6 @@
 """Configurables: settings of the server that `p4 configure` changes while it runs.
 
-Only those that affect the lab are known.
+Those that affect the lab, and some that it only keeps and reports.
 
 Source: p4 help configurables.
 """
@@ -41,6 +41,13 @@ DEFAULTS = {
     "track": "0",
     # Every sync of a client whose name begins so moves no files, as with -k.
     "zerosyncPrefix": "",
+    # Kept and reported, without effect here; the defaults are those of 2024.2.
+    "filesys.bufsize": "64K",
+    "net.autotune": "1",
+    "net.maxwait": "0",
+    "net.tcpsize": "512K",
+    "server": "0",
+    "server.maxcommands": "0",
 }
 
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}

@@ -221,6 +221,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6654: (301996542, "%depotFile% - can't unshelve (already opened for %badAction%)"),
     6655: (318773759, '%depotFile%%depotRev% - unshelved, opened for %action%'),
     6656: (822155776, '%depotFile% - already shelved, use -f to update.'),
+    6658: (385883650, '%name% (type %fsType%[ mounted on %mountpoint%]) : %freeBytes% free, %usedBytes% used, %totalBytes% total (%pctUsed%%% full)'),
     6660: (554768900, '[%argc% - no|No] file(s) to unshelve.'),
     6661: (822286853, "%change% has shelved files associated with it and can't be deleted."),
     6664: (301996552, "Can't unshelve %depotFile% to open for %badAdd%: file already exists."),

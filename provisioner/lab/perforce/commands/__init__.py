@@ -16,6 +16,7 @@ from provisioner.lab.perforce.commands import (
     files,
     fstat,
     helping,
+    hosting,
     info,
     integrate,
     integrated,
@@ -95,6 +96,7 @@ COMMANDS: dict[str, Command] = {
         searching,
         annotating,
         helping,
+        hosting,
     )
     for command in module.COMMANDS
     for name in command.names
@@ -103,7 +105,7 @@ COMMANDS: dict[str, Command] = {
 helping.ALL.update(COMMANDS)
 
 _ELSEWHERE = """
-aliases backup broker browse dbpack diagnostics diskspace duplicate
+aliases backup broker browse dbpack diagnostics duplicate
 durablewait grant-permission graph hotfiles journalwait logexport logger
 pubkey pubkeys rebase revoke-permission search server show-permission
 show-permissions snap sysinfo
@@ -111,7 +113,7 @@ admin archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster cstat dbschema dbstat dbverify export
 extension failback failover fetch heartbeat ignores init
 interchanges istat jobspec journalcopy journaldbchecksums
-journals key keys ldap ldaps ldapsync license list lockstat login2 logappend
+journals key keys ldap ldaps ldapsync list lockstat login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
