@@ -26,11 +26,15 @@ COMMANDS_PREFIX = "commands."
 BISECTIONS_PREFIX = "bisections."
 
 
+SERVER_HOST_PREFIX = "p4d."
+"""With the name of a Perforce server: what only a worker on its host can do."""
+
+
 DELIVERIES = "deliveries"
 """Webhook messages: their receivers may be slow or silent."""
 
 
-OWN_SLOTS = (COMMANDS_PREFIX, BISECTIONS_PREFIX, DELIVERIES)
+OWN_SLOTS = (COMMANDS_PREFIX, BISECTIONS_PREFIX, DELIVERIES, SERVER_HOST_PREFIX)
 """Queues, or beginnings of their names, with slots of their own on each worker."""
 
 

@@ -15,11 +15,13 @@ from provisioner.engine.queues import (
     COMMANDS_PREFIX,
     DELIVERIES,
     HOST_PREFIX,
+    SERVER_HOST_PREFIX,
     own_slots_of,
 )
 
 SWEEPS = "sweeps"
 DELIVERY_SLOTS = 4
+SERVER_HOST_SLOTS = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,8 @@ def pools_of(
     """Return the pools of a worker that serves these queues; None: all.
 
     A worker of a site's hosts runs the commands there as well, unless there are no
-    slots for commands. Every worker runs sweeps and deliveries.
+    slots for commands. Every worker runs sweeps and deliveries. Only one that names the
+    queue of a Perforce server's host is taken to run there.
     """
     others: tuple[str, ...] | None = None
     if queues is not None:
@@ -68,6 +71,10 @@ def pools_of(
         served = None if queues is None else _served(queues, own=own)
         if count and served != ():
             pools.append(Pool(queues=served, own=own, slots=count))
+    if at_servers := _served(queues or (), own=SERVER_HOST_PREFIX):
+        pools.append(
+            Pool(queues=at_servers, own=SERVER_HOST_PREFIX, slots=SERVER_HOST_SLOTS)
+        )
     return pools
 
 
@@ -77,6 +84,6 @@ def _served(queues: Sequence[str], *, own: str) -> tuple[str, ...]:
     at_hosts = [
         own + name.removeprefix(HOST_PREFIX)
         for name in queues
-        if name.startswith(HOST_PREFIX)
+        if name.startswith(HOST_PREFIX) and own != SERVER_HOST_PREFIX
     ]
     return tuple(dict.fromkeys([*named, *at_hosts]))

@@ -49,9 +49,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--queues",
-            help="Comma-separated: storage, perforce, host.<site>. Every worker also "
-            "sweeps and delivers; one that serves host.<site> runs the commands of "
-            "that site as well.",
+            help="Comma-separated: storage, perforce, host.<site>, p4d.<server>. Every "
+            "worker also sweeps and delivers; one that serves host.<site> runs the "
+            "commands of that site as well. p4d.<server> is for a worker on the host "
+            "of that Perforce server.",
         )
         parser.add_argument(
             "--concurrency", type=int, default=settings.WORKER_CONCURRENCY
