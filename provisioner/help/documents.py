@@ -24,6 +24,7 @@ GROUPS = (
             "mounts",
             "mirrors",
             "storage",
+            "insight",
             "security",
             "changelog",
             "lab",

@@ -112,3 +112,76 @@ class ProcessEnding(models.Model):
 
     def __str__(self) -> str:
         return f"End {self.command} of {self.user} ({self.number})"
+
+
+class ServerConfiguration(models.Model):
+    """How a Perforce server is set up, as last read from it and from its host.
+
+    `read_at` is None before the first reading that succeeded; `trouble` says why the
+    last one failed, "" if it did not. `users` and `files` are None where the server
+    does not count them. `memory_bytes` is None as long as no worker runs on its host.
+    """
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="configuration"
+    )
+    read_at = models.DateTimeField(null=True)
+    trouble = models.TextField(blank=True)
+    version = models.TextField(blank=True)
+    users = models.BigIntegerField(null=True)
+    files = models.BigIntegerField(null=True)
+    host = models.TextField(blank=True)
+    host_read_at = models.DateTimeField(null=True)
+    memory_bytes = models.BigIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return f"Configuration of {self.server}"
+
+
+class ServerSetting(models.Model):
+    """A configurable of a server; `source` says where its value comes from."""
+
+    configuration = models.ForeignKey(
+        ServerConfiguration, on_delete=models.CASCADE, related_name="settings"
+    )
+    name = models.TextField()
+    value = models.TextField(blank=True)
+    source = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("configuration", "name"), name="server_setting_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+
+class ServerFilesystem(models.Model):
+    """Where a server keeps P4ROOT, P4JOURNAL, P4LOG, TEMP or a depot.
+
+    `mount_options` are those that a worker on its host found, "" as long as none did.
+    """
+
+    configuration = models.ForeignKey(
+        ServerConfiguration, on_delete=models.CASCADE, related_name="filesystems"
+    )
+    name = models.TextField()
+    fs_type = models.TextField()
+    mount_point = models.TextField(blank=True)
+    percent_used = models.PositiveSmallIntegerField()
+    mount_options = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("configuration", "name"), name="server_filesystem_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.mount_point}"

@@ -1,4 +1,4 @@
-"""Which processes a person may see, and what became of requests to end some."""
+"""Processes of Perforce servers, requests to end some, and how servers are set up."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from django.db.models.functions import Now
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.insight.models import Process, ProcessEnding, ProcessReading
+from provisioner.insight.models import (
+    Process,
+    ProcessEnding,
+    ProcessReading,
+    ServerConfiguration,
+)
 from provisioner.lib.rows import with_words
+from provisioner.sites.models import PerforceServer, ServerKind
 
 SHOWN_FOR = dt.timedelta(minutes=30)
 SEARCHED = ("user", "client", "host", "program", "command", "arguments")
@@ -46,3 +52,25 @@ def recent_endings() -> QuerySet[ProcessEnding]:
         is_open | Q(requested_at__gte=Now() - SHOWN_FOR)
     )
     return endings.select_related("server", "requested_by")
+
+
+def servers_to_read(*, older_than: dt.timedelta) -> QuerySet[PerforceServer]:
+    """Return servers whose configuration is not known, or was read before that.
+
+    A proxy or broker has none of its own: it passes the question on.
+    """
+    passing_on = (ServerKind.PROXY, ServerKind.BROKER)
+    is_fresh = Q(
+        configuration__read_at__gte=Now() - older_than, configuration__trouble=""
+    )
+    return PerforceServer.objects.exclude(kind__in=passing_on).exclude(is_fresh)
+
+
+def configurations_visible_to(user: User) -> QuerySet[ServerConfiguration]:
+    """Return all to administrators, none to others; with settings and filesystems."""
+    found = ServerConfiguration.objects.select_related("server").order_by(
+        "server__name"
+    )
+    if not permissions.can_administer(user):
+        return found.none()
+    return found.prefetch_related("settings", "filesystems")

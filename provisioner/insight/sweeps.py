@@ -1,4 +1,4 @@
-"""Read the processes of every Perforce server, and end those that people chose."""
+"""Read what runs at every Perforce server and how it is set up; end processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import structlog
 from procrastinate.contrib.django import app
 
 from provisioner.engine.deferring import defer_once
-from provisioner.engine.queues import PERFORCE
+from provisioner.engine.queues import PERFORCE, SERVER_HOST_PREFIX
+from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (
     GatewayError,
@@ -16,7 +17,9 @@ from provisioner.gateways.errors import (
     PermanentGatewayError,
 )
 from provisioner.insight.actions import END_PROCESS, queue_ending
+from provisioner.insight.configuration import read_configuration, read_host
 from provisioner.insight.models import Process, ProcessEnding
+from provisioner.insight.queries import servers_to_read
 from provisioner.insight.reading import (
     ANSWER_WITHIN_SECONDS,
     is_the_one,
@@ -33,6 +36,7 @@ LOOKED_AGAIN_AFTER_SECONDS = 5
 # A process ends at its next own check, db.monitor.interval later: half a minute, or
 # what somebody has set, up to 15 minutes.
 GIVEN_UP_AFTER = dt.timedelta(minutes=20)
+CONFIGURATION_EVERY = dt.timedelta(hours=23)
 
 
 @app.periodic(cron="* * * * *")
@@ -56,6 +60,48 @@ def read_server(server_id: int) -> None:
         read_processes(server)
     except GatewayError as error:
         log.warning("processes_not_read", server=server.name, **error.log_context())
+
+
+@app.periodic(cron="41 * * * *")
+@app.task(name="sweep_configurations", queue="sweeps", queueing_lock="configurations")
+def sweep_configurations(timestamp: int) -> None:
+    """Have each server's configuration read once a day.
+
+    A new server's within the hour, and so is one that could not be read.
+    """
+    for server in servers_to_read(older_than=CONFIGURATION_EVERY):
+        lock = f"read_configuration.{server.pk}"
+        job = read_server_configuration.configure(queueing_lock=lock)
+        defer_once(job, server_id=server.pk)
+
+
+@app.task(name="read_server_configuration", queue=PERFORCE)
+def read_server_configuration(server_id: int) -> None:
+    """Read a server's configuration once; without an answer the last one stays.
+
+    Then that of its host, where a worker runs on it.
+    """
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is None:
+        return
+    try:
+        read_configuration(server)
+    except GatewayError as error:
+        log.warning("configuration_not_read", server=server.name, **error.log_context())
+        return
+    queue = f"{SERVER_HOST_PREFIX}{server.name}"
+    if not unserved([queue], alive_workers()):
+        lock = f"read_server_host.{server.pk}"
+        job = read_server_host.configure(queue=queue, queueing_lock=lock)
+        defer_once(job, server_id=server.pk)
+
+
+@app.task(name="read_server_host")
+def read_server_host(server_id: int) -> None:
+    """Read the memory and the mounts of this host, which is the server's."""
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is not None:
+        read_host(server)
 
 
 @app.task(name=END_PROCESS, queue=PERFORCE)

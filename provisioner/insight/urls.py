@@ -1,4 +1,4 @@
-"""URLs of what runs at Perforce servers."""
+"""URLs of what runs at Perforce servers, and of how they are set up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.insight import views
-from provisioner.insight.api.views import ProcessViewSet
+from provisioner.insight.api.views import ConfigurationViewSet, ProcessViewSet
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
@@ -17,12 +17,25 @@ register(
         covers=("process-",),
         rank=60,
         is_for=administrators,
-    )
+    ),
+    Place(
+        title="Configuration",
+        section=Section.PERFORCE,
+        url_name="configuration-list",
+        rank=65,
+        is_for=administrators,
+    ),
 )
 
 urlpatterns: list[URLPattern] = [
     path("perforce/processes/", views.process_list, name="process-list"),
     path("perforce/processes/<int:pk>/end/", views.process_end, name="process-end"),
+    path(
+        "perforce/configuration/", views.configuration_list, name="configuration-list"
+    ),
 ]
 
-api_routes = [Route("v1/processes", ProcessViewSet, "process")]
+api_routes = [
+    Route("v1/processes", ProcessViewSet, "process"),
+    Route("v1/perforce-configurations", ConfigurationViewSet, "configuration"),
+]

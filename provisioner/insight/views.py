@@ -1,4 +1,4 @@
-"""Pages of what runs at Perforce servers."""
+"""Pages of what runs at Perforce servers, and of how they are set up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from django.views.decorators.http import require_safe
 from provisioner.insight import actions
 from provisioner.insight.lists import PROCESSES
 from provisioner.insight.models import Process
-from provisioner.insight.queries import readings, recent_endings
+from provisioner.insight.overviews import overview_of
+from provisioner.insight.queries import (
+    configurations_visible_to,
+    readings,
+    recent_endings,
+)
 from provisioner.web.http import WebRequest, administrators_only
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, require_safe_or_POST
@@ -36,3 +41,12 @@ def process_end(request: WebRequest, pk: int) -> HttpResponse:
         said = f"A worker ends {process}. What became of it is shown here."
         return acted(request, act, "process-list", said=said)
     return render(request, "insight/end_process.html", {"process": process})
+
+
+@require_safe
+@administrators_only
+def configuration_list(request: WebRequest) -> HttpResponse:
+    """Show how each server is set up, and what the rules would change."""
+    found = configurations_visible_to(request.user)
+    context = {"servers": [overview_of(each) for each in found]}
+    return render(request, "insight/configurations.html", context)

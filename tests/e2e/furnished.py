@@ -30,7 +30,7 @@ from provisioner.copies.models import CopyRule, WorkspaceCopy
 from provisioner.drift.models import DriftCheck, Finding
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import LockWait, Operation, SlotBudget, Step
-from provisioner.insight.models import ProcessReading
+from provisioner.insight.models import ProcessReading, ServerConfiguration
 from provisioner.leases.actions.leases import workspace_keep
 from provisioner.leases.actions.policies import lease_policy_save
 from provisioner.leases.models import LeasePolicy
@@ -459,8 +459,13 @@ class Furnished:
         )
 
     def processes(self) -> None:
-        """One that runs for long, one that is the server's own."""
+        """One that runs for long, one that is the server's own; the configuration."""
         ProcessReading.objects.create(server=self.server, read_at=now())
+        read = ServerConfiguration.objects.create(server=self.server, read_at=now())
+        read.settings.create(name="monitor", value="0", source="default")
+        read.filesystems.create(
+            name="P4ROOT", fs_type="xfs", mount_point="/p4/1", percent_used=61
+        )
         self.process, self.pull = (
             ProcessFactory.create(server=self.server, command=command)
             for command in ("sync", "pull")

@@ -75,6 +75,10 @@ def test_people_of_a_team_have_its_workspaces(alice: User, as_alice: Client) -> 
         ("/mirrors/new/", [("Storage", "true"), ("Mirrors", "true")]),
         ("/overview/", [("Overview", "page")]),
         ("/perforce/processes/", [("Perforce", "true"), ("Processes", "page")]),
+        (
+            "/perforce/configuration/",
+            [("Perforce", "true"), ("Configuration", "page")],
+        ),
         ("/lease-policies/edit/", [("Policies", "true"), ("Leases", "true")]),
         ("/tokens/", [("My account", "true"), ("API tokens", "page")]),
         ("/tokens/everybody/", [("People", "true"), ("API tokens", "page")]),

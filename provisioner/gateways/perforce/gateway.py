@@ -1,8 +1,8 @@
 """One Perforce server, as one user: every verb that Cloneyard uses.
 
-`gateway.clients`, `files`, `changes`, `shelves` and `processes` hold the verbs of each
-kind; what concerns the server and its users is here. Every method may raise
-Unreachable, Busy (resource pressure, or a limit that a smaller request would stay
+`gateway.clients`, `files`, `changes`, `shelves`, `processes` and `configuration` hold
+the verbs of each kind; what concerns the server and its users is here. Every method may
+raise Unreachable, Busy (resource pressure, or a limit that a smaller request would stay
 below) and AuthFailed. Each docstring lists only what else it raises.
 
 Methods marked "Local files" read or write below the client's Root. They must run where
@@ -15,6 +15,7 @@ from __future__ import annotations
 from provisioner.gateways.errors import AuthFailed
 from provisioner.gateways.perforce.changes import Changes
 from provisioner.gateways.perforce.clients import Clients
+from provisioner.gateways.perforce.configuration import Configuration
 from provisioner.gateways.perforce.connection import (
     Connection,
     TicketHolder,
@@ -48,6 +49,7 @@ class PerforceGateway(Facet):
         self.changes = Changes(account, holder=holder)
         self.shelves = Shelves(account, holder=holder)
         self.processes = Processes(account, holder=holder)
+        self.configuration = Configuration(account, holder=holder)
 
     def get_info(self) -> ServerInfo:
         """Return version, case handling and services: the cheapest connection test.

@@ -61,6 +61,37 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Configurable:
+    """A setting of a server. `source` is "configure", "default", an option of p4d, …"""
+
+    name: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filesystem:
+    """Where a server keeps some of its files.
+
+    `name` is P4ROOT, P4JOURNAL, P4LOG, TEMP or that of a depot. `fs_type` is what the
+    operating system calls it, such as "xfs" or "nfs". `mount_point` is "" if unknown.
+    """
+
+    name: str
+    fs_type: str
+    mount_point: str
+    percent_used: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerUsage:
+    """How many users and files a server has, None where it does not say."""
+
+    users: int | None
+    files: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientSpec:
     r"""A client spec. `view` lines are "//depot/path/... //client/..." as in the form.
 

@@ -1,4 +1,4 @@
-"""Examples of processes for the schema."""
+"""Examples of processes and configurations for the schema."""
 
 from __future__ import annotations
 
@@ -39,4 +39,43 @@ END = [
         status=202,
     ),
     refusal("Replication", ProcessOfTheServer(command="pull")),
+]
+
+CONFIGURATIONS = [
+    answer(
+        "One server",
+        {
+            "id": 1,
+            "server": "commit",
+            "read_at": "2026-11-24T04:41:02Z",
+            "trouble": "",
+            "version": "P4D/LINUX26X86_64/2024.2/2675662 (2024/11/12)",
+            "users": 180,
+            "files": 12400000,
+            "host": "p4d1",
+            "host_read_at": "2026-11-24T04:41:04Z",
+            "memory_bytes": 68719476736,
+            "settings": [{"name": "monitor", "value": "1", "source": "configure"}],
+            "filesystems": [
+                {
+                    "name": "P4ROOT",
+                    "fs_type": "xfs",
+                    "mount_point": "/p4/1",
+                    "percent_used": 61,
+                    "mount_options": "rw,noatime",
+                }
+            ],
+            "judgments": [
+                {
+                    "code": "parallel",
+                    "title": "Parallel syncs",
+                    "outcome": "advice",
+                    "saw": "net.parallel.max=0",
+                    "advice": "Set net.parallel.max, to 8 for example: templates sync "
+                    "over several connections then.",
+                    "reference": "p4 help tunables",
+                }
+            ],
+        },
+    )
 ]

@@ -1,12 +1,21 @@
-"""Serializers of processes."""
+"""Serializers of processes, and of how servers are set up."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from provisioner.insight.models import Process, ProcessEnding
+from provisioner.insight.models import (
+    Process,
+    ProcessEnding,
+    ServerConfiguration,
+    ServerFilesystem,
+    ServerSetting,
+)
+from provisioner.insight.overviews import overview_of
+from provisioner.insight.rules import Outcome
 
 
 class ProcessSerializer(serializers.ModelSerializer[Process]):
@@ -71,3 +80,63 @@ class ProcessEndingSerializer(serializers.ModelSerializer[ProcessEnding]):
             "message",
         )
         read_only_fields = fields
+
+
+class ServerSettingSerializer(serializers.ModelSerializer[ServerSetting]):
+    class Meta:
+        model = ServerSetting
+        fields = ("name", "value", "source")
+        read_only_fields = fields
+
+
+class ServerFilesystemSerializer(serializers.ModelSerializer[ServerFilesystem]):
+    class Meta:
+        model = ServerFilesystem
+        fields = ("name", "fs_type", "mount_point", "percent_used", "mount_options")
+        read_only_fields = fields
+
+
+class JudgmentSerializer(serializers.Serializer[Any]):
+    """What one rule says of a server."""
+
+    code = serializers.CharField(help_text="Of the rule; it does not change.")
+    title = serializers.CharField()
+    outcome = serializers.ChoiceField(choices=[str(each) for each in Outcome])
+    saw = serializers.CharField()
+    advice = serializers.CharField(help_text="What it would do; may be empty.")
+    reference = serializers.CharField(
+        source="source", help_text="Where the rule comes from."
+    )
+
+
+class ConfigurationSerializer(serializers.ModelSerializer[ServerConfiguration]):
+    """How a Perforce server is set up, as last read."""
+
+    server = serializers.CharField(source="server.name")
+    settings = ServerSettingSerializer(many=True)
+    filesystems = ServerFilesystemSerializer(many=True)
+    judgments = serializers.SerializerMethodField()
+
+    class Meta:
+        model = ServerConfiguration
+        fields = (
+            "id",
+            "server",
+            "read_at",
+            "trouble",
+            "version",
+            "users",
+            "files",
+            "host",
+            "host_read_at",
+            "memory_bytes",
+            "settings",
+            "filesystems",
+            "judgments",
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(JudgmentSerializer(many=True))
+    def get_judgments(self, configuration: ServerConfiguration) -> Any:
+        judgments = overview_of(configuration).judgments
+        return JudgmentSerializer(judgments, many=True).data

@@ -1,4 +1,4 @@
-"""/api/v1/processes."""
+"""/api/v1/processes and /api/v1/perforce-configurations."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
 from provisioner.insight import actions
 from provisioner.insight.api import examples
 from provisioner.insight.api.shapes import (
+    ConfigurationSerializer,
     ProcessEndingSerializer,
     ProcessListQuery,
     ProcessSerializer,
 )
-from provisioner.insight.models import Process
-from provisioner.insight.queries import processes_matching, processes_visible_to
+from provisioner.insight.models import Process, ServerConfiguration
+from provisioner.insight.queries import (
+    configurations_visible_to,
+    processes_matching,
+    processes_visible_to,
+)
 
 
 class ProcessViewSet(ApiViewSet):
@@ -68,3 +73,25 @@ class ProcessViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         ending = actions.process_end(by=self.user, process=self.get_object())
         return Response(ProcessEndingSerializer(ending).data, status=202)
+
+
+class ConfigurationViewSet(ShortListViewSet):
+    """How the Perforce servers are set up, for administrators."""
+
+    queryset = ServerConfiguration.objects.none()
+    serializer_class = ConfigurationSerializer
+
+    def get_queryset(self) -> QuerySet[ServerConfiguration]:
+        return configurations_visible_to(self.user)
+
+    @described(
+        "List the configurations of Perforce servers",
+        "For administrators, as read once a day, each with what the rules say of it. "
+        "Nothing is changed by itself.",
+        ok=ConfigurationSerializer,
+        refused=[403],
+        examples=examples.CONFIGURATIONS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(self.get_queryset())

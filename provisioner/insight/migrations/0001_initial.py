@@ -63,4 +63,49 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'requested')), fields=('server', 'number'), name='process_ending_requested_once')],
             },
         ),
+        migrations.CreateModel(
+            name='ServerConfiguration',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('read_at', models.DateTimeField(null=True)),
+                ('trouble', models.TextField(blank=True)),
+                ('version', models.TextField(blank=True)),
+                ('users', models.BigIntegerField(null=True)),
+                ('files', models.BigIntegerField(null=True)),
+                ('host', models.TextField(blank=True)),
+                ('host_read_at', models.DateTimeField(null=True)),
+                ('memory_bytes', models.BigIntegerField(null=True)),
+                ('server', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='configuration', to='sites.perforceserver')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='ServerFilesystem',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.TextField()),
+                ('fs_type', models.TextField()),
+                ('mount_point', models.TextField(blank=True)),
+                ('percent_used', models.PositiveSmallIntegerField()),
+                ('mount_options', models.TextField(blank=True)),
+                ('configuration', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='filesystems', to='insight.serverconfiguration')),
+            ],
+            options={
+                'ordering': ('pk',),
+                'constraints': [models.UniqueConstraint(fields=('configuration', 'name'), name='server_filesystem_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ServerSetting',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.TextField()),
+                ('value', models.TextField(blank=True)),
+                ('source', models.TextField(blank=True)),
+                ('configuration', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='settings', to='insight.serverconfiguration')),
+            ],
+            options={
+                'ordering': ('name',),
+                'constraints': [models.UniqueConstraint(fields=('configuration', 'name'), name='server_setting_once')],
+            },
+        ),
     ]

@@ -75,6 +75,7 @@ STATE_ICONS = {
     "well": "done",
     "passed": "done",
     "remarked": "info",
+    "advised": "warning",
     "looking": "running",
     "unknown": "waiting",
 }
