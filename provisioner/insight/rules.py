@@ -273,7 +273,8 @@ def _journal(facts: Facts) -> Verdict:
     if root.mount_point != journal.mount_point:
         return good(saw)
     return advice(
-        saw, do="Put the journal on another volume: who loses both loses changes."
+        saw,
+        do="Put the journal on another volume: if both are lost, changes are lost too.",
     )
 
 
