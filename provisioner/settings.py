@@ -105,6 +105,7 @@ INSTALLED_APPS = [
     "provisioner.storage",
     "provisioner.moves",
     "provisioner.recovery",
+    "provisioner.cloning",
     "provisioner.insight",
     "provisioner.transfer",
     "provisioner.bisect",

@@ -17,6 +17,7 @@ from provisioner.api.routes import addresses
 from provisioner.audit_log import urls as audit_log_urls
 from provisioner.bisect import urls as bisect_urls
 from provisioner.catalog import urls as catalog_urls
+from provisioner.cloning import urls as cloning_urls
 from provisioner.copies import urls as copy_urls
 from provisioner.dashboard import urls as dashboard_urls
 from provisioner.drift import urls as drift_urls
@@ -61,6 +62,7 @@ FEATURES = (
     copy_urls,
     workspace_snapshot_urls,
     recovery_urls,
+    cloning_urls,
     notify_urls,
     people_urls,
     pool_urls,

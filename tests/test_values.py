@@ -366,6 +366,7 @@ OURS = {
     "status_message",
     "CopiedSnapshot": "name opened descriptions have_differences",
     "CopyRule": "purposes",
+    "WorkspaceClone": "snapshot_name opened descriptions have_differences",
     "SnapshotPolicy": "purpose",
     "ClientReading": "opened descriptions have_differences",
     "WorkspaceSnapshot": "name ontap_uuid",
@@ -520,6 +521,7 @@ TYPED = {
         ("old_password", "new_password1", "new_password2"), ASKED
     ),
     "OpenForm": {"to": CHOSEN},
+    "CloneForm": {"name": "Workspace.name", "owner": ASKED, "snapshot": CHOSEN},
     "SnapshotPolicyForm": dict.fromkeys(("site", "template", "purpose"), CHOSEN),
     "MoveForm": {"aggregate": CHOSEN},
     "SplitPolicyForm": {"pinned_bytes": "a size"},
@@ -556,6 +558,7 @@ TYPED = {
     "MoveRequestRequest": {"aggregate": ASKED},
     "MirrorCreateRequest": {"site": ASKED, "cron": "Mirror.cron"},
     "PatchedMirrorChangeRequest": {"cron": "Mirror.cron"},
+    "WorkspaceCloneRequest": {"owner": ASKED, "name": "Workspace.name"},
     "RecoveryRequest": {"site": ASKED, "name": "Workspace.name"},
     "PatchedPoolChangeRequest": {"windows": "Pool.windows"},
     "PatchedWebhookChangeRequest": {"url": "Webhook.url"},

@@ -926,6 +926,18 @@ def run_restore(args: argparse.Namespace) -> None:
     show(args, workspace)
 
 
+def run_clone(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    source = server.find(args.workspace)
+    asked = {"name": args.name, "owner": args.owner}
+    body = {name: value for name, value in asked.items() if value is not None}
+    workspace = server.ask("POST", f"workspaces/{source['id']}/clone", body=body)
+    if args.wait is not False:
+        workspace = server.settle(workspace, timeout=args.timeout)
+        require(workspace, workspace["state"] == "ready")
+    show(args, workspace)
+
+
 def run_rescue(args: argparse.Namespace) -> None:
     server = server_of(args)
     workspace = server.find(args.workspace)
@@ -1810,6 +1822,11 @@ def make_parser() -> Parser:
         help="discard unsubmitted work",
     )
     add("restore", run_restore, "restore a workspace from the trash", one, asking)
+    clone = add("clone", run_clone, "clone a workspace as it is now", one, asking)
+    clone.add_argument("--name", type=word, help="the name of the clone")
+    clone.add_argument(
+        "--for", dest="owner", metavar="USER", type=word, help="who gets it"
+    )
     rescue = add("rescue", run_rescue, "list or download rescued work", one)
     rescue.add_argument(
         "-o",

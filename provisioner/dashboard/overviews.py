@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
+from provisioner.cloning.models import CloningOperation
 from provisioner.dashboard.cards import WorkspaceCard
 from provisioner.dashboard.offers import Offers, offers_to
 from provisioner.dashboard.setup import Setup, setup_for
@@ -104,7 +105,11 @@ class WorkspaceOverview:
     @property
     def not_restored(self) -> list[str]:
         """Sentences about what the last restore could not bring back."""
-        kinds = (WorkspaceOperation.RESTORE, RecoveryOperation.RECOVER)
+        kinds = (
+            WorkspaceOperation.RESTORE,
+            RecoveryOperation.RECOVER,
+            CloningOperation.CLONE,
+        )
         if self.last is None or self.last.operation.kind not in kinds:
             return []
         return list((self.last.operation.findings or {}).get("not_restored", []))

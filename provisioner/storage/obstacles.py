@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from provisioner.accounts.models import User
+from provisioner.cloning.queries import clones_held_by
+from provisioner.cloning.refusals import HasClones
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import NotAllowed
 from provisioner.lib.sizes import size_text
@@ -35,7 +37,7 @@ def require_permission(by: User, workspace: Workspace) -> None:
 def require_splittable(workspace: Workspace) -> None:
     """Refuse what cannot be split now, as far as rows tell.
 
-    Raises: AlreadyIndependent, WorkspaceNotReady, NoRoomToSplit.
+    Raises: AlreadyIndependent, WorkspaceNotReady, HasClones, NoRoomToSplit.
     """
     if workspace.is_independent:
         raise AlreadyIndependent(name=workspace.name)
@@ -46,6 +48,9 @@ def require_splittable(workspace: Workspace) -> None:
     running = running_operation(workspace)
     if running is not None and running.kind != WorkspaceOperation.SPLIT:
         raise WorkspaceNotReady(name=workspace.name, state="busy")
+    held = clones_held_by(workspace).first()
+    if held is not None:
+        raise HasClones(name=workspace.name, clone=held.workspace.name)
     copied, room = workspace.split_bytes, room_of(workspace.site)
     if copied is not None and room is not None and copied >= room:
         raise NoRoomToSplit(

@@ -15,6 +15,7 @@ from provisioner.workspace_snapshots.forms import SnapshotPolicyForm
 from provisioner.workspace_snapshots.models import SnapshotPolicy
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 
 
@@ -44,8 +45,13 @@ def workspace_snapshot_list(request: WebRequest, pk: int) -> HttpResponse:
     """List the snapshots of a workspace."""
     visible = workspaces_visible_to(request.user)
     workspace: Workspace = get_object_or_404(visible, pk=pk)
+    may_change = can_change_workspace(request.user, workspace)
     return render(
         request,
         "workspace_snapshots/list.html",
-        {"workspace": workspace, "snapshots": snapshots_of(workspace)},
+        {
+            "workspace": workspace,
+            "snapshots": snapshots_of(workspace),
+            "may_change": may_change and workspace.state == Workspace.State.READY,
+        },
     )

@@ -166,7 +166,7 @@ _cloneyard; printf '%s\\n' "${COMPREPLY[@]}"
         (["bisect", "ma"], ["main"]),
         (["bisect", "main", "--good", "1"], [""]),
         (["completion", "z"], ["zsh"]),
-        (["nonsense", ""], sorted(["bisect", "completion", "extend"])),
+        (["nonsense", ""], sorted(["bisect", "clone", "completion", "extend"])),
     ],
 )
 def test_bash_completes_commands_options_and_names(

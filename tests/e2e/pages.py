@@ -51,6 +51,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "ceiling-edit": [(rows.site.pk, "builds")],
         "template-move": [(rows.template.pk,)],
         "workspace-extend": [(workspace,)],
+        "workspace-clone": [(workspace,)],
         "workspace-snapshot-list": [(workspace,)],
         "workspace-copy-restore": [(workspace, rows.copy.pk)],
         "workspace-share": [(workspace,)],

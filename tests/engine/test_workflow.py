@@ -12,6 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import kind_of
 from provisioner.bisect.models import BisectionOperation
 from provisioner.catalog.models import Snapshot, TemplateOperation
+from provisioner.cloning.models import CloningOperation
 from provisioner.copies.models import CopyOperation
 from provisioner.engine import states as engine_states
 from provisioner.engine import subjects, workflow
@@ -35,6 +36,7 @@ KINDS = [
     *MirrorOperation,
     *CopyOperation,
     *RecoveryOperation,
+    *CloningOperation,
     *TemplateOperation,
     *MoveOperation,
 ]
@@ -116,6 +118,7 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
         (WorkspaceOperation.PROVISION, "reconcile", PerforceUse.SHORT),
         (TransferOperation.TRANSFER, "flush", PerforceUse.SHORT),
         (RecoveryOperation.RECOVER, "flush", PerforceUse.SHORT),
+        (CloningOperation.CLONE, "flush", PerforceUse.SHORT),
         (TransferOperation.TRANSFER, "check", PerforceUse.SHORT),
         (WorkspaceOperation.CHECK, "check", PerforceUse.SHORT),
         (BisectionOperation.STEP, "files", PerforceUse.SHORT),

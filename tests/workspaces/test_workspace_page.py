@@ -299,7 +299,7 @@ def test_its_story_takes_few_queries(
     # its siblings that alice sees, how many there are, whom it is shared with, its
     # copies, those it can be restored from, what it was restored from, whether its
     # site works, and maintenance
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(21):
         browser.get(address_of(refused))
 
 

@@ -84,15 +84,18 @@ def flush_as_recorded(run: WorkspaceRun, recorded: RecordedClient) -> Flushed:
     return Flushed(have_count=have.count, have_digest=have.digest)
 
 
-def open_as_recorded(run: WorkspaceRun, recorded: RecordedClient) -> None:
+def open_as_recorded(
+    run: WorkspaceRun, recorded: RecordedClient, *, user: str = ""
+) -> None:
     """Open the files that were opened; their content on disk does not change.
 
-    The operation records which files could not be opened again.
+    Each is opened as who had it opened, or all as `user`. The operation records which
+    could not be opened again.
     """
     client = run.workspace.client_name
     as_was = Rescue(
         workspace=run.workspace,
-        reverted=[_of_client(file, client) for file in recorded.opened],
+        reverted=[_of_client(file, client, user) for file in recorded.opened],
         descriptions=recorded.descriptions,
     )
     with room_of(run).told_if_lacking():
@@ -101,7 +104,12 @@ def open_as_recorded(run: WorkspaceRun, recorded: RecordedClient) -> None:
         engine_states.note_findings(run.step, {"not_restored": not_restored})
 
 
-def _of_client(file: dict[str, Any], client: str) -> dict[str, Any]:
+def _of_client(file: dict[str, Any], client: str, user: str) -> dict[str, Any]:
     """Return an opened file as it would be on another client of the same view."""
     path = file["client_file"].removeprefix(f"//{file['client']}/")
-    return {**file, "client": client, "client_file": f"//{client}/{path}"}
+    return {
+        **file,
+        "client": client,
+        "client_file": f"//{client}/{path}",
+        "user": user or file["user"],
+    }

@@ -1,0 +1,35 @@
+"""Clones as the page of a workspace shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioner.accounts.models import User
+from provisioner.cloning.models import WorkspaceClone
+from provisioner.cloning.queries import clones_held_by
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.permissions import can_change_workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClonesOf:
+    """Where a workspace is from, its clones, and whether the reader may clone it."""
+
+    cloning: WorkspaceClone | None
+    clones: list[WorkspaceClone]
+    may_clone: bool
+
+    @property
+    def is_shown(self) -> bool:
+        return bool(self.cloning or self.clones or self.may_clone)
+
+
+def clones_of(workspace: Workspace, user: User) -> ClonesOf:
+    """Return what the page of a workspace shows, in two queries."""
+    made_from = WorkspaceClone.objects.filter(workspace=workspace)
+    is_ready = workspace.state == Workspace.State.READY
+    return ClonesOf(
+        cloning=made_from.select_related("source").first(),
+        clones=list(clones_held_by(workspace)),
+        may_clone=is_ready and can_change_workspace(user, workspace),
+    )
