@@ -505,7 +505,12 @@ TYPED = {
     "MirrorTransferForm": {"snapshot": CHOSEN},
     "CopyRuleForm": {"purposes": CHOSEN},
     "RecoverForm": {"name": "Workspace.name"},
-    "PoolCreateForm": {"template": CHOSEN, "purpose": CHOSEN, "owner": ASKED},
+    "PoolCreateForm": {
+        "template": CHOSEN,
+        "site": CHOSEN,
+        "purpose": CHOSEN,
+        "owner": ASKED,
+    },
     "TokenForm": {
         "name": "ApiToken.name",
         "templates": CHOSEN,
@@ -563,7 +568,7 @@ TYPED = {
     "PatchedPoolChangeRequest": {"windows": "Pool.windows"},
     "PatchedWebhookChangeRequest": {"url": "Webhook.url"},
     "PauseRequest": {"reason": "SlotBudget.paused_reason"},
-    "PoolCreateRequest": {"windows": "Pool.windows", "owner": ASKED},
+    "PoolCreateRequest": {"windows": "Pool.windows", "site": ASKED, "owner": ASKED},
     "RefreshSaveRequest": {
         "cron": "RefreshPolicy.cron",
         "clean_cron": "RefreshPolicy.clean_cron",

@@ -88,7 +88,7 @@ def check_claim(*, by: User) -> None:
     refuse_what_is_reached([*limits_of_token(by), *quota_limits(by)])
 
 
-def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
+def check_pooling(*, template: Template, snapshot: Snapshot, site: Site) -> None:
     """Refuse a new pool member beyond a limit, or near one.
 
     The last fifth of each limit is reserved for requests. Call it in the transaction
@@ -96,8 +96,8 @@ def check_pooling(*, template: Template, snapshot: Snapshot) -> None:
 
     Raises: LimitReached.
     """
-    pass_one_by_one("admission_site", template.site_id)
-    limits = _limits_of_place(template, snapshot, site=template.site)
+    pass_one_by_one("admission_site", site.pk)
+    limits = _limits_of_place(template, snapshot, site=site)
     refuse_what_is_reached(limits)
     refuse_what_is_near(limits)
 

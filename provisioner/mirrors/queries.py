@@ -95,6 +95,12 @@ def _available(**of: Any) -> QuerySet[MirroredSnapshot]:
     ).order_by()
 
 
+def is_mirrored_to(template: Template, site: Site) -> bool:
+    """Return whether a mirror brings a template's snapshots to a site."""
+    mirrors = Mirror.objects.filter(template=template, site=site)
+    return mirrors.exclude(state__in=(Mirror.State.DELETING, *FORMER_HOMES)).exists()
+
+
 def mirror_sites(template: Template) -> QuerySet[Site]:
     """Return the sites with a mirror of the template that has snapshots."""
     there = _available(mirror__template=template)

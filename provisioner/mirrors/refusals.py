@@ -24,8 +24,8 @@ class MirrorBusy(ActionRefused):
 
 
 class MirrorInUse(ActionRefused):
-    """Workspaces at {site}, or copies of others, are clones of this mirror. Retire and
-    purge the workspaces, and switch copies off, first."""
+    """Workspaces at {site}, or copies of others, are clones of this mirror. Delete warm
+    pools there, retire and purge the workspaces, and switch copies off, first."""
 
     code = "mirror_in_use"
 

@@ -16,8 +16,10 @@ from provisioner.leases.actions.leases import LONGEST_SECONDS
 from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.lib.weekly import parse_window
+from provisioner.mirrors.queries import is_mirrored_to
 from provisioner.pools.models import Pool
 from provisioner.pools.refusals import PoolExists
+from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.purposes import client_type_for
 
@@ -33,11 +35,14 @@ def pool_create(
     purpose: str,
     owner: User,
     size: int,
+    site: Site | None = None,
     windows: Sequence[str] = (),
     max_age_seconds: int = 24 * 3600,
     idle_seconds: int | None = 2 * 24 * 3600,
 ) -> Pool:
     """Create a warm pool of a template for an account and a purpose.
+
+    It is at the given site, else at the template's.
 
     Raises: NotAllowed, InvalidRequest, AccountIncomplete, AccountNotActive,
     TemplateArchived, PurposeNotSupported, RoutingRuleUnfit, PoolExists.
@@ -49,7 +54,9 @@ def pool_create(
     if not owner.is_active:
         raise AccountNotActive(username=owner.username)
     require_not_archived(template)
-    client_type_for(purpose, site=template.site, owner=owner)
+    site = site or template.site
+    _require_fit(template, site)
+    client_type_for(purpose, site=site, owner=owner)
     settings = _checked(
         size=size,
         windows=windows,
@@ -58,11 +65,28 @@ def pool_create(
     )
     with transaction.atomic():
         pool, is_new = Pool.objects.get_or_create(
-            template=template, purpose=purpose, owner=owner, defaults=settings
+            template=template,
+            site=site,
+            purpose=purpose,
+            owner=owner,
+            defaults=settings,
         )
     if not is_new:
-        raise PoolExists(template=template.name, owner=owner.username)
+        raise PoolExists(template=template.name, site=site.name, owner=owner.username)
     return pool
+
+
+def _require_fit(template: Template, site: Site) -> None:
+    """Refuse a site that never has snapshots of the template.
+
+    Raises: InvalidRequest.
+    """
+    if site.pk != template.site_id and not is_mirrored_to(template, site):
+        raise InvalidRequest.at(
+            "site",
+            f"{template.name} has no mirror at {site.name}. Create the mirror first, "
+            f"or choose {template.site.name}.",
+        )
 
 
 def pool_update(*, by: User, pool: Pool, **changes: Any) -> Pool:

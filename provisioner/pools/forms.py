@@ -12,6 +12,7 @@ from provisioner.accounts.models import User
 from provisioner.catalog.forms.choices import TemplateChoiceField
 from provisioner.catalog.models import Template
 from provisioner.pools.models import Pool
+from provisioner.sites.models import Site
 from provisioner.web.forms import AskingForm, LinesField, SpanField
 from provisioner.workspaces.models import Workspace
 
@@ -57,6 +58,13 @@ class PoolChangeForm(AskingForm):
 
 class PoolCreateForm(PoolChangeForm):
     template = TemplateChoiceField(queryset=Template.objects.order_by("name"))
+    site = forms.ModelChoiceField(
+        queryset=Site.objects.order_by("name"),
+        required=False,
+        empty_label="The template's site",
+        help_text="Requests for this site are answered from the pool. A mirror of the "
+        "template has to be there.",
+    )
     purpose = forms.ChoiceField(
         choices=Workspace.Purpose.choices, initial=Workspace.Purpose.CI
     )

@@ -34,7 +34,7 @@ POOLS = Listing[Pool](
     many="pools",
     columns=(
         Column("template", "Template", "pool.template.name", "template__name"),
-        Column("site", "", "pool.template.site.name", "template__site__name"),
+        Column("site", "", "pool.site.name", "site__name"),
         Column("owner", "For", "pool.owner.username", "owner__username"),
         Column("purpose", "", "pool.purpose", "purpose"),
         Column("ready", "Ready", "ready"),
@@ -48,7 +48,8 @@ POOLS = Listing[Pool](
     ),
     cells="pools/_cells.html",
     matching=searched(
-        lambda user: queries.all_pools(), "template__name", "owner__username", "purpose"
+        lambda user: queries.all_pools(),
+        *("template__name", "site__name", "owner__username", "purpose"),
     ),
     usual="template",
     dress=lambda user, some: queries.overviews_of(some),

@@ -9,21 +9,28 @@ from django.db.models.functions import Now
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
+from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
 
 class Pool(models.Model):
-    """A warm pool: members of a template for an account and a purpose.
+    """A warm pool: members of a template at a site, for an account and a purpose.
 
-    Its members are rows of Workspace with `is_pooled`: clones of the template's default
-    snapshot, with that account's uid and client. `windows` are lines such as "mon-fri
-    07:00-19:00 20" (UTC); the first that covers a time counts, and `size` at all other
-    times. `failures` are consecutive ones; `retry_at` is when they let it be filled
-    again. `status_message` says what keeps it below its size, if anything.
+    Its members are rows of Workspace with `is_pooled`: clones of what new workspaces
+    get at the site, with that account's uid and client. `windows` are lines such as
+    "mon-fri 07:00-19:00 20" (UTC); the first that covers a time counts, and `size` at
+    all other times. `failures` are consecutive ones; `retry_at` is when they let it be
+    filled again. `status_message` says what keeps it below its size, if anything.
     """
 
     template = models.ForeignKey(
         Template, on_delete=models.CASCADE, related_name="pools"
+    )
+    site = models.ForeignKey(
+        Site,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="The template's site, or that of a mirror.",
     )
     purpose = models.CharField(max_length=16, choices=Workspace.Purpose)
     owner = models.ForeignKey(
@@ -49,10 +56,10 @@ class Pool(models.Model):
     status_message = models.TextField(blank=True)
 
     class Meta:
-        ordering = ("template__name", "purpose", "owner__username")
+        ordering = ("template__name", "site__name", "purpose", "owner__username")
         constraints = (
             models.UniqueConstraint(
-                fields=("template", "purpose", "owner"), name="pool_unique"
+                fields=("template", "site", "purpose", "owner"), name="pool_unique"
             ),
             models.CheckConstraint(
                 name="pool_failed_has_times",
@@ -62,4 +69,5 @@ class Pool(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.template.name}, {self.purpose}, {self.owner.username}"
+        where = f"{self.template.name} at {self.site.name}"
+        return f"{where}, {self.purpose}, {self.owner.username}"

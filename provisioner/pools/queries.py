@@ -10,22 +10,25 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.engine.models import Operation
 from provisioner.lib import weekly
 from provisioner.pools.models import Pool
+from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 
 W = Workspace.State
 ALIVE = (W.PROVISIONING, W.READY)
 
 
-def find_pool(*, by: User, template: Template, purpose: str) -> Pool | None:
-    """Return the warm pool of a person for a template, or None."""
-    pool = Pool.objects.filter(template=template, purpose=purpose, owner=by).first()
+def find_pool(*, by: User, template: Template, site: Site, purpose: str) -> Pool | None:
+    """Return the warm pool of a person for a template at a site, or None."""
+    pools = Pool.objects.filter(template=template, site=site, purpose=purpose, owner=by)
+    pool = pools.first()
     if pool is not None:
-        pool.owner, pool.template = by, template  # they are at hand
+        pool.owner, pool.template, pool.site = by, template, site  # they are at hand
     return pool
 
 
@@ -56,6 +59,7 @@ def members_of(pool: Pool) -> QuerySet[Workspace]:
 def as_the_pool_makes_them(pool: Pool, *, snapshot: Snapshot, client_type: str) -> Q:
     """Return the condition for members like those made now."""
     return Q(
+        site=pool.site_id,
         snapshot=snapshot,
         client_type=client_type,
         uid=pool.owner.uid,
@@ -117,8 +121,16 @@ class PoolOverview:
 def all_pools() -> QuerySet[Pool]:
     """Return all pools in reading order, with the rows that name them."""
     return Pool.objects.select_related(
-        "template__site__perforce_server", "owner"
-    ).order_by("template__name", "purpose", "owner__username", "pk")
+        "template__site", "site__perforce_server", "owner"
+    ).order_by("template__name", "site__name", "purpose", "owner__username", "pk")
+
+
+def pools_shown_to(user: User, template: Template) -> list[PoolOverview]:
+    """Return the pools of a template by site, for administrators; none for others."""
+    if not permissions.can_administer(user):
+        return []
+    pools = list(all_pools().filter(template=template))
+    return overviews_of(pools) if pools else []
 
 
 def overviews_of(pools: Iterable[Pool]) -> list[PoolOverview]:

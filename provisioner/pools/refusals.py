@@ -6,8 +6,8 @@ from provisioner.lib.refusals import ActionRefused
 
 
 class PoolExists(ActionRefused):
-    """A warm pool of “{template}” for {owner} and this purpose already exists. Change
-    that one.
+    """A warm pool of “{template}” at {site} for {owner} and this purpose already
+    exists. Change that one.
     """
 
     code = "pool_exists"

@@ -4,7 +4,7 @@ Members that differ from one made now are retired: those of another snapshot or 
 changed account, the too old, the failed, and the excess. People come first: no member
 is started while a step of theirs waits for a worker, jobs of members come last, and the
 last fifth of every limit is left free. A pool whose members fail pauses, longer each
-time.
+time. A pool follows its template from a lost home, and ends where a mirror was deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from procrastinate.contrib.django import app
 from provisioner.accounts.system import system_user
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot
-from provisioner.catalog.queries import default_snapshot
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.starting import start_operation
 from provisioner.leases.sweeps.leases import may_try_again
@@ -28,10 +27,12 @@ from provisioner.lib import clocks
 from provisioner.lib.limits import LimitReached
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits.admission import check_pooling
+from provisioner.mirrors.models import FORMER_HOMES, Mirror
+from provisioner.mirrors.queries import default_at
 from provisioner.pools import queries
 from provisioner.pools.models import Pool
 from provisioner.sites.models import Site
-from provisioner.workspaces.actions.making import insert_workspace
+from provisioner.workspaces.actions.making import insert_workspace, lock_snapshot
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
 from provisioner.workspaces.models import Unsubmitted, Workspace, WorkspaceOperation
 from provisioner.workspaces.purposes import client_type_for
@@ -53,11 +54,63 @@ LEAVING = (WorkspaceOperation.RETIRE, WorkspaceOperation.PURGE)
 def sweep_pools(timestamp: int) -> None:
     """Fill or shrink each pool, and retire members of deleted ones."""
     now = clocks.database_now()
-    strays = Workspace.objects.filter(is_pooled=True, pool__isnull=True)
-    for member in strays.filter(state__in=(*queries.ALIVE, W.FAILED))[:AT_ONCE]:
-        _retire(member, why="Its pool was deleted.", now=now)
     for pool in queries.all_pools():
-        _tend(pool, now=now)
+        if _is_at_a_site_of_its_template(pool):
+            _tend(pool, now=now)
+    strays = Workspace.objects.filter(is_pooled=True, pool__isnull=True)
+    there = strays.filter(state__in=(*queries.ALIVE, W.FAILED)).order_by("pk")
+    why, retired = "Its pool was deleted, or is at another site.", 0
+    for member in there:
+        # Those at a lost site cannot be retired, and are not in the way of others.
+        retired += _retire(member, why=why, now=now)
+        if retired == AT_ONCE:
+            break
+
+
+def _is_at_a_site_of_its_template(pool: Pool) -> bool:
+    """Move a pool from a former home to the new one; delete it without a mirror.
+
+    Return whether the pool exists.
+    """
+    template, site = pool.template, pool.site
+    if site == template.site:
+        return True
+    mirror = Mirror.objects.filter(template=template, site=site).first()
+    if mirror is not None and mirror.state not in FORMER_HOMES:
+        return True
+    with transaction.atomic():
+        row = Pool.objects.select_for_update().filter(pk=pool.pk, site=site).first()
+        if row is None:
+            return False
+        if mirror is None:
+            _end(pool, f"{template.name} has no mirror at {site.name} any more.")
+            return False
+        home = template.site
+        of_its_kind = Pool.objects.filter(purpose=pool.purpose, owner=pool.owner)
+        if of_its_kind.filter(template=template, site=home).exists():
+            _end(pool, f"The home is {home.name} now, which has such a pool.")
+            return False
+        _move(pool, to=home)
+    return True
+
+
+def _end(pool: Pool, why: str) -> None:
+    record_event(pool, kind="pool_ended", message=why, actor=system_user())
+    pool.delete()
+
+
+def _move(pool: Pool, *, to: Site) -> None:
+    """Move a pool to another site; the members that are left behind are retired."""
+    queries.members_of(pool).update(pool=None)
+    record_event(
+        pool,
+        kind="pool_moved",
+        message=f"It is at {to.name} now, the new home of {pool.template.name}.",
+        actor=system_user(),
+        data={"site": {"from": pool.site.name, "to": to.name}},
+    )
+    pool.site = to
+    Pool.objects.filter(pk=pool.pk).update(site=to)
 
 
 def _tend(pool: Pool, *, now: dt.datetime) -> None:
@@ -109,13 +162,13 @@ def _what_to_make(pool: Pool) -> tuple[Snapshot | None, str, str]:
     """
     if pool.template.is_archived:
         return None, "", "The template is archived."
-    snapshot = default_snapshot(pool.template)
+    site, owner = pool.site, pool.owner
+    snapshot = default_at(pool.template, site)
     if snapshot is None:
-        return None, "", "The template has no default snapshot."
-    if not pool.owner.is_active or pool.owner.uid is None or pool.owner.gid is None:
+        return None, "", f"The template has no default snapshot at {site.name}."
+    if not owner.is_active or owner.uid is None or owner.gid is None:
         return None, "", "Its account is not active, or has no uid and gid."
     try:
-        site, owner = pool.template.site, pool.owner
         return snapshot, client_type_for(pool.purpose, site=site, owner=owner), ""
     except ActionRefused as refusal:
         return None, "", refusal.sentence
@@ -201,7 +254,7 @@ def _fill(
         return "Members that failed could not be removed yet."
     if pool.retry_at is not None and pool.retry_at > now:
         return "Members could not be created. Retrying after a pause."
-    if _others_wait(pool.template.site):
+    if _others_wait(pool.site):
         return "Requests are waiting for a worker, so the pool is filled after them."
     with transaction.atomic():
         # Two sweeps at a time would both make what is missing.
@@ -222,6 +275,8 @@ def _fill(
                     "The last fifth of each limit is reserved for requests. "
                     f"{refusal.sentence}"
                 )
+            except ActionRefused as refusal:
+                return refusal.sentence
     return ""
 
 
@@ -239,16 +294,17 @@ def _others_wait(site: Site) -> bool:
 def _make(pool: Pool, *, snapshot: Snapshot, client_type: str) -> None:
     """Create the row of a member and queue its steps.
 
-    Raises: LimitReached.
+    Raises: LimitReached, SnapshotGone, SnapshotWithdrawn, SnapshotNotAtSite.
     """
-    template, owner, tag = pool.template, pool.owner, uuid.uuid4()
-    check_pooling(template=template, snapshot=snapshot)
+    template, site, owner, tag = pool.template, pool.site, pool.owner, uuid.uuid4()
+    lock_snapshot(snapshot, site=site)
+    check_pooling(template=template, snapshot=snapshot, site=site)
     name = f"pool-{tag.hex[:12]}"
     member = insert_workspace(
         owner=owner,
         template=template,
         snapshot=snapshot,
-        site=template.site,
+        site=site,
         name=name,
         remote_name=name,
         tag=tag,

@@ -52,6 +52,7 @@ def provision(request: WorkspaceRequest, terms: Terms) -> Workspace:
     cold_reason = why_cold(
         pool,
         template=template,
+        site=terms.site,
         snapshot=snapshot,
         client_type=terms.client_type,
         wants_reconcile=request.wants_reconcile,

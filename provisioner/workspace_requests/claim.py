@@ -16,9 +16,9 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Snapshot, Template
-from provisioner.catalog.queries import default_snapshot
 from provisioner.lib.databases import refusing_taken
 from provisioner.limits.admission import check_claim
+from provisioner.mirrors.queries import default_at
 from provisioner.pools import queries as pool_queries
 from provisioner.pools.models import Pool
 from provisioner.sites.models import Site
@@ -101,33 +101,33 @@ def _lock_member(
             pool.template,
             snapshot,
         )
-        member.site = pool.template.site
+        member.site = pool.site
     return member
 
 
 def with_ready_member(
-    snapshots: Collection[Snapshot], *, sites: Mapping[int, Site], by: User
+    snapshots: Collection[Snapshot], *, places: Mapping[int, Site], by: User
 ) -> set[int]:
     """Return the ids of snapshots of which this person's pools have a ready member.
 
-    `sites` are those of the templates, by id. One query, and one per pool.
+    `places` are the sites where they are cloned, by snapshot id. One query, and one per
+    pool.
     """
     purpose = Workspace.Purpose.DEVELOPMENT
     templates = [snapshot.template_id for snapshot in snapshots]
     pools = Pool.objects.filter(owner=by, purpose=purpose, template__in=templates)
-    pool_of = {pool.template_id: pool for pool in pools.order_by()}
+    pool_of = {(pool.template_id, pool.site_id): pool for pool in pools.order_by()}
     for of_person in pool_of.values():
         of_person.owner = by  # at hand
     return {
         snapshot.pk
         for snapshot in snapshots
-        if (pool := pool_of.get(snapshot.template_id))
+        for site in [places[snapshot.pk]]
+        if (pool := pool_of.get((snapshot.template_id, site.pk)))
         and pool_queries.ready_members(
             pool,
             snapshot=snapshot,
-            client_type=client_type_for(
-                purpose, site=sites[snapshot.template.site_id], owner=by
-            ),
+            client_type=client_type_for(purpose, site=site, owner=by),
             now=timezone.now(),
         ).exists()
     }
@@ -160,6 +160,7 @@ def why_cold(
     pool: Pool | None,
     *,
     template: Template,
+    site: Site,
     snapshot: Snapshot,
     client_type: str,
     wants_reconcile: bool,
@@ -174,7 +175,7 @@ def why_cold(
         return Reason.NO_POOL if has_others else None
     if wants_reconcile:
         return Reason.RECONCILE
-    if snapshot != default_snapshot(template):
+    if snapshot != default_at(template, site):
         return Reason.OTHER_SNAPSHOT
     asked_at = pool_queries.last_asked_at(pool)
     if not pool_queries.wanted_size(pool, last_asked_at=asked_at, now=now):

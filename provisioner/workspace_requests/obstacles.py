@@ -51,8 +51,7 @@ def obstacles_to(
     loaded = _loaded(site_ids.values())
     places = {pk: loaded[site_id] for pk, site_id in site_ids.items()}
     of_place = dict(_of_places(snapshots, places))
-    at_home = [snapshot for snapshot in of_place if snapshot.pk not in sites]
-    ready = with_ready_member(at_home, sites=loaded, by=by)
+    ready = with_ready_member(of_place, places=places, by=by)
     return {
         snapshot.pk: obstacle
         for snapshot, obstacle in of_place.items()

@@ -128,7 +128,7 @@ class WorkspaceRequest:
 class Terms:
     """The terms of a request: what to clone, where, and the end of the lease.
 
-    `pool` is the person's warm pool, or None.
+    `pool` is the person's warm pool there, or None.
     """
 
     now: dt.datetime
@@ -160,16 +160,10 @@ def terms_of(request: WorkspaceRequest) -> Terms:
             template, request.snapshot, site=site, quality=request.quality
         ),
         client_type=client_type_for(request.purpose, site=site, owner=request.by),
-        pool=_pool_for(request, site=site),
+        pool=find_pool(
+            by=request.by, template=template, site=site, purpose=request.purpose
+        ),
     )
-
-
-def _pool_for(request: WorkspaceRequest, *, site: Site) -> Pool | None:
-    """Return the person's warm pool at a site; pools are at their template's."""
-    template = request.template
-    if site.pk != template.site_id:
-        return None
-    return find_pool(by=request.by, template=template, purpose=request.purpose)
 
 
 def columns_of(request: WorkspaceRequest, terms: Terms, *, pk: int) -> dict[str, Any]:

@@ -307,6 +307,7 @@ def test_one_that_loses_the_last_to_another_finds_an_empty_pool(
         reason = why_cold(
             pool,
             template=pool.template,
+            site=pool.site,
             snapshot=snapshot,
             client_type="readonly",
             wants_reconcile=False,
@@ -816,7 +817,7 @@ def test_changes_enter_the_audit_log(pool: Pool, admin: User) -> None:
         *("pool_made", "pool_changed", "pool_deleted")
     ]
     assert told[1].data["size"] == {"before": 3, "after": 7}
-    assert told[1].subject == f"{pool.template.name}, ci, {pool.owner.username}"
+    assert told[1].subject == str(pool)
 
 
 def test_figures_say_what_it_costs_and_saves(pool: Pool) -> None:

@@ -144,7 +144,11 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
     )
     delivery = write_test(webhook, at="")
     pool = Pool.objects.create(
-        template=template, purpose="ci", owner=workspace.owner, size=2
+        template=template,
+        site=template.site,
+        purpose="ci",
+        owner=workspace.owner,
+        size=2,
     )
     share = workspace.shares.get()
     rescue = Rescue.objects.create(

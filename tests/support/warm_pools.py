@@ -14,19 +14,25 @@ from provisioner.pools import queries as pool_queries
 from provisioner.pools.actions import pool_create
 from provisioner.pools.models import Pool
 from provisioner.pools.sweeps import sweep_pools
+from provisioner.sites.models import Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import UserFactory
 
 
 def make_pool(
-    template: Template, owner: User, *, size: int, purpose: str = "ci"
+    template: Template,
+    owner: User,
+    *,
+    size: int,
+    purpose: str = "ci",
+    site: Site | None = None,
 ) -> Pool:
     admin = User.objects.filter(is_staff=True).first() or UserFactory.create(
         is_staff=True
     )
     return pool_create(
-        by=admin, template=template, purpose=purpose, owner=owner, size=size
+        by=admin, template=template, site=site, purpose=purpose, owner=owner, size=size
     )
 
 

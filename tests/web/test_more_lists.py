@@ -43,7 +43,9 @@ def rows(alice: User, admin: User, ready: Workspace, snapshot: Snapshot) -> list
         Webhook.objects.create(
             owner=alice, url="https://hooks.example/", events=["template.built"]
         ),
-        Pool.objects.create(template=template, purpose="ci", owner=alice, size=2),
+        Pool.objects.create(
+            template=template, site=template.site, purpose="ci", owner=alice, size=2
+        ),
         bisection_start(by=alice, template=template, good=1, bad=9),
     ]
 

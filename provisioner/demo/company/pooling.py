@@ -48,6 +48,7 @@ class Pooling:
             pool = self._studio.rows.add(
                 Pool(
                     template=built.template,
+                    site=built.template.site,
                     purpose=CI,
                     owner=farm,
                     size=size,
@@ -125,7 +126,7 @@ class Pooling:
             Workspace(
                 subject=self._studio.rows.add(Subject(kind="workspace")),
                 owner=owner,
-                site=built.template.site,
+                site=pool.site,
                 template=built.template,
                 snapshot=snapshot,
                 name=name,

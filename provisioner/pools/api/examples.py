@@ -59,7 +59,7 @@ CREATE = [
         },
     ),
     answer("Created", _NEW, status=201),
-    refusal("It exists", PoolExists(template="main", owner="ci")),
+    refusal("It exists", PoolExists(template="main", site="munich", owner="ci")),
 ]
 CHANGE = [
     request_body("A larger pool", {"size": 8}),

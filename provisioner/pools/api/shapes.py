@@ -42,7 +42,7 @@ class PoolFiguresSerializer(serializers.Serializer[Any]):
 class PoolSerializer(serializers.ModelSerializer[Pool]):
     template = serializers.CharField(source="template.name")
     template_id = serializers.IntegerField()
-    site = serializers.CharField(source="template.site.name")
+    site = serializers.CharField(source="site.name")
     owner = serializers.CharField(source="owner.username")
     figures = serializers.SerializerMethodField()
 
@@ -112,6 +112,11 @@ class PoolCreateSerializer(PoolChangeSerializer):
     """Defaults: members live a day, and the pool is idle after two."""
 
     template = IdOrName(help_text="Its id or its name.")
+    site = IdOrName(
+        required=False,
+        help_text="Its id or its name: the template's site, or that of a mirror. Left "
+        "out: the template's.",
+    )
     purpose = serializers.ChoiceField(choices=Workspace.Purpose.choices)
     owner = Text(
         max_length=150,

@@ -25,6 +25,7 @@ from provisioner.pools.api.shapes import (
     PoolSerializer,
 )
 from provisioner.pools.models import Pool
+from provisioner.sites.models import Site
 
 
 class PoolViewSet(ApiViewSet):
@@ -58,7 +59,7 @@ class PoolViewSet(ApiViewSet):
     @described(
         "Create a warm pool",
         "It is filled after all requests. Requests by that account for that "
-        "template and purpose are then answered from it.",
+        "template and purpose at that site are then answered from it.",
         body=PoolCreateSerializer,
         ok=PoolSerializer,
         status=201,
@@ -74,6 +75,12 @@ class PoolViewSet(ApiViewSet):
             id_or_name=asked.pop("template"),
             hint="Give its id.",
         )
+        if "site" in asked:
+            asked["site"] = chosen(
+                Site.objects.select_related("perforce_server"),
+                word="site",
+                id_or_name=asked["site"],
+            )
         username = asked.pop("owner")
         owner = User.objects.filter(username=username).first()
         if owner is None:

@@ -13,6 +13,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('catalog', '0001_initial'),
+        ('sites', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -33,11 +34,12 @@ class Migration(migrations.Migration):
                 ('retry_at', models.DateTimeField(blank=True, null=True)),
                 ('status_message', models.TextField(blank=True)),
                 ('owner', models.ForeignKey(help_text="The account that owns the members, with its uid.", on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('site', models.ForeignKey(help_text="The template's site, or that of a mirror.", on_delete=django.db.models.deletion.PROTECT, related_name='+', to='sites.site')),
                 ('template', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pools', to='catalog.template')),
             ],
             options={
-                'ordering': ('template__name', 'purpose', 'owner__username'),
-                'constraints': [models.UniqueConstraint(fields=('template', 'purpose', 'owner'), name='pool_unique'), models.CheckConstraint(condition=models.Q(('failures', 0), models.Q(('failed_at__isnull', False), ('retry_at__isnull', False)), _connector='OR'), name='pool_failed_has_times')],
+                'ordering': ('template__name', 'site__name', 'purpose', 'owner__username'),
+                'constraints': [models.UniqueConstraint(fields=('template', 'site', 'purpose', 'owner'), name='pool_unique'), models.CheckConstraint(condition=models.Q(('failures', 0), models.Q(('failed_at__isnull', False), ('retry_at__isnull', False)), _connector='OR'), name='pool_failed_has_times')],
             },
         ),
     ]
