@@ -81,13 +81,15 @@ def test_a_ready_one_says_what_changed_and_what_it_takes(
 def test_one_that_runs_out_of_inodes_says_so(
     as_alice: Client, ready: Workspace
 ) -> None:
-    for used, says in ((500, False), (950, True)):
-        Workspace.objects.update(unique_bytes=1, used_inodes=used, max_inodes=1000)
+    # A volume of 4 MiB may have 1,024 files, whatever its limit is now.
+    volume = {"actual_size_bytes": 4 << 20, "used_bytes": 1 << 20, "unique_bytes": 1}
+    for used, says in ((500, False), (1000, True)):
+        Workspace.objects.update(used_inodes=used, max_inodes=1000, **volume)
 
         page = as_alice.get(address_of(ready)).text
 
-        assert f"{used} of 1,000 inodes are in use." in page
-        assert ("ask an administrator for a larger volume" in page) is says
+        sentence = "97 % full: 1,000 of the 1,024 files that its size allows."
+        assert (sentence in page) is says
 
 
 def test_what_reconcile_found_is_shown(as_alice: Client, ready: Workspace) -> None:
