@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 MANAGE := $(BIN)/python manage.py
 .DEFAULT_GOAL := help
-.PHONY: help demo lab run worker test check chaos bench schema format screenshots clean native browser
+.PHONY: help demo lab run worker test test-integration check chaos bench schema format screenshots clean native browser
 
 help: ## Show this
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(READY): requirements.txt
 	@echo "Installing what requirements.txt names …" >&2
@@ -29,8 +29,11 @@ run: $(READY) ## The web server for development
 worker: native ## A worker for all queues
 	@$(MANAGE) worker $(ARGS)
 
-test: native browser ## Every test
+test: native browser ## Every test but the long ones of test-integration
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+test-integration: native browser ## Long tests: every page in all looks, more chaos, other clients
+	@$(BIN)/python -m pytest -m integration -n auto --dist worksteal $(ARGS)
 
 check: $(READY) ## Formatting, lint, types, import contracts, migrations, schema
 	@.ci/check $(BIN)

@@ -122,6 +122,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 3 * (os.cpu_count() or 1)
 
 
+@pytest.hookimpl(trylast=True)  # once those not asked for are out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Deal the files of minutes out first: at the end all would wait for the last.
 
