@@ -230,18 +230,33 @@ def do_not_wait(case: schemathesis.Case[Any]) -> None:
 EXCLUDED: list[CheckFunction] = [positive_data_acceptance]
 
 
-@schema.parametrize()
-@settings(
-    max_examples=3,
+GENERATED = settings(
     deadline=None,
     derandomize=True,
     # The explicit ones, examples of the schema, are among the others.
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
+
+
+@schema.parametrize()
+@settings(GENERATED, max_examples=1)
 def test_every_answer_is_documented_and_none_is_a_500(
     case: schemathesis.Case[Any], world: World
 ) -> None:
+    ask_as_everybody(case, world)
+
+
+@pytest.mark.integration
+@schema.parametrize()
+@settings(GENERATED, max_examples=10)
+def test_every_answer_of_many_is_documented_and_none_is_a_500(
+    case: schemathesis.Case[Any], world: World
+) -> None:
+    ask_as_everybody(case, world)
+
+
+def ask_as_everybody(case: schemathesis.Case[Any], world: World) -> None:
     aim_at_rows(case, world.rows)
     do_not_wait(case)
 
