@@ -100,7 +100,6 @@ OF_MINUTES = (
     "workspaces/test_retire.py",
     "e2e/test_desks.py",
     "transfer/test_transfer.py",
-    "contract/test_lab_dataops_toolkit.py",
     "drift/test_drill.py",
     "web/test_list_queries.py",
     "e2e/test_examples.py",

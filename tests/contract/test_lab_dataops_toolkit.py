@@ -66,7 +66,10 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
-pytestmark = [pytest.mark.timeout(INSTALL_SECONDS + 120)]
+pytestmark = [
+    pytest.mark.integration,  # needs a package index, and minutes without a cache
+    pytest.mark.timeout(INSTALL_SECONDS + 120),
+]
 
 
 @pytest.fixture(scope="module")
