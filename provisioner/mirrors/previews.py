@@ -18,6 +18,7 @@ from provisioner.sites.models import Site
 
 NAMED = 50
 _SHOWN_APART = ("mirrors", "workspaces")
+NEWEST_SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,8 @@ class PromotionPreview:
     """What becomes of a template when a mirror is promoted.
 
     `newest` is what new workspaces get then, with how far it is behind in `overview`.
-    `lost` are snapshots that only the present home has, `held` the one of them that
-    holds the template. `operations` run at the present home; `workspaces` stay there,
+    `lost` are snapshots that only the present home has, newest first; `held` is the one
+    of them that holds the template. `operations` run at the present home; `workspaces` stay there,
     of which `named` are the first by name. `needs` are others that need the template,
     such as warm pools. `others` are the other mirrors, which follow the new home.
     `obstacle` is what is against it, as a sentence, "" for nothing.
@@ -43,6 +44,14 @@ class PromotionPreview:
     named: list[Any]
     needs: list[Found]
     others: list[Mirror]
+
+    @property
+    def newest_lost(self) -> list[Snapshot]:
+        return self.lost[:NEWEST_SHOWN]
+
+    @property
+    def older_lost(self) -> list[Snapshot]:
+        return self.lost[NEWEST_SHOWN:]
 
 
 def promotion_preview(mirror: Mirror) -> PromotionPreview:
