@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.records import (
     Destination,
+    EfficiencyPolicy,
     ExportPolicy,
     Job,
     QosPolicy,
@@ -177,7 +178,7 @@ class _SvmStore:
         ours = self.svm_uuid
         if isinstance(row, Svm):
             return row.uuid == ours
-        if isinstance(row, Volume | ExportPolicy | Job | SvmPeer):
+        if isinstance(row, Volume | ExportPolicy | EfficiencyPolicy | Job | SvmPeer):
             return row.svm_uuid == ours
         if isinstance(row, Relationship):
             return row.destination_svm_uuid == ours

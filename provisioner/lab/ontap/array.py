@@ -32,6 +32,7 @@ from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
 from provisioner.lab.ontap.operations import (
     qos_policies,
+    efficiency_policies,
     snapmirror_policies,
     snapshot_directories,
     snapshot_policies,
@@ -181,6 +182,7 @@ class Array:
         qos_policies.seed(self)
         snapmirror_policies.seed(self)
         snapshot_policies.seed(self)
+        efficiency_policies.seed(self)
         self._drop_strays()
         if self.config.volumes is not None:
             given.take(self, self.config.volumes)

@@ -253,6 +253,10 @@ ERRORS: dict[str, ErrorKind] = {
     "3277162": ErrorKind(400, "Rule index 0 is not allowed."),
     # --- volumes: efficiency
     "6881332": ErrorKind(400, 'Efficiency is not enabled on volume "{volume}".'),
+    "6881341": ErrorKind(404, 'Schedule "{schedule}" does not exist.'),
+    "6881346": ErrorKind(409, 'Policy "{policy}" is in use by volume "{volume}".'),
+    "6881431": ErrorKind(400, 'Policy "{policy}" is predefined and stays.'),
+    "6881438": ErrorKind(400, 'Policy "{policy}" cannot be modified.'),
     "6881612": ErrorKind(
         400, "Inline deduplication is only supported on all-flash and hybrid systems."
     ),

@@ -189,6 +189,29 @@ class QosPolicy:
 
 
 @dataclass(frozen=True)
+class EfficiencyPolicy:
+    """When an SVM's volumes are deduplicated in the background, and for how long."""
+
+    TABLE: ClassVar[str] = "efficiency_policy"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("svm_uuid", "name")
+
+    uuid: str
+    svm_uuid: str
+    name: str
+    comment: str = ""
+    # None for those that follow neither a schedule nor a threshold.
+    type: str | None = "scheduled"
+    schedule: str | None = None
+    # In hours; 0: no limit.
+    duration: int = 0
+    start_threshold_percent: int | None = None
+    qos_policy: str = "best_effort"
+    enabled: bool = True
+    is_predefined: bool = False
+
+
+@dataclass(frozen=True)
 class SvmPeer:
     """What one cluster knows of the peering of an SVM of its own with another one."""
 

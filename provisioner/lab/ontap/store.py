@@ -32,6 +32,7 @@ _KINDS: tuple[type[Row], ...] = (
     records.ExportPolicy,
     records.Job,
     records.SnapshotPolicy,
+    records.EfficiencyPolicy,
     records.SvmPeer,
     records.QosPolicy,
     records.SnapmirrorPolicy,

@@ -250,3 +250,50 @@ def test_the_scanner_can_be_stopped(rest: Rest) -> None:
     assert found["op_state"] == "idle"
     assert (found["dedupe"], found["compaction"]) == ("both", "inline")
     assert rest.get(VOLUMES, **{"efficiency.volume_path": "/vol/t"})["num_records"] == 1
+
+
+def test_policies_are_kept_by_svm_and_assigned_by_name(rest: Rest) -> None:
+    policies = "/api/storage/volume-efficiency-policies"
+    named = {"name": "nightly", "svm": {"name": "svm_dev"}}
+    window = {"schedule": {"name": "daily"}, "duration": 4, "qos_policy": "background"}
+    assert rest.code(rest("POST", policies, {"name": "nightly"})) == "2621707"
+    asked = {**named, "schedule": {"name": "at-tea"}}
+    assert rest.code(rest("POST", policies, asked)) == "6881341"
+    assert rest("POST", policies, {**named, **window}).status_code == 201
+    assert rest.code(rest("POST", policies, {**named, **window})) == "1"
+    found = {row["name"]: row for row in rest.get(policies, fields="*")["records"]}
+    assert set(found) == {"auto", "default", "inline-only", "nightly"}
+    policy = found["nightly"]
+    assert (policy["schedule"], policy["duration"]) == ({"name": "daily"}, 4)
+    path = f"{policies}/{policy['uuid']}"
+
+    uuid = rest.volume("t")
+    patch(rest, uuid, dedupe="background", policy__name="nightly")
+    assert efficiency(rest, uuid)["schedule"] == "daily"
+    assert rest.code(rest("DELETE", path)) == "6881346"
+    by_threshold = {"type": "threshold", "start_threshold_percent": 30}
+    assert rest("PATCH", path, by_threshold).ok
+    assert "schedule" not in rest.get(path)
+    patch(rest, uuid, policy__name="none")
+    assert rest("DELETE", path).ok
+    automatic = f"{policies}/{found['auto']['uuid']}"
+    assert rest.code(rest("PATCH", automatic, {"duration": 1})) == "6881438"
+    assert rest.code(rest("DELETE", automatic)) == "6881431"
+    body = {"efficiency.policy.name": "nightly"}
+    assert rest.code(rest("PATCH", f"{VOLUMES}/{uuid}", body)) == "2"
+
+
+def test_the_aggregate_says_what_each_part_saves(rest: Rest) -> None:
+    """Three equal files and a clone of them: as Harvest computes it, in parts."""
+    uuid = rest.volume("t", nas={"path": "/t"})
+    data = os.urandom(MB)
+    for name in "abc":
+        (rest.lab.mount_root / "t" / name).write_bytes(data)
+    patch(rest, uuid, dedupe="background", scanner__state="active")
+    scanned(rest, uuid)
+    (row,) = rest.get("/api/storage/aggregates", fields="space")["records"]
+    alone = row["space"]["efficiency_without_snapshots_flexclones"]
+    assert abs(alone["savings"] - 2 * MB) <= 64 * KB
+    assert abs(alone["logical_used"] - alone["savings"] - MB) <= 64 * KB
+    block = row["space"]["block_storage"]
+    assert block["volume_deduplication_space_saved"] == 2 * MB

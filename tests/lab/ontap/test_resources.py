@@ -70,6 +70,7 @@ def test_plain_json_has_no_links_but_the_next_page(rest: Rest) -> None:
         "/api/storage/aggregates",
         "/api/network/ip/interfaces",
         "/api/storage/snapshot-policies",
+        "/api/storage/volume-efficiency-policies",
         VOLUMES,
         POLICIES,
         "/api/cluster/jobs",

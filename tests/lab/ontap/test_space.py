@@ -80,12 +80,19 @@ def test_a_clone_takes_what_it_has_written(counting: Rest) -> None:
 
     rest.set(aggregate_bytes=100 * MB)
     found = rest.get(
-        "/api/storage/aggregates", fields="space.block_storage,space.efficiency"
+        "/api/storage/aggregates",
+        fields="space.block_storage,space.efficiency,"
+        "space.efficiency_without_snapshots,"
+        "space.efficiency_without_snapshots_flexclones",
     )["records"][0]["space"]
     block = found["block_storage"]
     assert block["used"] + block["available"] == block["size"] == 100 * MB
     assert abs(block["used"] - 25 * MB) < 2 * SLACK
-    assert abs(found["efficiency"]["savings"] - 20 * MB) < 2 * SLACK
+    # The clone's base snapshot shares everything, and the clone all but its own file.
+    for kind, megabytes in (("", 40), ("_without_snapshots", 20)):
+        assert abs(found[f"efficiency{kind}"]["savings"] - megabytes * MB) < 2 * SLACK
+    alone = found["efficiency_without_snapshots_flexclones"]
+    assert (alone["savings"], alone["ratio"]) == (0, 1.0)
 
 
 @needs_image
@@ -99,6 +106,7 @@ def test_what_a_snapshot_holds_stays_with_its_volume(counting: Rest) -> None:
     assert row["space"]["used"] < SLACK
     row = settled(rest, volume, 8 * MB)
     assert abs(row["space"]["total_footprint"] - 8 * MB) < SLACK, row
+    assert abs(row["space"]["snapshot"]["used"] - 8 * MB) < SLACK
     shown = rest.get(f"{VOLUMES}/{volume}/snapshots/{snapshot}")
     assert abs(shown["size"] - 8 * MB) < SLACK
     rest.done("DELETE", f"{VOLUMES}/{volume}/snapshots/{snapshot}")

@@ -56,6 +56,11 @@ def shared_inside(volume: Volume) -> int:
     return int(str(volume.efficiency.get("sharing", 0)))
 
 
+def deduplicated(volume: Volume) -> int:
+    """Return how many bytes of duplicates the efficiency scanner found."""
+    return int(str(volume.efficiency.get("saved", 0)))
+
+
 class Usage:
     """Measured sizes of trees.
 
@@ -258,13 +263,45 @@ class Usage:
             if row.aggregate == aggregate
         )
 
-    def logical_bytes(self, *, with_clones: bool) -> int:
-        """Return what the volumes would take if nothing were shared."""
-        return sum(
-            self.used_bytes(row)
-            for row in self._array.store.select(Volume, phase=LIVE)
+    def reduction(
+        self, *, with_snapshots: bool = True, with_clones: bool = True
+    ) -> tuple[int, int]:
+        """Return what volumes and snapshots would take if nothing were shared, and what
+        they take. Duplicates that the filesystem cannot share count as shared.
+        """
+        store = self._array.store
+        volumes = [
+            row
+            for row in store.select(Volume, phase=LIVE)
             if with_clones or row.parent_uuid is None
-        )
+        ]
+        logical = sum(map(self.used_bytes, volumes))
+        physical = sum(map(self._active_bytes, volumes))
+        if with_snapshots:
+            logical += sum(
+                row.logical_bytes for row in store.select(Snapshot, phase=LIVE)
+            )
+            only_found = sum(deduplicated(row) - shared_inside(row) for row in volumes)
+            physical = max(physical, self.total_bytes() - only_found)
+        return logical, min(logical, physical)
+
+    def _active_bytes(self, volume: Volume) -> int:
+        """Return what a volume takes without what only its snapshots hold."""
+        if volume.parent_uuid is not None:
+            return self.own_bytes(volume)
+        own = self.measured_bytes(volume) - deduplicated(volume)
+        return max(0, own) + volume.said_own_bytes
+
+    def only_in_snapshots_bytes(self, volume: Volume) -> int:
+        """Return what the volume takes for its snapshots alone."""
+        if volume.parent_uuid is not None:
+            return 0
+        active = self.used_bytes(volume) - shared_inside(volume)
+        return max(0, self.own_bytes(volume) - active)
+
+    def deduplicated_bytes(self) -> int:
+        """Return how many bytes of duplicates were found inside of volumes."""
+        return sum(map(deduplicated, self._array.store.select(Volume, phase=LIVE)))
 
     def reserved_bytes(self) -> int:
         """Return what thick volumes reserve beyond what they take."""

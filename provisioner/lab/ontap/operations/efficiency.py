@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from provisioner.lab.ontap.dataplane.duplicates import Stopped, scan
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.jobs import Postponed, now_text
+from provisioner.lab.ontap.operations import efficiency_policies
 from provisioner.lab.ontap.records import Volume
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ _TELL_SECONDS = 0.2
 
 
 def check(array: Array, volume: Volume, fields: Fields) -> None:
-    """Refuse bad settings. Raises: OntapError 6881332, 6881612, 6881640, 6881661."""
+    """Refuse bad settings.
+
+    Raises: OntapError 2 for a policy that the SVM does not have, as NetApp documents no
+    code; 6881332, 6881612, 6881640, 6881661.
+    """
+    efficiency_policies.check_named(array, volume, fields)
     if "efficiency.state" in fields:
         raise OntapError("6881640", target="efficiency.state")
     wanted = settings_of(volume, fields)
@@ -67,8 +73,8 @@ def apply(array: Array, volume_uuid: str, changes: Fields) -> None:
         was_active = efficiency.get("op_state") == "active"
         state = changes.get("efficiency.scanner.state")
         job = None
-        if state == "idle":
-            efficiency["op_state"] = "idle"
+        if state == "idle" and was_active:
+            efficiency |= {"op_state": "idle", "idle_since": time.time()}
         elif state == "active" and not was_active:
             efficiency |= {
                 "op_state": "active",
@@ -144,7 +150,7 @@ def _tell(array: Array, volume_uuid: str, **values: object) -> bool:
     return True
 
 
-def view(volume: Volume) -> dict[str, object]:
+def view(array: Array, volume: Volume) -> dict[str, object]:
     """Return the fields of a volume about its efficiency."""
     state = volume.efficiency
 
@@ -162,7 +168,9 @@ def view(volume: Volume) -> dict[str, object]:
         "efficiency.op_state": state.get("op_state", "idle"),
         "efficiency.progress": lambda: _progress(state),
         "efficiency.policy.name": state.get("policy", "-"),
-        "efficiency.schedule": "-",
+        "efficiency.schedule": lambda: (
+            efficiency_policies.schedule_of(array, volume) or "-"
+        ),
         "efficiency.type": "regular",
         "efficiency.volume_path": f"/vol/{volume.name}",
         "efficiency.has_savings": saved > 0,

@@ -53,8 +53,6 @@ CLONE_NAS_FIELDS = ("nas.path", "nas.uid", "nas.gid")
 
 AUTODELETE = "space.snapshot.autodelete"
 
-# Source: the predefined policies of `volume efficiency policy show`.
-EFFICIENCY_POLICIES = ("auto", "default", "inline-only", "none", "-")
 
 # Documented settings that change nothing in the lab but are given back.
 _REMEMBERED = (
@@ -318,15 +316,11 @@ def remembered_in(fields: Fields) -> dict[str, object]:
 
 
 def check_policies(array: Array, fields: Fields) -> None:
-    """Refuse QoS, efficiency and tiering policies that the cluster does not have.
+    """Refuse QoS and tiering policies that the cluster does not have.
 
-    Raises: OntapError 2 as NetApp documents no code for the first two, 918183.
+    Raises: OntapError 2 as NetApp documents no code for the first, 918183.
     """
     qos_policies.check(array, fields)
-    name = fields.get("efficiency.policy.name")
-    if name is not None and name not in EFFICIENCY_POLICIES:
-        field = "efficiency.policy.name"
-        raise OntapError("2", target=field, field=field, value=name)
     # Data is tiered from FabricPool aggregates alone.
     if fields.get("tiering.policy", "none") != "none":
         raise OntapError("918183", target="tiering.policy")

@@ -27,9 +27,24 @@ def _space(array: Array, name: str) -> dict[str, object]:
     }
 
 
-def _saved(array: Array, *, with_clones: bool) -> dict[str, object]:
-    logical = array.usage.logical_bytes(with_clones=with_clones)
-    physical = min(logical, array.usage.total_bytes())
+def _block_storage(array: Array, name: str) -> dict[str, object]:
+    saved = array.usage.deduplicated_bytes()
+    logical, _ = array.usage.reduction()
+    percent = round(100 * saved / logical) if logical else 0
+    return {
+        **_space(array, name),
+        "volume_deduplication_space_saved": saved,
+        "volume_deduplication_space_saved_percent": percent,
+        "data_compaction_space_saved": 0,
+    }
+
+
+def _saved(
+    array: Array, *, with_snapshots: bool = True, with_clones: bool = True
+) -> dict[str, object]:
+    logical, physical = array.usage.reduction(
+        with_snapshots=with_snapshots, with_clones=with_clones
+    )
     return {
         "savings": logical - physical,
         "ratio": round(logical / physical, 2) if physical else 1.0,
@@ -61,11 +76,14 @@ def _view(array: Array, name: str) -> Flat:
         "block_storage.mirror": {"enabled": False, "state": "unmirrored"},
         "block_storage.storage_type": "ssd",
         "data_encryption.software_encryption_enabled": False,
-        "space.block_storage": lambda: _space(array, name),
+        "space.block_storage": lambda: _block_storage(array, name),
         "space.footprint": lambda: _space(array, name)["used"],
-        "space.efficiency": lambda: _saved(array, with_clones=True),
+        "space.efficiency": lambda: _saved(array),
+        "space.efficiency_without_snapshots": lambda: _saved(
+            array, with_snapshots=False
+        ),
         "space.efficiency_without_snapshots_flexclones": lambda: _saved(
-            array, with_clones=False
+            array, with_snapshots=False, with_clones=False
         ),
     }
 
@@ -88,6 +106,7 @@ AGGREGATES: Resource[str] = Resource(
         expensive=(
             "space.footprint",
             "space.efficiency",
+            "space.efficiency_without_snapshots",
             "space.efficiency_without_snapshots_flexclones",
         ),
         trees=(

@@ -65,7 +65,7 @@ def _view(array: Array, volume: Volume) -> Flat:
         "analytics.state": "off",
         "tiering.policy": "none",
         "encryption.enabled": False,
-        **efficiency.view(volume),
+        **efficiency.view(array, volume),
         **moves.view(array, volume),
         **_clone(array, volume),
         **volume.remembered,
