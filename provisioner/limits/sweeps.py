@@ -171,9 +171,9 @@ def _saved(efficiency: Efficiency | None) -> dict[str, int | None]:
     if efficiency is None:
         return dict.fromkeys(("logical_bytes", "saved_bytes", "saved_within_bytes"))
     return {
-        "logical_bytes": efficiency.logical_bytes,
-        "saved_bytes": efficiency.saved_bytes,
-        "saved_within_bytes": efficiency.saved_within_bytes,
+        "logical_bytes": efficiency.whole.logical_bytes,
+        "saved_bytes": efficiency.whole.saved_bytes,
+        "saved_within_bytes": efficiency.within.saved_bytes,
     }
 
 

@@ -23,6 +23,7 @@ from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import (
     SIZES_DIFFER_BYTES,
     CloneSplit,
+    EfficiencyPolicy,
     ExportRule,
     QosSpec,
     most_inodes,
@@ -646,3 +647,51 @@ def test_a_qos_policy_limits_volumes_until_it_is_deleted(
     assert gateway.find_qos_policy(spec.name) is None
     lost = gateway.create_clone(cluster_ontap.clone_spec("ws2", qos_policy=spec.name))
     assert lost.state == "online"
+
+
+# --- deduplication
+
+
+def test_duplicates_are_looked_for_once_and_stopped(lab_ontap: OntapScene) -> None:
+    volume = lab_ontap.make_volume()
+    gateway = lab_ontap.gateway
+    seen = gateway.get_volume_efficiency(volume.uuid)
+    assert (seen.is_enabled, seen.is_inline, seen.policy) == (False, False, "")
+
+    gateway.start_deduplication(volume.uuid, scans_all=True)
+    gateway.start_deduplication(volume.uuid, scans_all=True)
+
+    ended = wait_until(
+        lambda: next(
+            (
+                each
+                for each in gateway.list_volume_efficiency()
+                if each.uuid == volume.uuid and not each.is_scanning
+            ),
+            None,
+        ),
+        limit_seconds=60,
+    )
+    assert ended is not None
+    assert (ended.is_enabled, ended.last_state) == (True, "success")
+    assert ended.last_began_at is not None
+    stopped = gateway.stop_deduplication(volume.uuid)
+    assert stopped is not None
+    assert not stopped.is_scanning
+    assert gateway.stop_deduplication(NO_SUCH_UUID) is None
+
+
+def test_a_policy_of_ontap_is_kept_as_wanted_and_assigned(
+    lab_ontap: OntapScene,
+) -> None:
+    gateway, volume = lab_ontap.gateway, lab_ontap.make_volume()
+    assert gateway.list_cron_schedules()["daily"] == "10 0 * * *"
+    for hours in (2, 2, 4):
+        policy = EfficiencyPolicy(name="nightly", schedule="daily", hours=hours)
+        gateway.ensure_efficiency_policy(policy)
+    for _ in range(2):
+        gateway.set_efficiency_policy(volume.uuid, name="nightly")
+    seen = gateway.get_volume_efficiency(volume.uuid)
+    assert (seen.policy, seen.is_enabled) == ("nightly", True)
+    gateway.set_efficiency_policy(volume.uuid, name="")
+    assert gateway.get_volume_efficiency(volume.uuid).policy == ""

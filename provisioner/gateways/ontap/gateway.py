@@ -10,6 +10,7 @@ A write returns when ONTAP's own job has ended and a read shows the effect.
 
 from __future__ import annotations
 
+from provisioner.gateways.ontap.deduplication import Deduplication
 from provisioner.gateways.ontap.exports import ExportPolicies
 from provisioner.gateways.ontap.mirrors import Mirrors
 from provisioner.gateways.ontap.qos_policies import QosPolicies
@@ -27,5 +28,6 @@ class OntapGateway(
     ExportPolicies,
     QosPolicies,
     Mirrors,
+    Deduplication,
 ):
     """One SVM of one ONTAP cluster."""

@@ -24,6 +24,7 @@ from provisioner.gateways.ontap.types import (
     OntapJob,
     QosPolicy,
     QosSpec,
+    Reduction,
     Relationship,
     SnapshotSpace,
     SnapshotVersion,
@@ -32,6 +33,7 @@ from provisioner.gateways.ontap.types import (
     Transfer,
     Volume,
     VolumeMove,
+    VolumeEfficiency,
     VolumeQos,
     VolumeSnapshot,
     VolumeUsage,
@@ -60,6 +62,8 @@ MOVE_FIELDS = (
     "uuid,name,state,comment,aggregates.name,tiering.policy,space.used,"
     "space.total_footprint,clone.split_initiated,movement"
 )
+# All of space and of efficiency: releases that lack a part reject its name.
+EFFICIENCY_FIELDS = "uuid,name,comment,state,type,size,clone,space,efficiency"
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 SNAPSHOT_SPACE_FIELDS = "uuid,size,reclaimable_space"
 VERSION_FIELDS = "uuid,name,version_uuid"
@@ -120,13 +124,66 @@ def aggregate(record: Record) -> Aggregate:
 
 
 def _efficiency(record: Record) -> Efficiency | None:
-    logical = _at(record, "space.efficiency.logical_used", None)
-    saved = _at(record, "space.efficiency.savings", None)
-    within = _at(record, "space.efficiency_without_snapshots_flexclones.savings", None)
-    if logical is None or saved is None or within is None:
+    whole = _reduction(record, "efficiency")
+    within = _reduction(record, "efficiency_without_snapshots_flexclones")
+    if whole is None or within is None:
         return None
+    block = "space.block_storage"
     return Efficiency(
-        logical_bytes=logical, saved_bytes=saved, saved_within_bytes=within
+        whole=whole,
+        within=within,
+        without_snapshots=_reduction(record, "efficiency_without_snapshots"),
+        deduplicated_bytes=_at(
+            record, f"{block}.volume_deduplication_space_saved", None
+        ),
+        compacted_bytes=_at(record, f"{block}.data_compaction_space_saved", None),
+    )
+
+
+def _reduction(record: Record, kind: str) -> Reduction | None:
+    logical = _at(record, f"space.{kind}.logical_used", None)
+    saved = _at(record, f"space.{kind}.savings", None)
+    if logical is None or saved is None:
+        return None
+    return Reduction(logical_bytes=logical, saved_bytes=saved)
+
+
+def volume_efficiency(record: Record) -> VolumeEfficiency:
+    logical = _at(record, "space.logical_space.used_by_afs", None)
+    savings = "efficiency.space_savings"
+    policy = _at(record, "efficiency.policy.name", "-")
+    return VolumeEfficiency(
+        uuid=record["uuid"],
+        name=record["name"],
+        comment=record.get("comment", ""),
+        is_online=record.get("state") == "online",
+        is_clone=_at(record, "clone.is_flexclone", False) is True,
+        is_destination=record.get("type") == "dp",
+        is_enabled=_at(record, "efficiency.state", "disabled") != "disabled",
+        is_inline=_at(record, "efficiency.dedupe", "none") in ("inline", "both"),
+        policy="" if policy in ("-", "none") else policy,
+        state=_at(record, "efficiency.op_state", ""),
+        progress=_at(record, "efficiency.progress", ""),
+        last_began_at=_time(_at(record, "efficiency.last_op_begin", None)),
+        last_ended_at=_time(_at(record, "efficiency.last_op_end", None)),
+        last_state=_at(record, "efficiency.last_op_state", ""),
+        last_error=_at(record, "efficiency.last_op_err", ""),
+        size_bytes=record.get("size", 0),
+        logical_bytes=_at(record, "space.used", None) if logical is None else logical,
+        physical_bytes=_own_bytes(
+            record, is_clone=_at(record, "clone.is_flexclone", False) is True
+        ),
+        snapshot_bytes=_at(record, "space.snapshot.used", 0),
+        deduplicated_bytes=_at(record, f"{savings}.dedupe", 0),
+        compressed_bytes=_at(record, f"{savings}.compression", 0),
+    )
+
+
+def cron_of(record: Record) -> str:
+    """Return a schedule of the cluster as five fields of cron."""
+    fields = ("minutes", "hours", "days", "months", "weekdays")
+    return " ".join(
+        ",".join(map(str, _at(record, f"cron.{field}", ()))) or "*" for field in fields
     )
 
 

@@ -61,20 +61,42 @@ class FileEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Efficiency:
-    """How much data an aggregate's volumes hold, and how much space sharing saves.
-
-    `logical_bytes` counts shared data once per snapshot and FlexClone. `saved_bytes` is
-    the total saving. `saved_within_bytes` is the part saved by deduplication,
-    compression and compaction, without snapshots and clones.
-
-    Source: GET /api/storage/aggregates, space.efficiency and
-    space.efficiency_without_snapshots_flexclones.
-    """
+class Reduction:
+    """How much data there is, and how much of it takes no blocks of its own."""
 
     logical_bytes: int
     saved_bytes: int
-    saved_within_bytes: int
+
+    @property
+    def physical_bytes(self) -> int:
+        """What it takes, as Harvest computes it: logical used less savings.
+
+        Source: conf/rest/9.12.0/aggr.yaml of github.com/NetApp/harvest, its
+        compute_metric of total_physical_used and physical_used_wo_snapshots.
+        """
+        return self.logical_bytes - self.saved_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Efficiency:
+    """How much data an aggregate's volumes hold, and how much space sharing saves.
+
+    `whole` counts shared data once per snapshot and FlexClone. `without_snapshots`
+    leaves snapshots out, None where ONTAP does not say; `within` leaves out FlexClones
+    as well: deduplication, compression and compaction remain. The bytes of
+    deduplication and of compaction are None where ONTAP does not say.
+
+    Source: GET /api/storage/aggregates, space.efficiency,
+    space.efficiency_without_snapshots, space.efficiency_without_snapshots_flexclones,
+    and of space.block_storage volume_deduplication_space_saved and
+    data_compaction_space_saved.
+    """
+
+    whole: Reduction
+    within: Reduction
+    without_snapshots: Reduction | None = None
+    deduplicated_bytes: int | None = None
+    compacted_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +204,57 @@ class VolumeUsage:
     used_bytes: int | None = None
     used_inodes: int | None = None
     max_inodes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeEfficiency:
+    """The deduplication and compression of a volume, and what they have saved.
+
+    `logical_bytes` is what its files hold, `physical_bytes` what the volume takes with
+    its snapshots and without what it shares with its parent. `snapshot_bytes` is what
+    only its snapshots hold. `state` is ONTAP's word for what its scanner does: "idle",
+    "active", "pending" … `policy` is "" for none. Savings are 0, times and bytes None,
+    where ONTAP did not report them.
+    """
+
+    uuid: str
+    name: str
+    comment: str
+    is_online: bool
+    is_clone: bool
+    is_destination: bool
+    is_enabled: bool
+    is_inline: bool
+    policy: str
+    state: str
+    progress: str
+    last_began_at: dt.datetime | None
+    last_ended_at: dt.datetime | None
+    last_state: str
+    last_error: str
+    size_bytes: int
+    logical_bytes: int | None
+    physical_bytes: int | None
+    snapshot_bytes: int
+    deduplicated_bytes: int
+    compressed_bytes: int
+
+    @property
+    def is_scanning(self) -> bool:
+        """Whether its scanner runs, or waits for others of its node."""
+        return self.state not in ("idle", "disabled", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EfficiencyPolicy:
+    """When ONTAP itself deduplicates the volumes that have the policy.
+
+    `schedule` is the name of one of the cluster's, `hours` how long a run may take.
+    """
+
+    name: str
+    schedule: str
+    hours: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,8 +31,8 @@ from provisioner.lab.ontap.housekeeping import Housekeeping
 from provisioner.lab.ontap.jobs import Jobs, now_text
 from provisioner.lab.ontap.namespace import choose_namespace
 from provisioner.lab.ontap.operations import (
-    qos_policies,
     efficiency_policies,
+    qos_policies,
     snapmirror_policies,
     snapshot_directories,
     snapshot_policies,

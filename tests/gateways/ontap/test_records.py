@@ -13,6 +13,7 @@ from provisioner.gateways.ontap.types import (
     Efficiency,
     ExportPolicy,
     ExportRule,
+    Reduction,
     Volume,
     VolumeSnapshot,
 )
@@ -142,13 +143,21 @@ def test_what_an_aggregate_saves() -> None:
         "space": {
             "block_storage": {"size": 1000, "available": 400, "used": 600},
             "efficiency": {"savings": 70, "ratio": 3.3, "logical_used": 100},
-            "efficiency_without_snapshots_flexclones": {"savings": 10, "ratio": 1.1},
+            "efficiency_without_snapshots": {"savings": 40, "logical_used": 60},
+            "efficiency_without_snapshots_flexclones": {
+                "savings": 10,
+                "logical_used": 30,
+            },
         },
     }
 
-    assert records.aggregate(record).efficiency == Efficiency(
-        logical_bytes=100, saved_bytes=70, saved_within_bytes=10
+    efficiency = records.aggregate(record).efficiency
+    assert efficiency == Efficiency(
+        whole=Reduction(logical_bytes=100, saved_bytes=70),
+        without_snapshots=Reduction(logical_bytes=60, saved_bytes=40),
+        within=Reduction(logical_bytes=30, saved_bytes=10),
     )
+    assert efficiency.whole.physical_bytes == 30
 
 
 def test_a_snapshot_with_an_owner() -> None:

@@ -36,8 +36,21 @@ CLUSTER_PEERS: Resource[Array] = Resource(
 )
 
 
+# Source: `job schedule cron show` of a new cluster; empty: every one.
+_CRON: dict[str, dict[str, list[int]]] = {
+    "5min": {"minutes": list(range(0, 60, 5))},
+    "10min": {"minutes": list(range(0, 60, 10))},
+    "hourly": {"minutes": [5]},
+    "8hour": {"minutes": [15], "hours": [2, 10, 18]},
+    "daily": {"minutes": [10], "hours": [0]},
+    "weekly": {"minutes": [15], "hours": [0], "weekdays": [0]},
+    "monthly": {"minutes": [20], "hours": [0], "days": [1]},
+}
+
+
 def _schedule(array: Array, name: str) -> Flat:
     return {
+        "cron": _CRON[name],
         "uuid": array.identity(f"schedule.{name}"),
         "name": name,
         "type": "cron",
@@ -48,8 +61,8 @@ def _schedule(array: Array, name: str) -> Flat:
 SCHEDULE: Resource[str] = Resource(
     FieldSet(
         keys=("uuid", "name"),
-        standard=("type", "scope"),
-        trees=("cron", "interval", "svm", "cluster"),
+        standard=("type", "scope", "cron"),
+        trees=("interval", "svm", "cluster"),
     ),
     view=_schedule,
     href=lambda array, name: (
