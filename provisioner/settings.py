@@ -104,6 +104,7 @@ INSTALLED_APPS = [
     "provisioner.limits",
     "provisioner.storage",
     "provisioner.moves",
+    "provisioner.efficiency",
     "provisioner.recovery",
     "provisioner.cloning",
     "provisioner.insight",

@@ -21,6 +21,7 @@ from provisioner.cloning import urls as cloning_urls
 from provisioner.copies import urls as copy_urls
 from provisioner.dashboard import urls as dashboard_urls
 from provisioner.drift import urls as drift_urls
+from provisioner.efficiency import urls as efficiency_urls
 from provisioner.engine import urls as engine_urls
 from provisioner.help import urls as help_urls
 from provisioner.insight import urls as insight_urls
@@ -71,6 +72,7 @@ FEATURES = (
     site_urls,
     storage_urls,
     moves_urls,
+    efficiency_urls,
     insight_urls,
     transfer_urls,
     web_urls,

@@ -325,6 +325,8 @@ BY_ACTIONS = {
     "RefreshPolicy.cron": "croniter, five fields: lib/schedules.py",
     "RefreshPolicy.clean_cron": "croniter, five fields: lib/schedules.py",
     "Mirror.cron": "croniter, five fields: lib/schedules.py",
+    "DedupePlan.cron": "croniter, five fields: lib/schedules.py",
+    "DedupePlan.more_volumes": "names that ONTAP allows: efficiency/actions.py",
     "Pool.windows": "lib/weekly.py reads each",
     "Webhook.url": "gateways/webhooks/addresses.py: no inside, no passwords, ASCII",
     "Webhook.events": "one of WebhookEvent",
@@ -360,6 +362,10 @@ OURS = {
     "LockWait": "command table",
     "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",
+    "DedupePlan": "ontap_policy status",
+    "DedupeVolume": "ontap_uuid name kind",
+    "DedupeRun": "state message",
+    "ReductionDay": "kind",
     "Mirror": "name volume_uuid relationship_uuid former_client start state "
     "status_code status_message trouble",
     "WorkspaceCopy": "name volume_uuid relationship_uuid state status_code "
@@ -530,6 +536,10 @@ TYPED = {
     "SnapshotPolicyForm": dict.fromkeys(("site", "template", "purpose"), CHOSEN),
     "MoveForm": {"aggregate": CHOSEN},
     "SplitPolicyForm": {"pinned_bytes": "a size"},
+    "DedupePlanForm": {
+        "cron": "DedupePlan.cron",
+        "more_volumes": "DedupePlan.more_volumes",
+    },
     "FreeSpaceForm": {"site": CHOSEN, "wanted_bytes": "a size"},
     "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),
     "SiteForm": dict.fromkeys(
@@ -542,6 +552,7 @@ TYPED = {
             *("OwnWorkspaceFilterForm", "AuditLogFilterForm", "OperationFilterForm"),
             *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
             *("TrafficFilterForm", "SnapshotFilterForm", "ProcessFilterForm"),
+            *("DedupeRunFilterForm", "ReductionFilterForm"),
         ),
         dict.fromkeys(
             (
@@ -562,6 +573,10 @@ TYPED = {
     "CeilingSaveRequest": {"site": ASKED},
     "MoveRequestRequest": {"aggregate": ASKED},
     "MirrorCreateRequest": {"site": ASKED, "cron": "Mirror.cron"},
+    "PatchedDedupePlanChangeRequest": {
+        "cron": "DedupePlan.cron",
+        "more_volumes": "DedupePlan.more_volumes",
+    },
     "PatchedMirrorChangeRequest": {"cron": "Mirror.cron"},
     "WorkspaceCloneRequest": {"owner": ASKED, "name": "Workspace.name"},
     "RecoveryRequest": {"site": ASKED, "name": "Workspace.name"},

@@ -24,6 +24,10 @@ def read_schedule(text: str, *, field: str) -> str:
     if not schedule:
         message = "A schedule is missing, such as 0 3 * * mon-fri."
         raise InvalidRequest.at(field, message)
+    if is_never(schedule):
+        raise InvalidRequest.at(
+            field, f"The schedule {schedule} never comes: no day is in that month."
+        )
     if len(schedule) > LONGEST or not is_schedule(schedule):
         raise InvalidRequest.at(
             field,
@@ -52,6 +56,22 @@ def is_schedule(cron: str) -> bool:
     if not croniter.is_valid(cron):
         return False
     return last_time(cron, now=dt.datetime(2026, 1, 1, tzinfo=dt.UTC)) is not None
+
+
+def is_never(cron: str) -> bool:
+    """Return whether the schedule is well formed, but has no time: 0 3 30 2 *."""
+    fields = cron.split()
+    return (
+        len(fields) == 5
+        and not any(_RANDOM.match(field) for field in fields)
+        and croniter.is_valid(cron)
+        and not is_schedule(cron)
+    )
+
+
+def are_same_times(one: str, other: str) -> bool:
+    """Return whether two valid schedules have the same times: sun is 0, and 7."""
+    return bool(croniter.expand(one)[0] == croniter.expand(other)[0])
 
 
 def next_time(schedule: str, *, after: dt.datetime) -> dt.datetime:

@@ -185,6 +185,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
                 workspace=workspace, person=UserFactory.create(), created_by=alice
             ).pk,
             "perforce-servers": snapshot.template.site.perforce_server_id,
+            "plans": snapshot.template.site_id,
         },
         prefix=token.token_key,
     )

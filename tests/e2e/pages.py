@@ -50,6 +50,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "split-policy-edit": [(rows.site.pk,)],
         "ceiling-edit": [(rows.site.pk, "builds")],
         "template-move": [(rows.template.pk,)],
+        "dedupe-plan-edit": [(rows.site.pk,)],
         "workspace-extend": [(workspace,)],
         "workspace-clone": [(workspace,)],
         "workspace-snapshot-list": [(workspace,)],

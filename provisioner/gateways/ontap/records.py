@@ -302,6 +302,7 @@ def snapshot_space(record: Record) -> SnapshotSpace:
         uuid=record["uuid"],
         size_bytes=record.get("size", 0),
         reclaimable_bytes=record.get("reclaimable_space"),
+        volume_uuid=_at(record, "volume.uuid", ""),
     )
 
 

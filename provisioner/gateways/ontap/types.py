@@ -76,6 +76,13 @@ class Reduction:
         """
         return self.logical_bytes - self.saved_bytes
 
+    @property
+    def ratio(self) -> float | None:
+        """Logical to physical: 3.4 means 3.4:1. None while nothing is taken."""
+        if not self.physical_bytes:
+            return None
+        return round(self.logical_bytes / self.physical_bytes, 2)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Efficiency:
@@ -334,6 +341,7 @@ class SnapshotSpace:
     uuid: str
     size_bytes: int
     reclaimable_bytes: int | None
+    volume_uuid: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ class Settings:
     recovery_queue_seconds: how long a volume deleted without force is kept.
     split_seconds: how long a split takes.
     move_seconds: how long a move to another aggregate takes, and how it ends.
+    scan_seconds: how long a scan for duplicates takes beyond the reading.
     transfer_seconds: how long a SnapMirror transfer takes beyond the copying.
     all_flash: inline deduplication is supported.
     svm_peering: SVMs are peered, with each other and with those of the peer.
@@ -42,6 +43,7 @@ class Settings:
     split_seconds: float = 0.5
     move_seconds: float = 0.5
     move_ends: Literal["success", "failed", "cutover_wait"] = "success"
+    scan_seconds: float = 0.0
     transfer_seconds: float = 0.0
     all_flash: bool = True
     svm_peering: bool = True

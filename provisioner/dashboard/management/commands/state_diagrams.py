@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from provisioner.catalog.states import TEMPLATE_TRANSITIONS
 from provisioner.copies.states import COPY_TRANSITIONS
+from provisioner.efficiency.states import RUN_TRANSITIONS
 from provisioner.engine import states as engine_states
 from provisioner.mirrors.states import (
     MIRROR_TRANSITIONS,
@@ -50,6 +51,7 @@ def _diagrams() -> str:
         ("Mirror", MIRROR_TRANSITIONS),
         ("Snapshot of a mirror", MIRRORED_SNAPSHOT_TRANSITIONS),
         ("Copy of a workspace", COPY_TRANSITIONS),
+        ("Run of deduplication", RUN_TRANSITIONS),
         ("Step", engine_states.STEP_TRANSITIONS),
     )
     return "\n".join(_diagram(title, table) for title, table in tables)

@@ -23,6 +23,7 @@ Fields = Mapping[str, Any]
 
 SETTINGS = ("dedupe", "compression", "compaction", "cross_volume_dedupe", "policy")
 _TELL_SECONDS = 0.2
+_LOOK_SECONDS = 0.05
 
 
 def check(array: Array, volume: Volume, fields: Fields) -> None:
@@ -106,7 +107,7 @@ def run(array: Array, arguments: Fields) -> None:
     volume = array.store.find(Volume, volume_uuid)
     if volume is None or volume.efficiency.get("op_state") != "active":
         return
-    told = 0.0
+    told, began = 0.0, time.monotonic()
 
     def go_on(share: float) -> bool:
         nonlocal told
@@ -120,6 +121,10 @@ def run(array: Array, arguments: Fields) -> None:
     can_share = array.plane.method != "copy" and volume.type == "rw"
     try:
         found = scan(array.volume_path(volume), share=can_share, go_on=go_on)
+        while time.monotonic() - began < array.settings.scan_seconds:
+            if not go_on(1.0):
+                raise Stopped
+            time.sleep(_LOOK_SECONDS)
     except Stopped:
         if array.stopping.is_set():
             raise Postponed from None
