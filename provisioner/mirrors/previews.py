@@ -27,9 +27,10 @@ class PromotionPreview:
 
     `newest` is what new workspaces get then, with how far it is behind in `overview`.
     `lost` are snapshots that only the present home has, newest first; `held` is the one
-    of them that holds the template. `operations` run at the present home; `workspaces` stay there,
-    of which `named` are the first by name. `needs` are others that need the template,
-    such as warm pools. `others` are the other mirrors, which follow the new home.
+    of them that holds the template. `operations` run at the present home; `workspaces`
+    stay there, of which `named` are the first by name. `needs` are others that need the
+    template, such as warm pools. `others` are the other mirrors, which follow the new
+    home.
     `obstacle` is what is against it, as a sentence, "" for nothing.
     """
 
