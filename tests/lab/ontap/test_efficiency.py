@@ -291,7 +291,8 @@ def test_the_aggregate_says_what_each_part_saves(rest: Rest) -> None:
         (rest.lab.mount_root / "t" / name).write_bytes(data)
     patch(rest, uuid, dedupe="background", scanner__state="active")
     scanned(rest, uuid)
-    (row,) = rest.get("/api/storage/aggregates", fields="space")["records"]
+    first = {"name": "aggr1", "fields": "space"}
+    (row,) = rest.get("/api/storage/aggregates", **first)["records"]
     alone = row["space"]["efficiency_without_snapshots_flexclones"]
     assert abs(alone["savings"] - 2 * MB) <= 64 * KB
     assert abs(alone["logical_used"] - alone["savings"] - MB) <= 64 * KB
