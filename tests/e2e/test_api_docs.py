@@ -13,7 +13,11 @@ from provisioner.workspaces.models import Workspace
 from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 from tests.support.factories import PASSWORD
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 def test_the_docs_page_lets_people_try_it_with_their_session_and_asks_nobody_else(

@@ -16,7 +16,11 @@ from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 from tests.support.factories import UserFactory
 from tests.support.lab import Lab
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+]
 
 expect.set_options(timeout=SETTLED_WITHIN_MS)
 

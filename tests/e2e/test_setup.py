@@ -14,7 +14,11 @@ from provisioner.workspaces.models import Workspace
 from tests.support.chromium import SETTLED_WITHIN_MS, SignIn
 from tests.support.lab import DEPOT, Lab
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+]
 
 expect.set_options(timeout=SETTLED_WITHIN_MS)
 
