@@ -99,8 +99,9 @@ def depth(ontap: OntapGateway) -> Callable[[Volume], int]:
     by_name = {volume.name: volume for volume in ontap.list_volumes()}
 
     def of(volume: Volume) -> int:
-        parent = volume.clone_parent
-        return 0 if parent is None else 1 + of(by_name[parent.volume_name])
+        # That of a clone whose parent was moved is hidden.
+        parent = volume.clone_parent and by_name.get(volume.clone_parent.volume_name)
+        return 1 + of(parent) if parent else 0
 
     return of
 

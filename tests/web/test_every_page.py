@@ -52,7 +52,7 @@ def addresses() -> list[tuple[str, URLPattern]]:
 
 def filled_in(path: str) -> str:
     """Return an address of the pattern; its numbers name nothing."""
-    path = re.sub(r"<(?:int:)?\w+>", "7", path)
+    path = re.sub(r"<(?:int:|slug:)?\w+>", "7", path)
     path = re.sub(r"\(\?P<\w+>.*?\)", "7", path)
     return "/" + re.sub(r"<path:\w+>", "7", path).replace("^", "").replace("$", "")
 
