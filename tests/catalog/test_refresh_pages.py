@@ -79,7 +79,8 @@ def test_a_policy_is_saved_and_shown(as_admin: Client, snapshot: Snapshot) -> No
     ("change", "sentence"),
     [
         ({"mode": "cron"}, "A schedule is missing"),
-        ({"mode": "cron", "cron": "0 0 31 2 *"}, "The schedule needs five fields"),
+        ({"mode": "cron", "cron": "0 0 31 2 *"}, "0 0 31 2 * never comes"),
+        ({"mode": "cron", "cron": "0 0 31"}, "The schedule needs five fields"),
         ({"quiet_seconds": "soon"}, "Write a time such as"),
         ({"quiet_seconds": "999999999 d"}, "Times are from 0 to"),
         ({"mode": "sometimes"}, "Select a valid choice"),
