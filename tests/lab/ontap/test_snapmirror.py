@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from provisioner.lab.ontap.records import LIVE, MAKING, Snapshot
 from provisioner.lab.ontap.server import OntapConfig, OntapLab, Settings
 from tests.support.ontap_mirrors import RELATIONSHIPS, dp, source, transfer, wait_idle
 from tests.support.ontap_rest import Rest, rest_to
@@ -383,6 +386,28 @@ def test_a_killed_transfer_begins_again(tmp_path: Any) -> None:
         rest = rest_to(lab)
         assert wait_idle(rest, uuid)["state"] == "snapmirrored"
         rest.session.close()
+
+
+def test_a_base_that_a_killed_transfer_left_half_is_dropped(here: Rest) -> None:
+    """The next transfer takes another base, so nothing would look for that one."""
+    array = here.lab.array
+    source(here)
+    destination = dp(here, "svm_dr")
+    uuid = relate(here, "svm_dr:t_dst")
+    go(here, uuid, "snapmirrored")
+    [base] = [
+        row
+        for row in array.store.select(Snapshot, volume_uuid=destination, phase=LIVE)
+        if row.name.startswith("snapmirror.")
+    ]
+    half = replace(base, uuid=str(uuid4()), version_uuid=str(uuid4()), phase=MAKING)
+    array.store.save(half)
+    array.snapshot_path(half).mkdir()
+
+    transfer(here, uuid)
+
+    assert not array.store.select(Snapshot, volume_uuid=destination, phase=MAKING)
+    assert not array.snapshot_path(half).exists()
 
 
 def test_a_clone_sends_what_changed_since_a_snapshot_that_both_ends_have(

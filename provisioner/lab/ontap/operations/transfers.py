@@ -304,7 +304,8 @@ def _carry(
     for half in array.store.select(
         Snapshot, volume_uuid=row.destination_uuid, phase=MAKING
     ):
-        if half.version_uuid == snapshot.version_uuid:
+        is_own = half.name.startswith(snapshot_prefix(row.uuid))
+        if is_own or half.version_uuid == snapshot.version_uuid:
             snapshots.drop(array, half)  # a transfer was cut off
     arrived = replace(
         snapshot,
