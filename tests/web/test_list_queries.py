@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks import pages
+from provisioner.bisect.models import Bisection
 from provisioner.catalog.models import Template
 from provisioner.demo.company.company import Company
 from provisioner.demo.company.studio import CompanySize
@@ -52,6 +53,9 @@ def company_of(times: int) -> Company:
     for template in Template.objects.all():
         mirrored = MirroredSnapshotFactory.create(mirror__template=template)
     MirroredSnapshotFactory.create_batch(times, mirror=mirrored.mirror)
+    # Whose they are is chance, and depends on the day.
+    some = Bisection.objects.values("pk")[:times]
+    Bisection.objects.filter(pk__in=some).update(owner=company.people.alice)
     return company
 
 
