@@ -16,6 +16,7 @@ from provisioner.lab.ontap.conventions.values import Kind, boolean, integer
 from provisioner.lab.ontap.errors import ERRORS, OntapError
 from provisioner.lab.ontap.faults import Fault
 from provisioner.lab.ontap.records import Job
+from provisioner.lab.ontap.store import R
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -62,6 +63,13 @@ class Call:
     own_name: str = ""
     # What is to become of the job that the request starts.
     job_fault: Fault | None = None
+
+    def row(self, kind: type[R], uuid: str) -> R:
+        """Return the row with the uuid of the path. Raises: OntapError 4."""
+        found = self.array.store.find(kind, uuid)
+        if found is None:
+            raise OntapError("4", target="uuid")
+        return found
 
     def parameter(self, name: str) -> str | None:
         """Return a query parameter that may be given once.

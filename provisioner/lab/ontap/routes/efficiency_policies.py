@@ -13,7 +13,6 @@ from provisioner.lab.ontap.conventions.values import (
     integer,
     text,
 )
-from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_created
 from provisioner.lab.ontap.operations import efficiency_policies
 from provisioner.lab.ontap.records import EfficiencyPolicy, Svm
@@ -91,16 +90,9 @@ def list_policies(call: Call) -> Reply:
     return collection(call, POLICIES, call.array.store.select(EfficiencyPolicy))
 
 
-def _find(call: Call, uuid: str) -> EfficiencyPolicy:
-    policy = call.array.store.find(EfficiencyPolicy, uuid)
-    if policy is None:
-        raise OntapError("4", target="uuid")
-    return policy
-
-
 def get_policy(call: Call, uuid: str) -> Reply:
     """Return one policy."""
-    return instance(call, POLICIES, _find(call, uuid))
+    return instance(call, POLICIES, call.row(EfficiencyPolicy, uuid))
 
 
 def create_policy(call: Call) -> Reply:
@@ -114,7 +106,7 @@ def create_policy(call: Call) -> Reply:
 
 def change_policy(call: Call, uuid: str) -> Reply:
     """Change a policy."""
-    policy = _find(call, uuid)
+    policy = call.row(EfficiencyPolicy, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=("uuid", "name", "svm"))
     efficiency_policies.change(call.array, policy, fields)
@@ -123,7 +115,7 @@ def change_policy(call: Call, uuid: str) -> Reply:
 
 def delete_policy(call: Call, uuid: str) -> Reply:
     """Delete a policy that no volume uses."""
-    policy = _find(call, uuid)
+    policy = call.row(EfficiencyPolicy, uuid)
     call.refuse_query(allowed=())
     efficiency_policies.delete(call.array, policy)
     return Reply()

@@ -56,10 +56,7 @@ JOBS: Resource[Job] = Resource(
 
 def _find(call: Call, uuid: str) -> Job:
     call.array.jobs.forget_old()
-    job = call.array.store.find(Job, uuid)
-    if job is None:
-        raise OntapError("4", target="uuid")
-    return job
+    return call.row(Job, uuid)
 
 
 def list_jobs(call: Call) -> Reply:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted
 from provisioner.lab.ontap.conventions.values import Kind, boolean, integer, text
-from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
 from provisioner.lab.ontap.operations import qos_policies
 from provisioner.lab.ontap.records import Job, QosPolicy
@@ -66,16 +65,9 @@ def list_policies(call: Call) -> Reply:
     return collection(call, QOS, call.array.store.select(QosPolicy))
 
 
-def _find(call: Call, uuid: str) -> QosPolicy:
-    policy = call.array.store.find(QosPolicy, uuid)
-    if policy is None:
-        raise OntapError("4", target="uuid")
-    return policy
-
-
 def get_policy(call: Call, uuid: str) -> Reply:
     """Return one QoS policy."""
-    return instance(call, QOS, _find(call, uuid))
+    return instance(call, QOS, call.row(QosPolicy, uuid))
 
 
 def create_policy(call: Call) -> Reply:
@@ -93,7 +85,7 @@ def create_policy(call: Call) -> Reply:
 
 def change_policy(call: Call, uuid: str) -> Reply:
     """Change name and bounds of a policy; whether it is shared cannot change."""
-    policy = _find(call, uuid)
+    policy = call.row(QosPolicy, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=("uuid", "svm", qos_policies.SHARED))
     qos_policies.change(call.array, policy, fields)
@@ -102,7 +94,7 @@ def change_policy(call: Call, uuid: str) -> Reply:
 
 def delete_policy(call: Call, uuid: str) -> Reply:
     """Delete a policy, whether volumes have it or not."""
-    policy = _find(call, uuid)
+    policy = call.row(QosPolicy, uuid)
     call.refuse_query(allowed=())
     qos_policies.delete(call.array, policy)
     return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}", policy))

@@ -253,22 +253,11 @@ def list_relationships(call: Call) -> Reply:
     return collection(call, RELATIONSHIPS, store.select(Relationship))
 
 
-def find_relationship(call: Call, uuid: str) -> Relationship:
-    """Return the relationship with the uuid. Raises: OntapError 4."""
-    row = call.array.store.find(Relationship, uuid)
-    if row is None:
-        raise OntapError("4", target="uuid")
-    return row
-
-
 def get_relationship(call: Call, uuid: str) -> Reply:
     """Return one relationship."""
     if _of_source(call):
-        row = call.array.store.find(Destination, uuid)
-        if row is None:
-            raise OntapError("4", target="uuid")
-        return instance(call, DESTINATIONS, row)
-    return instance(call, RELATIONSHIPS, find_relationship(call, uuid))
+        return instance(call, DESTINATIONS, call.row(Destination, uuid))
+    return instance(call, RELATIONSHIPS, call.row(Relationship, uuid))
 
 
 def create_relationship(call: Call) -> Reply:
@@ -290,7 +279,7 @@ def create_relationship(call: Call) -> Reply:
 
 def change_relationship(call: Call, uuid: str) -> Reply:
     """Change policy or schedule, or trigger a transition."""
-    row = find_relationship(call, uuid)
+    row = call.row(Relationship, uuid)
     call.refuse_query(allowed=("force", "failover", "validate_only"))
     fields = call.body(_CHANGE, read_only=_READ_ONLY)
     if "policy" in fields:
@@ -393,13 +382,13 @@ _ABORT: dict[str, Kind] = {"state": choice("aborted", "hard_aborted")}
 
 def list_transfers(call: Call, uuid: str) -> Reply:
     """List the transfers of a relationship."""
-    row = find_relationship(call, uuid)
+    row = call.row(Relationship, uuid)
     rows = call.array.store.select(Transfer, relationship_uuid=row.uuid)
     return collection(call, TRANSFERS, rows)
 
 
 def _find_transfer(call: Call, uuid: str, transfer_uuid: str) -> Transfer:
-    row = find_relationship(call, uuid)
+    row = call.row(Relationship, uuid)
     transfer = call.array.store.find(Transfer, transfer_uuid)
     if transfer is None or transfer.relationship_uuid != row.uuid:
         raise OntapError("4", target="uuid")
@@ -413,7 +402,7 @@ def get_transfer(call: Call, uuid: str, transfer_uuid: str) -> Reply:
 
 def create_transfer(call: Call, uuid: str) -> Reply:
     """Start a transfer; it has no job."""
-    row = find_relationship(call, uuid)
+    row = call.row(Relationship, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_TRANSFER, read_only=("uuid", "state"))
     transfer = transfers.request(call.array, row, fields.get("source_snapshot"))

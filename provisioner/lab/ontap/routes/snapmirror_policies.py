@@ -16,7 +16,6 @@ from provisioner.lab.ontap.conventions.values import (
     record,
     text,
 )
-from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
 from provisioner.lab.ontap.operations import snapmirror_policies
 from provisioner.lab.ontap.records import Job, SnapmirrorPolicy, Svm
@@ -127,16 +126,9 @@ def list_policies(call: Call) -> Reply:
     return collection(call, POLICIES, call.array.store.select(SnapmirrorPolicy))
 
 
-def _find(call: Call, uuid: str) -> SnapmirrorPolicy:
-    policy = call.array.store.find(SnapmirrorPolicy, uuid)
-    if policy is None:
-        raise OntapError("4", target="uuid")
-    return policy
-
-
 def get_policy(call: Call, uuid: str) -> Reply:
     """Return one policy."""
-    return instance(call, POLICIES, _find(call, uuid))
+    return instance(call, POLICIES, call.row(SnapmirrorPolicy, uuid))
 
 
 def create_policy(call: Call) -> Reply:
@@ -160,7 +152,7 @@ def create_policy(call: Call) -> Reply:
 
 def change_policy(call: Call, uuid: str) -> Reply:
     """Change a policy."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapmirrorPolicy, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=_READ_ONLY)
     snapmirror_policies.change(call.array, policy, fields)
@@ -169,7 +161,7 @@ def change_policy(call: Call, uuid: str) -> Reply:
 
 def delete_policy(call: Call, uuid: str) -> Reply:
     """Delete a policy."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapmirrorPolicy, uuid)
     call.refuse_query(allowed=())
     snapmirror_policies.delete(call.array, policy)
     return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}", policy))

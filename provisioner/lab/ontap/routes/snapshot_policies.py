@@ -17,7 +17,6 @@ from provisioner.lab.ontap.conventions.values import (
     record,
     text,
 )
-from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route, answer_created
 from provisioner.lab.ontap.operations import snapshot_policies
 from provisioner.lab.ontap.records import SnapshotPolicy, Svm
@@ -108,16 +107,9 @@ def list_policies(call: Call) -> Reply:
     return collection(call, POLICIES, call.array.store.select(SnapshotPolicy))
 
 
-def _find(call: Call, uuid: str) -> SnapshotPolicy:
-    policy = call.array.store.find(SnapshotPolicy, uuid)
-    if policy is None:
-        raise OntapError("4", target="uuid")
-    return policy
-
-
 def get_policy(call: Call, uuid: str) -> Reply:
     """Return one snapshot policy."""
-    return instance(call, POLICIES, _find(call, uuid))
+    return instance(call, POLICIES, call.row(SnapshotPolicy, uuid))
 
 
 def create_policy(call: Call) -> Reply:
@@ -131,7 +123,7 @@ def create_policy(call: Call) -> Reply:
 
 def change_policy(call: Call, uuid: str) -> Reply:
     """Change comment and whether it is enabled; schedules have their own paths."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapshotPolicy, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=_READ_ONLY)
     snapshot_policies.change(call.array, policy, fields)
@@ -140,7 +132,7 @@ def change_policy(call: Call, uuid: str) -> Reply:
 
 def delete_policy(call: Call, uuid: str) -> Reply:
     """Delete a policy that no volume uses."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapshotPolicy, uuid)
     call.refuse_query(allowed=())
     snapshot_policies.delete(call.array, policy)
     return Reply()
@@ -176,20 +168,20 @@ SCHEDULES: Resource[tuple[SnapshotPolicy, Any]] = Resource(
 
 def list_schedules(call: Call, uuid: str) -> Reply:
     """List the schedules of a policy."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapshotPolicy, uuid)
     return collection(call, SCHEDULES, [(policy, entry) for entry in policy.copies])
 
 
 def get_schedule(call: Call, uuid: str, schedule_uuid: str) -> Reply:
     """Return one schedule of a policy."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapshotPolicy, uuid)
     entry = snapshot_policies.find_schedule(call.array, policy, schedule_uuid)
     return instance(call, SCHEDULES, (policy, entry))
 
 
 def create_schedule(call: Call, uuid: str) -> Reply:
     """Add a schedule to a policy."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapshotPolicy, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_NEW_COPY, read_only=("snapshot_policy",))
     entry = snapshot_policies.add_schedule(call.array, policy, fields)
@@ -202,7 +194,7 @@ def create_schedule(call: Call, uuid: str) -> Reply:
 
 def change_schedule(call: Call, uuid: str, schedule_uuid: str) -> Reply:
     """Change how many snapshots are kept, their prefix, label or period."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapshotPolicy, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_COPY, read_only=("schedule", "snapshot_policy"))
     snapshot_policies.change_schedule(call.array, policy, schedule_uuid, fields)
@@ -211,7 +203,7 @@ def change_schedule(call: Call, uuid: str, schedule_uuid: str) -> Reply:
 
 def delete_schedule(call: Call, uuid: str, schedule_uuid: str) -> Reply:
     """Remove a schedule from a policy."""
-    policy = _find(call, uuid)
+    policy = call.row(SnapshotPolicy, uuid)
     call.refuse_query(allowed=())
     snapshot_policies.remove_schedule(call.array, policy, schedule_uuid)
     return Reply()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat
-from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.http import Call, Reply, Route
 from provisioner.lab.ontap.records import QUEUED, Svm, Volume
 
@@ -116,10 +115,7 @@ def list_svms(call: Call) -> Reply:
 
 def get_svm(call: Call, uuid: str) -> Reply:
     """Return one SVM."""
-    svm = call.array.store.find(Svm, uuid)
-    if svm is None:
-        raise OntapError("4", target="uuid")
-    return instance(call, SVMS, svm)
+    return instance(call, SVMS, call.row(Svm, uuid))
 
 
 ROUTES = (
