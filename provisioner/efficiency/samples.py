@@ -127,7 +127,9 @@ def _of_site(
     yield ReductionDay(
         site=site,
         kind=ReductionDay.Kind.SITE,
-        provisioned_bytes=sum(volume.size_bytes for volume in seen),
+        provisioned_bytes=sum(
+            volume.size_bytes for volume in seen if volume.aggregate == aggregate.name
+        ),
         full_percent=_percent(aggregate.size_bytes - free, aggregate.size_bytes),
         **figures_of(aggregate.efficiency),
     )

@@ -63,7 +63,9 @@ MOVE_FIELDS = (
     "space.total_footprint,clone.split_initiated,movement"
 )
 # All of space and of efficiency: releases that lack a part reject its name.
-EFFICIENCY_FIELDS = "uuid,name,comment,state,type,size,clone,space,efficiency"
+EFFICIENCY_FIELDS = (
+    "uuid,name,comment,state,type,size,aggregates.name,clone,space,efficiency"
+)
 SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 SNAPSHOT_SPACE_FIELDS = "uuid,size,reclaimable_space"
 VERSION_FIELDS = "uuid,name,version_uuid"
@@ -148,6 +150,13 @@ def _reduction(record: Record, kind: str) -> Reduction | None:
     return Reduction(logical_bytes=logical, saved_bytes=saved)
 
 
+def _aggregate_name(record: Record) -> str:
+    """Return the aggregate of a volume that is in one, "" if ONTAP does not say."""
+    aggregates = record.get("aggregates") or [{}]
+    name: str = aggregates[0].get("name", "")
+    return name
+
+
 def volume_efficiency(record: Record) -> VolumeEfficiency:
     logical = _at(record, "space.logical_space.used_by_afs", None)
     savings = "efficiency.space_savings"
@@ -156,6 +165,7 @@ def volume_efficiency(record: Record) -> VolumeEfficiency:
         uuid=record["uuid"],
         name=record["name"],
         comment=record.get("comment", ""),
+        aggregate=_aggregate_name(record),
         is_online=record.get("state") == "online",
         is_clone=_at(record, "clone.is_flexclone", False) is True,
         is_destination=record.get("type") == "dp",
@@ -188,7 +198,6 @@ def cron_of(record: Record) -> str:
 
 
 def volume(record: Record) -> Volume:
-    aggregates = record.get("aggregates") or [{}]
     return Volume(
         uuid=record["uuid"],
         name=record["name"],
@@ -207,7 +216,7 @@ def volume(record: Record) -> Volume:
         used_bytes=_at(record, "space.used", None),
         used_inodes=_at(record, "files.used", None),
         max_inodes=_at(record, "files.maximum", None),
-        aggregate=aggregates[0].get("name", ""),
+        aggregate=_aggregate_name(record),
         created_at=_time(record.get("create_time")),
         sizes_itself=_at(record, "autosize.mode", "off") != "off",
         is_destination=record.get("type") == "dp",
@@ -263,14 +272,13 @@ def clone_split(record: Record) -> CloneSplit:
 
 
 def volume_move(record: Record) -> VolumeMove:
-    aggregates = record.get("aggregates") or [{}]
     used = _at(record, "space.used", None)
     return VolumeMove(
         uuid=record["uuid"],
         name=record["name"],
         state=record.get("state", ""),
         comment=record.get("comment", ""),
-        aggregate=aggregates[0].get("name", ""),
+        aggregate=_aggregate_name(record),
         tiering_policy=_at(record, "tiering.policy", ""),
         footprint_bytes=_at(record, "space.total_footprint", used),
         is_splitting=_at(record, "clone.split_initiated", False),

@@ -227,6 +227,7 @@ class VolumeEfficiency:
     uuid: str
     name: str
     comment: str
+    aggregate: str
     is_online: bool
     is_clone: bool
     is_destination: bool

@@ -283,6 +283,28 @@ def test_policies_are_kept_by_svm_and_assigned_by_name(rest: Rest) -> None:
     assert rest.code(rest("PATCH", f"{VOLUMES}/{uuid}", body)) == "2"
 
 
+def test_each_aggregate_says_what_its_own_volumes_save(rest: Rest) -> None:
+    there = rest.volume("far", nas={"path": "/far"}, aggregates=[{"name": "aggr2"}])
+    data = os.urandom(MB)
+    for name in "ab":
+        (rest.lab.mount_root / "far" / name).write_bytes(data)
+    patch(rest, there, dedupe="background", scanner__state="active")
+    scanned(rest, there)
+
+    rows = rest.get("/api/storage/aggregates", fields="space")["records"]
+
+    alone = {
+        row["name"]: row["space"]["efficiency_without_snapshots_flexclones"]
+        for row in rows
+    }
+    assert abs(alone["aggr2"]["savings"] - MB) <= 64 * KB
+    assert abs(alone["aggr2"]["logical_used"] - 2 * MB) <= 64 * KB
+    assert alone["aggr1"]["savings"] == 0
+    saved = {row["name"]: row["space"]["block_storage"] for row in rows}
+    assert saved["aggr1"]["volume_deduplication_space_saved"] == 0
+    assert saved["aggr2"]["volume_deduplication_space_saved"] == MB
+
+
 def test_the_aggregate_says_what_each_part_saves(rest: Rest) -> None:
     """Three equal files and a clone of them: as Harvest computes it, in parts."""
     uuid = rest.volume("t", nas={"path": "/t"})

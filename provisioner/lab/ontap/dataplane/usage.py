@@ -256,33 +256,39 @@ class Usage:
         return total
 
     def bytes_in(self, aggregate: str) -> int:
-        """Return what the volumes of an aggregate that is not the first one take."""
-        return sum(
-            self.own_bytes(row)
+        """Return what an aggregate's volumes take. The first one has all the rest."""
+        config = self._array.config
+        if aggregate == config.aggregate:
+            return self.total_bytes() - sum(map(self.bytes_in, config.more_aggregates))
+        return sum(map(self.own_bytes, self._volumes_in(aggregate)))
+
+    def _volumes_in(self, aggregate: str) -> list[Volume]:
+        return [
+            row
             for row in self._array.store.select(Volume, phase=LIVE)
-            if row.aggregate == aggregate
-        )
+            if self._array.aggregate_of(row)["name"] == aggregate
+        ]
 
     def reduction(
-        self, *, with_snapshots: bool = True, with_clones: bool = True
+        self, aggregate: str, *, with_snapshots: bool = True, with_clones: bool = True
     ) -> tuple[int, int]:
-        """Return what volumes and snapshots would take if nothing were shared, and what
-        they take. Duplicates that the filesystem cannot share count as shared.
+        """Return what an aggregate's volumes and snapshots would take if nothing were
+        shared, and what they take. Duplicates that the filesystem cannot share count as
+        shared.
         """
-        store = self._array.store
-        volumes = [
-            row
-            for row in store.select(Volume, phase=LIVE)
-            if with_clones or row.parent_uuid is None
-        ]
+        there = self._volumes_in(aggregate)
+        volumes = [row for row in there if with_clones or row.parent_uuid is None]
         logical = sum(map(self.used_bytes, volumes))
         physical = sum(map(self._active_bytes, volumes))
         if with_snapshots:
+            of_them = {row.uuid for row in there}
             logical += sum(
-                row.logical_bytes for row in store.select(Snapshot, phase=LIVE)
+                row.logical_bytes
+                for row in self._array.store.select(Snapshot, phase=LIVE)
+                if row.volume_uuid in of_them
             )
             only_found = sum(deduplicated(row) - shared_inside(row) for row in volumes)
-            physical = max(physical, self.total_bytes() - only_found)
+            physical = max(physical, self.bytes_in(aggregate) - only_found)
         return logical, min(logical, physical)
 
     def _active_bytes(self, volume: Volume) -> int:
@@ -299,9 +305,9 @@ class Usage:
         active = self.used_bytes(volume) - shared_inside(volume)
         return max(0, self.own_bytes(volume) - active)
 
-    def deduplicated_bytes(self) -> int:
-        """Return how many bytes of duplicates were found inside of volumes."""
-        return sum(map(deduplicated, self._array.store.select(Volume, phase=LIVE)))
+    def deduplicated_bytes(self, aggregate: str) -> int:
+        """Return how many bytes of duplicates were found inside of its volumes."""
+        return sum(map(deduplicated, self._volumes_in(aggregate)))
 
     def reserved_bytes(self) -> int:
         """Return what thick volumes reserve beyond what they take."""

@@ -28,8 +28,8 @@ def _space(array: Array, name: str) -> dict[str, object]:
 
 
 def _block_storage(array: Array, name: str) -> dict[str, object]:
-    saved = array.usage.deduplicated_bytes()
-    logical, _ = array.usage.reduction()
+    saved = array.usage.deduplicated_bytes(name)
+    logical, _ = array.usage.reduction(name)
     percent = round(100 * saved / logical) if logical else 0
     return {
         **_space(array, name),
@@ -40,10 +40,10 @@ def _block_storage(array: Array, name: str) -> dict[str, object]:
 
 
 def _saved(
-    array: Array, *, with_snapshots: bool = True, with_clones: bool = True
+    array: Array, name: str, *, with_snapshots: bool = True, with_clones: bool = True
 ) -> dict[str, object]:
     logical, physical = array.usage.reduction(
-        with_snapshots=with_snapshots, with_clones=with_clones
+        name, with_snapshots=with_snapshots, with_clones=with_clones
     )
     return {
         "savings": logical - physical,
@@ -78,12 +78,12 @@ def _view(array: Array, name: str) -> Flat:
         "data_encryption.software_encryption_enabled": False,
         "space.block_storage": lambda: _block_storage(array, name),
         "space.footprint": lambda: _space(array, name)["used"],
-        "space.efficiency": lambda: _saved(array),
+        "space.efficiency": lambda: _saved(array, name),
         "space.efficiency_without_snapshots": lambda: _saved(
-            array, with_snapshots=False
+            array, name, with_snapshots=False
         ),
         "space.efficiency_without_snapshots_flexclones": lambda: _saved(
-            array, with_snapshots=False, with_clones=False
+            array, name, with_snapshots=False, with_clones=False
         ),
     }
 
