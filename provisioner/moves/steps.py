@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.volumes import limits_in_our_words
-from provisioner.engine.models import Step
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.ontap.polling import pauses
@@ -168,20 +167,6 @@ def ensure_recorded(run: TemplateRun) -> None:
             code="move_unproven",
         )
     record_place(run, volume)
-
-
-def ensure_quiet(run: TemplateRun) -> None:
-    """Ensure that no step of an earlier operation is still running on the template."""
-    at_work = Step.objects.filter(
-        operation__subject__template=run.template, state=Step.State.RUNNING
-    ).exclude(operation=run.operation)
-    names = ", ".join(at_work.values_list("name", flat=True))
-    if names:
-        raise Busy(
-            f"An earlier operation is still running on {run.template.name}: {names}.",
-            system="cloneyard",
-            operation=run.operation.kind,
-        )
 
 
 def ensure_stopped(run: TemplateRun) -> Stopped:

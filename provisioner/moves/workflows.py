@@ -8,6 +8,7 @@ from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import STORAGE
 from provisioner.engine.results import find_result
+from provisioner.engine.steps import ensure_quiet
 from provisioner.engine.subjects import Failure
 from provisioner.engine.workflow import StepSpec, Workflow, register
 from provisioner.moves import steps
@@ -25,7 +26,7 @@ MOVE = (
     ),
 )
 STOP_MOVE = (
-    StepSpec("quiet", "Wait for work in progress", steps.ensure_quiet, STORAGE),
+    StepSpec("quiet", "Wait for work in progress", ensure_quiet, STORAGE),
     StepSpec("stop", "Stop the move", steps.ensure_stopped, STORAGE, ("quiet",)),
 )
 

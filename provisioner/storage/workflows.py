@@ -6,13 +6,13 @@ from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import STORAGE
 from provisioner.engine.results import find_result
+from provisioner.engine.steps import ensure_quiet
 from provisioner.engine.subjects import Failure
 from provisioner.engine.workflow import StepSpec, Workflow, register
 from provisioner.storage import steps
 from provisioner.storage.models import Split
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.states import mark_independent
-from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 SPLIT = (

@@ -8,6 +8,7 @@ from provisioner.engine import subjects
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import HOST, PERFORCE, STORAGE
 from provisioner.engine.starting import start_operation
+from provisioner.engine.steps import ensure_quiet
 from provisioner.engine.subjects import Failure, SubjectKind
 from provisioner.engine.workflow import (
     LIGHT,
@@ -33,7 +34,6 @@ from provisioner.workspaces.queries import (
 from provisioner.workspaces.states import set_workspace_state
 from provisioner.workspaces.steps import checking, provision, purge, restore, retire
 from provisioner.workspaces.steps.access import ensure_access
-from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Snapshot
 from provisioner.engine.models import Operation, Step
+from provisioner.engine.steps import ensure_quiet
 from provisioner.gateways.errors import Busy
-from provisioner.workspaces.steps.quiet import ensure_quiet
 from provisioner.workspaces.steps.run import WorkspaceRun
 from tests.support.requests import workspace_create
 
