@@ -112,7 +112,10 @@ def test_a_template_moves_and_its_clones_stay(template: Template, root: User) ->
     alice = UserFactory.create(username="alice", uid=20001, gid=20000)
     old = settle(workspace_create(by=alice, template=template))
     before = sorted(path.name for path in old.path.iterdir())
-    assert TemplatePlace.objects.get(template=template).aggregate == HOME
+    place = TemplatePlace.objects.get(template=template)
+    assert place.aggregate == HOME
+    # The lab may measure the volume once more while it is moved.
+    footprints = {place.footprint_bytes}
 
     operation = template_move(by=root, template=template, aggregate=AWAY)
     assert template_move(by=root, template=template, aggregate=AWAY) == operation
@@ -125,7 +128,7 @@ def test_a_template_moves_and_its_clones_stay(template: Template, root: User) ->
     assert is_in(template, AWAY)
     place = TemplatePlace.objects.get(template=template)
     assert (place.aggregate, place.tiering_policy) == (AWAY, "none")
-    assert template.moves.get().needed_bytes == place.footprint_bytes
+    assert template.moves.get().needed_bytes in footprints | {place.footprint_bytes}
     kinds = Event.objects.filter(template=template).values_list("kind", flat=True)
     assert {"template_move_requested", "template_moved"} <= set(kinds)
     assert sorted(path.name for path in old.path.iterdir()) == before
