@@ -54,14 +54,11 @@ _OUR_TAG = f"{TAG_PREFIX}workspace="
 def sweep_workspace_snapshots(timestamp: int) -> None:
     """Ask workers to follow the snapshots of each site."""
     for site_id in sites_with_snapshots().values_list("pk", flat=True):
-        defer_once(
-            follow_site.configure(queueing_lock=f"workspace_snapshots.{site_id}"),
-            site_id=site_id,
-        )
-        defer_once(
-            read_clients.configure(queueing_lock=f"read_clients.{site_id}"),
-            site_id=site_id,
-        )
+        for task in (follow_site, read_clients):
+            # One at a time: with many clients it may take longer than until the next.
+            lock = f"{task.name}.{site_id}"
+            job = task.configure(queueing_lock=lock, lock=lock)
+            defer_once(job, site_id=site_id)
 
 
 @app.task(name="follow_workspace_snapshots", queue=STORAGE)
