@@ -25,8 +25,7 @@ TIMES_OF_COMMANDS = 3
 
 _VERSION = re.compile(r"/(\d{4})\.(\d+)/\S+ \((\d{4})/(\d\d)/(\d\d)\)")
 _GUIDE = "P4 Server Administration Documentation"
-_HELP = "p4 help configurables"
-_TUNABLES = "p4 help tunables"
+_HELP = "p4 configure help"
 _TR = "NetApp's technical report on Perforce"
 
 
@@ -351,13 +350,13 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="command_log",
         title="Log of commands",
-        source="p4 help configurables: server, track",
+        source=f"{_HELP} server, {_HELP} track",
         judge=_command_log,
     ),
     Rule(
         code="monitor",
         title="Monitoring",
-        source=_HELP,
+        source=f"{_HELP} monitor",
         judge=_least(
             "monitor", 1, do="Set monitor=1: without it nobody sees what runs."
         ),
@@ -365,7 +364,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="peeking",
         title="Reading without locks",
-        source=_TUNABLES,
+        source=f"{_HELP} db.peeking",
         judge=_least(
             "db.peeking", 2, do="Set db.peeking=2, so that readers do not wait."
         ),
@@ -373,7 +372,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="sync_locks",
         title="Lock of the client in a sync",
-        source=_TUNABLES,
+        source=f"{_HELP} server.locks.sync",
         judge=_zero(
             "server.locks.sync",
             do="Set server.locks.sync=0 where large syncs are interrupted.",
@@ -382,7 +381,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="parallel",
         title="Parallel syncs",
-        source=_TUNABLES,
+        source=f"{_HELP} net.parallel.max",
         judge=_least(
             "net.parallel.max",
             2,
@@ -393,19 +392,19 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="buffers",
         title="Buffers of files",
-        source=_TUNABLES,
+        source=f"{_HELP} filesys.bufsize",
         judge=_least("filesys.bufsize", 64 * KIB, do="Set filesys.bufsize=64K."),
     ),
     Rule(
         code="network_buffers",
         title="Buffers of the network",
-        source=_TUNABLES,
+        source=f"{_HELP} net.autotune",
         judge=_network_buffers,
     ),
     Rule(
         code="longest_wait",
         title="Clients that are silent",
-        source=_TUNABLES,
+        source=f"{_HELP} net.maxwait",
         judge=_zero(
             "net.maxwait",
             do="Set net.maxwait=0: a large flush says nothing for minutes, and would "
@@ -415,7 +414,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="most_commands",
         title="Commands at a time",
-        source=_TUNABLES,
+        source=f"{_HELP} server.maxcommands",
         judge=_least(
             "server.maxcommands",
             1,
@@ -426,7 +425,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         code="read_only_clients",
         title="Clients of builds",
-        source=_HELP,
+        source=f"{_HELP} client.readonly.dir",
         judge=_read_only_clients,
     ),
 )

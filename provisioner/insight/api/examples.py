@@ -73,7 +73,7 @@ CONFIGURATIONS = [
                     "saw": "net.parallel.max=0",
                     "advice": "Set net.parallel.max, to 8 for example: templates sync "
                     "over several connections then.",
-                    "reference": "p4 help tunables",
+                    "reference": "p4 configure help net.parallel.max",
                 }
             ],
         },
