@@ -17,7 +17,7 @@ class CloneForm(AskingForm):
         queryset=WorkspaceSnapshot.objects.none(),
         required=False,
         empty_label="As it is now",
-        label="State",
+        label="As of",
     )
     name = NameField(required=False)
     owner = forms.ModelChoiceField(
@@ -25,12 +25,13 @@ class CloneForm(AskingForm):
         required=False,
         to_field_name="username",
         label="For",
-        help_text="Who may see this workspace. Empty: for you.",
+        help_text="Somebody who may see this workspace. Empty: you.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
         error_messages={"invalid_choice": "There is no account with this name."},
     )
 
     def __init__(self, data: Any = None, *, source: Workspace, **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
-        taken = WorkspaceSnapshot.objects.filter(workspace=source)
-        self.fields["snapshot"].queryset = taken  # type: ignore[attr-defined]  # as declared
+        snapshot = self.fields["snapshot"]
+        assert isinstance(snapshot, forms.ModelChoiceField)
+        snapshot.queryset = WorkspaceSnapshot.objects.filter(workspace=source)

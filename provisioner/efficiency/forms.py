@@ -72,7 +72,7 @@ class ReductionFilterForm(FilterForm):
     site = forms.CharField(required=False, max_length=100, label="Site")
     kind = forms.ChoiceField(
         required=False,
-        label="Of",
+        label="Kind",
         choices=[
             ("", "Sites, templates and volumes"),
             *ReductionDay.Kind.choices,

@@ -45,7 +45,7 @@ REDUCTION = Listing[ReductionDay](
     many="days",
     columns=(
         Column("day", "Day (UTC)", "day", "day", begins_descending=True),
-        Column("kind", "Of", lambda row: row.get_kind_display(), "kind"),
+        Column("kind", "Kind", lambda row: row.get_kind_display(), "kind"),
         Column("name", "Name", "subject"),
         Column("site", "", "site.name", goes_with="name"),
         _size("logical_bytes", "Logical"),

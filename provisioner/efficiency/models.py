@@ -19,7 +19,7 @@ class DedupePlan(models.Model):
     A window begins at the times of `cron` (five fields, UTC) and lasts `minutes`. With
     `waits_for_quiet` nothing is deduplicated while a template of the site is built or a
     request at it waits. `ontap_policy` is the policy of ONTAP that runs the plan, "" if
-    Cloneyard starts and stops each run. `status` says what became of the last look.
+    Cloneyard starts and stops each run. `status` says what came of the last check.
     """
 
     site = models.OneToOneField(

@@ -2,7 +2,7 @@
 
 A run is a row before ONTAP is asked to start it, and ONTAP is asked what its scanner
 does before each decision. So a killed worker or a lost answer changes nothing: the next
-look goes on from the rows, and starts nothing twice.
+check goes on from the rows, and starts nothing twice.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def measure_reduction(site_id: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="sweep_dedupe", queue="sweeps", queueing_lock="sweep_dedupe")
 def sweep_deduplication(timestamp: int) -> None:
-    """Queue a look at each site whose window is open, or where something runs."""
+    """Queue a check of each site whose window is open, or where something runs."""
     now = clocks.database_now()
     runs = DedupeRun.objects.filter(volume__site=OuterRef("site"), state__in=OPEN)
     for plan in DedupePlan.objects.filter(Q(is_on=True) | Q(Exists(runs))):
@@ -91,7 +91,7 @@ def deduplicate_site(site_id: int) -> None:
         status = deduplicate(plan)
     except GatewayError as error:
         log.warning("site_not_deduplicated", site=plan.site.name, **error.log_context())
-        status = f"{error.sentence} The next look is in a minute."
+        status = f"{error.sentence} It is tried again in a minute."
     DedupePlan.objects.filter(pk=plan.pk).update(
         status=status, checked_at=clocks.database_now()
     )
@@ -115,7 +115,7 @@ def measure(site: Site) -> None:
 def deduplicate(plan: DedupePlan) -> str:
     """Do what the plan says for this minute, and return that as a sentence.
 
-    Raises: GatewayError (the next look goes on from the rows).
+    Raises: GatewayError (the next check goes on from the rows).
     """
     site, now = plan.site, clocks.database_now()
     ontap = registry.ontap(site)

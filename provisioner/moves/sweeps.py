@@ -11,10 +11,11 @@ from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.lib import clocks
+from provisioner.lib.names import TAG_PREFIX
 from provisioner.moves.models import AggregateSpace, TemplatePlace
 from provisioner.sites.models import Site
 
-TEMPLATES = "cloneyard:v1:template="
+TEMPLATES = f"{TAG_PREFIX}template="
 
 log = structlog.get_logger(__name__)
 

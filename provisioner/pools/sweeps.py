@@ -55,7 +55,7 @@ def sweep_pools(timestamp: int) -> None:
     """Fill or shrink each pool, and retire members of deleted ones."""
     now = clocks.database_now()
     for pool in queries.all_pools():
-        if _is_at_a_site_of_its_template(pool):
+        if _follow_home(pool):
             _tend(pool, now=now)
     strays = Workspace.objects.filter(is_pooled=True, pool__isnull=True)
     there = strays.filter(state__in=(*queries.ALIVE, W.FAILED)).order_by("pk")
@@ -67,7 +67,7 @@ def sweep_pools(timestamp: int) -> None:
             break
 
 
-def _is_at_a_site_of_its_template(pool: Pool) -> bool:
+def _follow_home(pool: Pool) -> bool:
     """Move a pool from a former home to the new one; delete it without a mirror.
 
     Return whether the pool exists.

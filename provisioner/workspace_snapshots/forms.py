@@ -27,9 +27,9 @@ class SnapshotPolicyForm(AskingForm):
         min_value=0,
         max_value=MOST_HOURLY,
         initial=24,
-        label="Keep of each hour",
-        help_text="The oldest goes first. 0 and 0 take none.",
+        label="Hourly snapshots kept",
+        help_text="The oldest is deleted first. With 0 and 0 none are taken.",
     )
     daily = forms.IntegerField(
-        min_value=0, max_value=MOST_DAILY, initial=7, label="Keep of each day"
+        min_value=0, max_value=MOST_DAILY, initial=7, label="Daily snapshots kept"
     )

@@ -21,7 +21,7 @@ class DedupePlanSerializer(serializers.ModelSerializer[DedupePlan]):
     ontap_policy = serializers.CharField(
         help_text="The policy of ONTAP that runs the plan; empty: Cloneyard does."
     )
-    status = serializers.CharField(help_text="What came of the last look.")
+    status = serializers.CharField(help_text="What came of the last check.")
 
     class Meta:
         model = DedupePlan

@@ -58,7 +58,7 @@ class TemplateMoveViewSet(ApiViewSet):
         operation_id="templates_move_get",
         examples=examples.PREVIEW,
     )
-    @move.mapping.get  # type: ignore[untyped-decorator]
+    @move.mapping.get  # type: ignore[untyped-decorator]  # of REST framework
     def preview(self, request: Request, pk: int) -> Response:
         permissions.require(permissions.can_administer(self.user))
         return Response(MovePreviewSerializer(move_preview(self.get_object())).data)

@@ -61,7 +61,7 @@ class WorkspaceSplitViewSet(OfWorkspace):
         operation_id="workspaces_split_get",
         examples=examples.PREVIEW,
     )
-    @split.mapping.get  # type: ignore[untyped-decorator]
+    @split.mapping.get  # type: ignore[untyped-decorator]  # of REST framework
     def preview(self, request: Request, pk: int) -> Response:
         workspace = self.get_object()
         permissions.require(can_change_workspace(self.user, workspace))
