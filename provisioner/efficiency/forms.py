@@ -14,7 +14,7 @@ class DedupePlanForm(AskingForm):
     is_on = forms.BooleanField(
         required=False,
         label="Deduplicate by this plan",
-        help_text="Off: running runs are stopped within a minute.",
+        help_text="Off: what runs is stopped within a minute.",
     )
     covers_templates = forms.BooleanField(
         required=False,
