@@ -8,4 +8,5 @@ asks_where_to_go_on = Signal()
 """Somebody connected a site or a server (user): receivers return the next page."""
 
 asks_clients = Signal()
-"""Which clients the workspaces of a site have (site): receivers return their names."""
+"""Which clients workspaces have at any of some Perforce servers (servers), of one site
+or of all (site, None): receivers return their names."""

@@ -143,31 +143,49 @@ def _moving(here: PerforceServer, client: ClientSpec) -> str:
     )
 
 
-def require_bound_all(server: PerforceServer, names: Collection[str]) -> None:
-    """Refuse a server that cannot use all of these clients, before a site moves there.
+def require_bound_all(
+    server: PerforceServer,
+    names: Collection[str],
+    *,
+    before: PerforceServer,
+    field: str,
+) -> None:
+    """Refuse a server that cannot use all of these clients, before they move there.
+
+    `before` is the server that they are at now, `field` the one that is refused. A move
+    from and to servers that bind no clients is always allowed, and asks no server.
 
     Raises: InvalidRequest, with the command that moves them, or if the server does not
     answer.
     """
-    here = server.served_by
-    if not names or not here.what.binds_clients:
+    here, there = server.served_by, before.served_by
+    if not names or not (here.what.binds_clients or there.what.binds_clients):
         return
     perforce = registry.hasty_perforce(server, seconds=ANSWER_WITHIN_SECONDS)
     try:
+        server_id = perforce.get_info().server_id
         clients = perforce.clients.find_all(name_filter="cy-*")
     except GatewayError as error:
         raise InvalidRequest.at(
-            "perforce_server",
-            f"{error} {server.name} has to answer first: workspaces of this site have "
-            "clients, which may be bound to another server.",
+            field,
+            f"{error} {server.name} has to answer first: its workspaces have clients, "
+            "which may be bound to another server.",
         ) from error
+    if here.what.binds_clients and server_id != here.server_id:
+        raise InvalidRequest.at(
+            field,
+            f"The server at {server.p4port} says that its ServerID is "
+            f"{server_id or 'none'}, not {here.server_id}. Workspaces have clients "
+            "that are bound by it, so both must be right.",
+        )
+    usable = {server_id} if here.what.binds_clients else {"", server_id}
     left = [
-        each for each in clients if each.name in names and not can_use(server, each)
+        each for each in clients if each.name in names and each.server_id not in usable
     ]
     if left:
         raise InvalidRequest.at(
-            "perforce_server",
-            f"{server.name} cannot use {len(left):,} of the clients of this site's "
+            field,
+            f"{server.name} cannot use {len(left):,} of the clients of its "
             f"workspaces, such as {left[0].name}: they are bound to another server. An "
             f"administrator of Perforce moves each with {_moving(here, left[0])}. Then "
             "save again.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Window
@@ -15,8 +15,9 @@ from provisioner.catalog.dependents import Dependent, register_dependent
 from provisioner.catalog.events import asks_usual_seconds
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.retention import register_need
+from provisioner.routing.models import ITS_SERVER
 from provisioner.sites.events import asks_clients
-from provisioner.sites.models import Site
+from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.ready_times import usual_seconds
@@ -54,9 +55,14 @@ def seconds_to_ready(templates: list[Template], **kwargs: Any) -> dict[int, floa
 
 
 @receiver(asks_clients)
-def clients_of_workspaces(site: Site, **kwargs: Any) -> set[str]:
-    """Return the names of the clients of a site's workspaces."""
-    there = Workspace.objects.there().filter(site=site)
+def clients_of_workspaces(
+    servers: Collection[PerforceServer], site: Site | None, **kwargs: Any
+) -> set[str]:
+    """Return the names of the clients of workspaces at servers, of a site or of all."""
+    there = Workspace.objects.there().alias(server=ITS_SERVER)
+    there = there.filter(server__in=[each.pk for each in servers])
+    if site is not None:
+        there = there.filter(site=site)
     return {each.client_name for each in there} - {""}
 
 

@@ -19,7 +19,7 @@ from provisioner.engine.models import Step
 from provisioner.gateways import registry
 from provisioner.gateways.errors import Refused
 from provisioner.lib.refusals import InvalidRequest, StepRefused
-from provisioner.sites.actions.sites import site_save
+from provisioner.sites.actions.sites import perforce_server_save, site_save
 from provisioner.sites.connections.perforce import check_perforce
 from provisioner.sites.models import (
     PerforceServer,
@@ -171,6 +171,62 @@ def test_a_site_leaves_no_clients_behind(
         retire(workspace)
         site_save(by=admin, site=site)
         assert Site.objects.get(pk=site.pk).perforce_server == edge
+
+
+def test_an_edge_with_workspaces_does_not_become_another_server(
+    owner: User, admin: User, published_template: Template, lab: Lab, tmp_path: Path
+) -> None:
+    template = published_template
+    with (
+        moved_to(
+            ServerKind.EDGE, template, lab=lab, directory=tmp_path / "1", behind=False
+        ) as (_, edge),
+        replica_of_lab(
+            *(lab, template.site, tmp_path / "2"), kind=ServerKind.EDGE, name="edge-2"
+        ) as (_, other),
+    ):
+        commit = edge.upstream
+        assert commit is not None
+        workspace = settle(workspace_create(by=owner, template=template))
+        proxy = PerforceServer.objects.create(
+            name="proxy",
+            kind="proxy",
+            upstream=edge,
+            p4port=edge.p4port,
+            p4user=edge.p4user,
+        )
+        Site.objects.filter(pk=template.site_id).update(perforce_server=proxy)
+        moves = f"reload -f -c {workspace.client_name} -p {edge.server_id}"
+
+        for changes, field, said in (
+            (
+                {"p4port": other.p4port, "server_id": other.server_id},
+                "server_id",
+                f"p4 -p {other.p4port} {moves}",
+            ),
+            (
+                {"kind": "commit", "upstream": None, "p4port": commit.p4port},
+                "kind",
+                f"p4 -p {commit.p4port} {moves}",
+            ),
+            ({"p4port": other.p4port}, "p4port", f"{other.server_id}, not "),
+            ({"p4port": "127.0.0.1:1"}, "p4port", "has to answer first"),
+            ({"server_id": ""}, "server_id", "Give the ServerID"),
+        ):
+            changed = PerforceServer.objects.get(pk=edge.pk)
+            for name, value in changes.items():
+                setattr(changed, name, value)
+            with pytest.raises(InvalidRequest, match=re.escape(said)) as refused:
+                perforce_server_save(by=admin, server=changed)
+            assert refused.value.field == field
+        proxy.upstream, proxy.p4port = commit, commit.p4port
+        with pytest.raises(InvalidRequest, match=re.escape(moves)):
+            perforce_server_save(by=admin, server=proxy)
+        assert PerforceServer.objects.get(pk=edge.pk).p4port == edge.p4port
+
+        retire(workspace)
+        perforce_server_save(by=admin, server=proxy)
+        assert PerforceServer.objects.get(pk=proxy.pk).upstream == commit
 
 
 def test_a_flush_that_waited_long_enough_fails_and_can_be_retried(

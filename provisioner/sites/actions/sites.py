@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -30,9 +31,12 @@ def site_save(*, by: User, site: Site) -> Site:
     permissions.require(permissions.can_administer(by))
     before = Site.objects.filter(pk=site.pk).first()
     if before and before.perforce_server_id != site.perforce_server_id:
-        answers: Any = asks_clients.send(Site, site=site)
-        names = {name for _, known in answers for name in known}
-        require_bound_all(site.perforce_server, names)
+        require_bound_all(
+            site.perforce_server,
+            _clients_at([before.perforce_server], site=site),
+            before=before.perforce_server,
+            field="perforce_server",
+        )
     _save(site, by=by)
     return site
 
@@ -40,8 +44,20 @@ def site_save(*, by: User, site: Site) -> Site:
 def perforce_server_save(*, by: User, server: PerforceServer) -> PerforceServer:
     """Create or change a Perforce server, and delete its earlier test results.
 
-    Raises: NotAllowed, InvalidRequest.
+    Raises: NotAllowed, InvalidRequest (what the fields refuse, and another server that
+    cannot use the clients of the workspaces at this one).
     """
+    permissions.require(permissions.can_administer(by))
+    before = PerforceServer.objects.filter(pk=server.pk).first()
+    changed = _changed(before, server) if before else []
+    if before and changed:
+        _clean(server)
+        require_bound_all(
+            server,
+            _clients_at(before.with_intermediaries, site=None),
+            before=before,
+            field=changed[0],
+        )
     _save(server, by=by)
     return server
 
@@ -106,15 +122,34 @@ def perforce_server_test(*, by: User, server: PerforceServer) -> None:
         rows.keep(server, Place.WEB, found)
 
 
+def _changed(before: PerforceServer, after: PerforceServer) -> list[str]:
+    """Return the changed fields that say which server it is."""
+    return [
+        name
+        for name in ("kind", "server_id", "p4port", "upstream")
+        if getattr(before, name) != getattr(after, name)
+    ]
+
+
+def _clients_at(servers: Collection[PerforceServer], *, site: Site | None) -> set[str]:
+    """Return the clients of workspaces at servers, of one site or of all."""
+    answers: Any = asks_clients.send(PerforceServer, servers=servers, site=site)
+    return {name for _, known in answers for name in known}
+
+
 def _save(row: Site | PerforceServer, *, by: User) -> None:
     permissions.require(permissions.can_administer(by))
     with transaction.atomic():
         # Two at a time could make a loop of upstreams, or a replica of a site's server.
         list(PerforceServer.objects.select_for_update().order_by("pk"))
-        try:
-            row.full_clean()
-        except ValidationError as error:
-            field, messages = next(iter(error.message_dict.items()))
-            raise InvalidRequest.at(field, messages[0]) from error
+        _clean(row)
         row.save()
         row.connection_tests.all().delete()
+
+
+def _clean(row: Site | PerforceServer) -> None:
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise InvalidRequest.at(field, messages[0]) from error

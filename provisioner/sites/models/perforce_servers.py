@@ -266,6 +266,16 @@ class PerforceServer(models.Model):
             server = server.upstream
         return server
 
+    @property
+    def with_intermediaries(self) -> list[PerforceServer]:
+        """It, and the proxies and brokers whose commands it runs."""
+        found = [self]
+        for server in found:
+            found += server.downstream.filter(
+                kind__in=(ServerKind.PROXY, ServerKind.BROKER)
+            )
+        return found
+
     def clean(self) -> None:
         """Refuse an upstream that it cannot have, and a kind that others rule out.
 
