@@ -1,0 +1,115 @@
+"""How fast a Perforce server's log is read, on one processor.
+
+Prints a JSON line per figure. The log is made: commands that begin, end and tell what
+they used of four to nine tables, as with server=3 and track=1. SERVER_LOG_MB is its
+size.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from shared.places import REPOSITORY
+
+sys.path.insert(0, str(REPOSITORY))
+
+from provisioner.server_log.parsing import LogParser
+
+MEGABYTES = int(os.environ.get("SERVER_LOG_MB", "200"))
+CHUNK = 1 << 20
+COMMANDS = ("user-sync", "user-fstat", "user-have", "user-opened", "user-client")
+TABLES = (
+    "have",
+    "rev",
+    "protect",
+    "domain",
+    "view",
+    "user",
+    "group",
+    "working",
+    "locks",
+)
+BEGIN = dt.datetime(2026, 11, 2, 8, tzinfo=dt.UTC)
+
+
+def main() -> None:
+    """Write a log, and read it."""
+    with tempfile.TemporaryDirectory(prefix="server-log-") as place:
+        path = Path(place) / "log"
+        commands = write_log(path, megabytes=MEGABYTES)
+        began, parser, found = time.process_time(), LogParser(), 0
+        with path.open("rb") as log:
+            while data := log.read(CHUNK):
+                found += len(parser.feed(data))
+        found += len(parser.finish())
+        seconds = time.process_time() - began
+    assert found == commands, (found, commands)
+    print(
+        json.dumps(
+            {
+                "figure": "megabytes read a second",
+                "value": round(MEGABYTES / seconds, 1),
+                "limit": ">= 17",
+                "commands_per_second": round(commands / seconds),
+            }
+        )
+    )
+
+
+def write_log(path: Path, *, megabytes: int) -> int:
+    """Write a log of this size; return how many commands it has."""
+    written = commands = 0
+    with path.open("wb") as log:
+        for block in _commands():
+            log.write(block)
+            written += len(block)
+            commands += 1
+            if written >= megabytes << 20:
+                break
+    return commands
+
+
+def _commands() -> Iterator[bytes]:
+    chosen = random.Random(1)  # noqa: S311 - the same log each time
+    number = 0
+    while True:
+        number += 1
+        at = BEGIN + dt.timedelta(seconds=number // 20)
+        command = chosen.choice(COMMANDS)
+        user = f"user{chosen.randrange(300)}"
+        start = (
+            f"\t{at:%Y/%m/%d %H:%M:%S} pid {number % 32768} {user}@{user}-main "
+            f"10.5.{chosen.randrange(8)}.{chosen.randrange(250)} "
+            f"[p4/2024.1/LINUX26X86_64/2611120] "
+            f"'{command} -q //depot/main/{number}/...'\n"
+        )
+        lapse = f"{chosen.expovariate(10):.3f}".lstrip("0")
+        use = f"{chosen.randrange(900)}+67us 304+0io 0+0net 68864k 0pf"
+        tables = "".join(
+            f"--- db.{table}\n---   pages in+out+cached {chosen.randrange(999)}+6+2\n"
+            "---   locks read/write 4/0 rows get+pos+scan put+del 7+12+4100 0+0\n"
+            "---   total lock wait+held read/write "
+            f"0ms+{chosen.randrange(50)}ms/0ms+0ms\n"
+            "---   max lock wait+held read/write 0ms+4ms/0ms+0ms\n"
+            for table in TABLES[: chosen.randrange(4, 10)]
+        )
+        yield (
+            f"Perforce server info:\n{start}Perforce server info:\n"
+            f"\t{at:%Y/%m/%d %H:%M:%S} pid {number % 32768} completed {lapse}s {use}\n"
+            f"Perforce server info:\n{start}--- lapse {lapse}s\n--- usage {use}\n"
+            "--- memory cmd/proc 74mb/74mb\n--- rpc msgs/size in+out 2+84225/0mb+45mb "
+            "himarks 795416/795272 snd/rcv 5.64s/.002s\n--- filetotals (svr) send/recv "
+            f"files+bytes {chosen.randrange(40)}+18mb/0+0mb\n{tables}\n"
+        ).encode()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,599 @@
+"""Parse the text log of a Perforce server as it grows.
+
+A log is made of blocks, each below a line "Perforce server info:" or "Perforce server
+error:". A command begins in one block and ends in another; what it used ("track") is
+told in a third one, or while it runs. Lines of the server about its threads fall
+anywhere. The vendor does not document the format; written from logs, and compared with
+what rcowham/go-libp4dlog reads in them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import lru_cache
+
+from provisioner.lib.storable import storable
+from provisioner.server_log.records import (
+    LoggedCommand,
+    LogMessage,
+    MessageKind,
+    ReadCounts,
+    Record,
+    TableUse,
+)
+from provisioner.server_log.refusals import NotAServerLog
+
+_HEADER = b"Perforce server "
+_BETWEEN_BLOCKS = b"\n" + _HEADER
+_INFO = b"info:\n"
+_ERROR = b"error:\n"
+# A search with many patterns makes lines of a megabyte.
+LARGEST_BLOCK = 4 * 2**20
+_LONGEST_TEXT = 4000
+# Without a header in so much of it, it is the log of another program.
+_HEADER_WITHIN = 2**20
+# What a command used is told up to so many seconds after its end.
+_SETTLED_AFTER = 3
+_MOST_RUNNING = 20_000
+# Blocks are written a little out of order; a clock that is set back goes further.
+_CLOCK_JUMP = 60
+
+_TIME = rb"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)"
+_LAPSE = rb"(\d+\.?\d*|\.\d+)s"
+_USAGE = rb"(\d+)\+(\d+)us (\d+)\+(\d+)io (\d+)\+(\d+)net (\d+)k (\d+)pf"
+_COMMAND = (
+    rb"([^ @\n]*)@([^ \n]*) ([^ \n]*) \[(.*?)\] '([\w-]+)(?: ?(.*)'([^'\n]*)|([^'\n]*))"
+)
+_EVENT = re.compile(
+    rb"\t"
+    + _TIME
+    + rb" pid (\d+) (?:(completed) "
+    + _LAPSE
+    + rb"(?: "
+    + _USAGE
+    + rb")?.*|(compute end) "
+    + _LAPSE
+    + rb".*|"
+    + _COMMAND
+    + rb")(?:\n|\Z)"
+)
+_ABOUT_ITSELF = re.compile(
+    rb"^"
+    + _TIME
+    + rb" \d+ pid (\d+): (Server (is now using|now has|under resource pressure).*)\n?",
+    re.MULTILINE,
+)
+_ABOUT = {
+    b"is now using": MessageKind.THREADS,
+    b"now has": MessageKind.PAUSED_THREADS,
+    b"under resource pressure": MessageKind.PRESSURE,
+}
+# A hold below zero, of a clock that was set back, is none.
+_MS = rb"(?:(\d+)|-\d+)ms"
+_MS4 = _MS + rb"\+" + _MS + rb"/" + _MS + rb"\+" + _MS
+# The lines below a table, in the order in which servers write them; each may be absent.
+_TABLE = re.compile(
+    rb"--- ((?:db|rdb)\.\S+|[\w-]+/\S+)\n"
+    rb"(?:---   pages in\+out\+cached (\d+)\+(\d+)\+(\d+)\n)?"
+    rb"(?:---   pages split internal\+leaf .*\n)?"
+    rb"(?:---   locks read/write (\d+)/(\d+) rows get\+pos\+scan put\+del "
+    rb"(\d+)\+(\d+)\+(\d+) (\d+)\+(\d+)\n)?"
+    rb"(?:---   total lock wait\+held read/write " + _MS4 + rb"\n)?"
+    rb"(?:---   (?:max lock|locks) wait\+held read/write " + _MS4 + rb"\n)?"
+    rb"(?:---   peek count (\d+) wait\+held total/max (\d+)ms\+(\d+)ms/.*\n)?"
+)
+_TRACK_LAPSE = re.compile(rb"--- lapse " + _LAPSE)
+_TRACK_PAUSED = re.compile(rb"--- paused " + _LAPSE)
+_TRACK_USAGE = re.compile(rb"--- usage " + _USAGE)
+_TRACK_MEMORY = re.compile(rb"--- memory cmd/proc (\d+)mb/(\d+)mb")
+_TRACK_RPC = re.compile(
+    rb"--- rpc msgs/size in\+out (\d+)\+(\d+)/(\d+)mb\+(\d+)mb himarks \d+/\d+"
+    rb"(?: snd/rcv " + _LAPSE + rb"/" + _LAPSE + rb")?"
+)
+_TRACK_FILES = re.compile(
+    rb"--- filetotals \(\w+\) send/recv files\+bytes (\d+)\+(\d+)mb/(\d+)\+(\d+)mb"
+)
+_TRACK_ARCHIVE = re.compile(
+    rb"---   reads\+readbytes\+writes\+writebytes \d+\+([.\d]+)([KMGTP]?)"
+    rb"\+\d+\+([.\d]+)([KMGTP]?)"
+)
+_ESTIMATES = re.compile(
+    rb"\tServer network estimates: files added/updated/deleted=(\d+)/(\d+)/(\d+), "
+    rb"bytes added/updated=(\d+)/(\d+)"
+)
+_TRIGGER = re.compile(rb" trigger ([^ ]+)$")
+_TRIGGER_LAPSE = re.compile(rb"lapse " + _LAPSE + rb"\n?")
+_ERROR_DATE = re.compile(rb"^\tDate " + _TIME, re.MULTILINE)
+_ERROR_PID = re.compile(rb"^\tPid (\d+)$", re.MULTILINE)
+_ERROR_OPERATION = re.compile(rb"^\tOperation: (.*)$", re.MULTILINE)
+_JSON_AT_END = re.compile(rb" \{.*\}$")
+_REMOVED = b" exited unexpectedly, removed from monitor table."
+_OF_NO_USE = (
+    b"Rpc himark:",
+    b"server to client",
+    b"server to inter",
+    b"Forwarder set trusted client address",
+    b"NetSslTransport::SendOrReceive",
+    b"locks acquired by blocking",
+)
+# Their start is told, never their end.
+_NEVER_COMPLETED = frozenset(
+    ("rmt-FileFetch", "rmt-FileFetchMulti", "rmt-JournalPos", "client-Stats")
+)
+_PULLS_ON = re.compile(r"-\w*[iI]")
+_FAILED = (b"--- exited on fatal server error", b"--- failed authentication check")
+_SIZES = {b"": 0, b"K": 1, b"M": 2, b"G": 3, b"T": 4, b"P": 5}
+# Locks of these have names of their own; of the others each entity has one.
+_NAMED_LOCKS = ("meta/", "storageup/", "replica/")
+_TABLES = ("db.", "rdb.")
+
+
+class LogParser:
+    """Turns the bytes of a log into records, with memory that does not grow with it.
+
+    `running` are the commands that had not ended where a parser before this one
+    stopped, and `offset` is where that was: `resume_at` of that parser.
+    """
+
+    def __init__(
+        self, *, offset: int = 0, running: Iterable[LoggedCommand] = ()
+    ) -> None:
+        self.counts = ReadCounts()
+        # As if a line had ended before the first one.
+        self._rest = b"\n"
+        self._rest_at = offset - 1
+        self._is_log = offset > 0
+        self._now = 0
+        self._times: tuple[bytes, int] = (b"", 0)
+        self._running: dict[int, list[LoggedCommand]] = {}
+        self._settling: deque[tuple[int, LoggedCommand]] = deque()
+        self._last_sync: LoggedCommand | None = None
+        self._ready: list[Record] = []
+        for command in running:
+            self._running.setdefault(command.pid, []).append(command)
+            if command.is_completed or command.is_tracked or _never_completed(command):
+                self._settle(command, command.ended or command.started)
+
+    @property
+    def resume_at(self) -> int:
+        """Where a later parser goes on: the begin of a block that has not ended yet."""
+        return self._rest_at + self._rest.startswith(b"\n")
+
+    @property
+    def running(self) -> list[LoggedCommand]:
+        """The commands that have begun, and are not told of as a record yet."""
+        return [each for commands in self._running.values() for each in commands]
+
+    def feed(self, data: bytes) -> list[Record]:
+        """Return the records that are complete with more bytes of the log.
+
+        The last block counts as soon as another one begins.
+
+        Raises: NotAServerLog.
+        """
+        before, *blocks = (self._rest + data).split(_BETWEEN_BLOCKS)
+        at = self._rest_at
+        if not blocks:
+            self._keep(before, at)
+            return self._take()
+        self._is_log = True
+        self._outside(before, at)
+        at += len(before)
+        for block in blocks[:-1]:
+            self._block(block + b"\n", at + 1)
+            at += len(_BETWEEN_BLOCKS) + len(block)
+        self._keep(_BETWEEN_BLOCKS + blocks[-1], at)
+        return self._take()
+
+    def finish(self) -> list[Record]:
+        """Return what is left, as the log ends here; commands may lack their end.
+
+        Raises: NotAServerLog.
+        """
+        if not self._is_log:
+            raise NotAServerLog
+        self._cut(len(self._rest))
+        for command in self.running:
+            self._emit(command)
+        return self._take()
+
+    def _keep(self, rest: bytes, at: int) -> None:
+        self._rest, self._rest_at = rest, at
+        if not self._is_log and len(rest) > _HEADER_WITHIN:
+            raise NotAServerLog
+        if len(rest) > LARGEST_BLOCK:
+            self._cut(rest.rfind(b"\n") or len(rest))
+
+    def _cut(self, end: int) -> None:
+        """Read the block that has not ended as far as it is known."""
+        block, at = self._rest[:end], self._rest_at
+        self._rest, self._rest_at = self._rest[end:], at + end
+        if block.startswith(_BETWEEN_BLOCKS):
+            self._block(block.removeprefix(_BETWEEN_BLOCKS) + b"\n", at + 1)
+        else:
+            self._outside(block, at)
+
+    def _take(self) -> list[Record]:
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _outside(self, text: bytes, at: int) -> None:
+        for line in _ABOUT_ITSELF.sub(b"", text).split(b"\n"):
+            self._other_line(line.removesuffix(b"\r"), at)
+        self._about_itself(text, at)
+
+    def _block(self, whole: bytes, at: int) -> None:
+        block = whole.replace(b"\r\n", b"\n") if b"\r" in whole else whole
+        has_messages = b": Server " in block
+        if has_messages:
+            block = _ABOUT_ITSELF.sub(b"", block)
+        if block.startswith(_INFO):
+            self._info(block, at)
+        elif block.startswith(_ERROR):
+            self._error(block, at)
+        else:
+            self._outside(_HEADER + block, at)
+        if has_messages:
+            self._about_itself(whole, at)
+
+    def _about_itself(self, text: bytes, at: int) -> None:
+        """Tell of the server's lines about itself, which fall anywhere."""
+        for found in _ABOUT_ITSELF.finditer(text):
+            time = self._seconds(found[1])
+            self._advance(time)
+            told = self._text(found[3].removesuffix(b"\r"))
+            kind = _ABOUT[found[4]]
+            self._ready.append(LogMessage(at, kind, time, told, int(found[2])))
+
+    def _info(self, block: bytes, at: int) -> None:
+        position, end = len(_INFO), len(block)
+        while position < end:
+            found = _EVENT.match(block, position)
+            if found is None:
+                line_end = block.find(b"\n", position)
+                line_end = end if line_end < 0 else line_end
+                self._other_line(block[position:line_end], at)
+                position = line_end + 1
+                continue
+            position = found.end()
+            if found[3]:
+                self._completed(found)
+            elif found[13]:
+                self._computed(found)
+            elif found[22] is None:
+                position = self._begun(found, block, position, at)
+            else:
+                # Its arguments have several lines, of which the first is kept.
+                track = block.find(b"\n--- ", position - 1) + 1
+                position = self._begun(found, block, track or end, at)
+
+    def _completed(self, found: re.Match[bytes]) -> None:
+        time = self._seconds(found[1])
+        self._advance(time)
+        command = self._latest(int(found[2]))
+        if command is None:
+            self.counts.ends_without_start += 1
+            return
+        command.ended, command.lapse = time, float(found[4])
+        command.is_completed = True
+        if found[5]:
+            _use(command, found.groups()[4:12])
+        if command.is_tracked:
+            self._emit(command)
+        else:
+            self._settle(command, time)
+
+    def _computed(self, found: re.Match[bytes]) -> None:
+        self._advance(self._seconds(found[1]))
+        command = self._latest(int(found[2]))
+        if command is not None:
+            command.compute_lapse = float(found[14])
+            if command.command == "user-sync":
+                self._last_sync = command
+
+    def _begun(
+        self, found: re.Match[bytes], block: bytes, position: int, at: int
+    ) -> int:
+        """Read the start of a command, and what follows it; return where that ends."""
+        suffix = found[21] or b""
+        if suffix == _REMOVED:
+            self._removed(int(found[2]))
+            return position
+        command = self._command(found, at)
+        known = self._known(command)
+        if trigger := _TRIGGER.match(suffix):
+            lapse = _TRIGGER_LAPSE.match(block, position)
+            if lapse is None:
+                return position
+            if known is None:
+                self._start(command)
+            triggers = (known or command).triggers
+            triggers[self._text(trigger[1])] = float(lapse[1])
+            return lapse.end()
+        if block.startswith(_OF_NO_USE, position):
+            position = block.find(b"\n", position) + 1
+        if not block.startswith(b"---", position):
+            self._start(command)
+            return position
+        never_ends = _never_completed(command)
+        is_last = block.find(b"--- lapse ", position) >= 0
+        is_last = is_last or block.find(b"--- usage ", position) >= 0
+        if never_ends or (is_last and (known is None or known.is_tracked)):
+            self._start(command, is_over=True)
+        elif known is not None:
+            command = known
+        self._track(command, block, position, at)
+        if is_last:
+            self._tracked(command)
+        return len(block)
+
+    def _tracked(self, command: LoggedCommand) -> None:
+        command.is_tracked = True
+        if command.is_completed:
+            self._emit(command)
+            return
+        if command.ended is None:
+            command.ended = command.started + int(command.lapse)
+        self._settle(command, self._now)
+
+    def _command(self, found: re.Match[bytes], at: int) -> LoggedCommand:
+        arguments = found[20] or found[22] or b""
+        if arguments.endswith(b"}"):
+            arguments = _JSON_AT_END.sub(b"", arguments)
+        return LoggedCommand(
+            at,
+            int(found[2]),
+            self._seconds(found[1]),
+            self._text(found[15]),
+            self._text(found[16]),
+            self._text(found[17]),
+            self._text(found[18]),
+            self._text(found[19]),
+            self._text(arguments.strip()[:_LONGEST_TEXT]),
+        )
+
+    def _start(self, command: LoggedCommand, *, is_over: bool = False) -> None:
+        """Remember a command; what its process ran before is over."""
+        if not is_over:
+            self._advance(command.started)
+        before = self._running.setdefault(command.pid, [])
+        if before and not is_over and not before[-1].is_completed:
+            self._settle(before[-1], self._now)
+        before.append(command)
+        if is_over or _never_completed(command):
+            self._settle(command, self._now)
+        if len(self._running) > _MOST_RUNNING:
+            for oldest in list(next(iter(self._running.values()))):
+                self._emit(oldest)
+
+    def _removed(self, pid: int) -> None:
+        command = self._latest(pid)
+        if command is not None:
+            command.has_failed = True
+            command.ended = command.started
+            self._emit(command)
+
+    def _error(self, block: bytes, at: int) -> None:
+        body = block[len(_ERROR) :]
+        date, pid = _ERROR_DATE.search(body), _ERROR_PID.search(body)
+        operation = _ERROR_OPERATION.search(body)
+        heads = [each for each in (date, pid, operation) if each is not None]
+        text = body[max((each.end() for each in heads), default=0) :]
+        time = self._seconds(date[1]) if date else self._now
+        number = int(pid[1]) if pid else None
+        self.counts.errors += 1
+        lines = b"\n".join(line.strip() for line in text.lstrip(b":\n").splitlines())
+        self._ready.append(
+            LogMessage(
+                at,
+                MessageKind.ERROR,
+                time,
+                self._text(lines.strip()[:_LONGEST_TEXT]),
+                number,
+                self._text(operation[1]) if operation else "",
+            )
+        )
+        command = None if number is None else self._latest(number)
+        if command is not None:
+            command.has_failed = True
+
+    def _other_line(self, line: bytes, at: int) -> None:
+        if not line or line.startswith(_OF_NO_USE):
+            return
+        found = _ESTIMATES.match(line)
+        if found is None:
+            self.counts.other_lines += 1
+            text = self._text(line[:_LONGEST_TEXT])
+            message = LogMessage(at, MessageKind.OTHER, self._now, text)
+            self._ready.append(message)
+        elif self._last_sync is not None:
+            added, updated, deleted, bytes_added, bytes_updated = map(
+                int, found.groups()
+            )
+            self._last_sync.estimated_files_added = added
+            self._last_sync.estimated_files_updated = updated
+            self._last_sync.estimated_files_deleted = deleted
+            self._last_sync.estimated_bytes_added = bytes_added
+            self._last_sync.estimated_bytes_updated = bytes_updated
+
+    def _track(
+        self, command: LoggedCommand, block: bytes, position: int, at: int
+    ) -> None:
+        """Read what a command used."""
+        end = len(block)
+        while position < end:
+            if found := _TABLE.match(block, position):
+                position = found.end()
+                _use_table(command, found)
+                continue
+            line_end = block.find(b"\n", position)
+            line_end = end if line_end < 0 else line_end
+            line = block[position:line_end]
+            position = line_end + 1
+            if line.startswith(b"--- "):
+                _use_line(command, line)
+            else:
+                self._other_line(line, at)
+
+    def _known(self, command: LoggedCommand) -> LoggedCommand | None:
+        """Return the newest command that began with the same words."""
+        for known in reversed(self._running.get(command.pid, ())):
+            if (
+                known.started == command.started
+                and known.command == command.command
+                and known.arguments == command.arguments
+                and known.user == command.user
+                and known.client == command.client
+            ):
+                return known
+        return None
+
+    def _latest(self, pid: int) -> LoggedCommand | None:
+        """Return the newest command of a process that has not been completed."""
+        for command in reversed(self._running.get(pid, ())):
+            if not command.is_completed:
+                return command
+        return None
+
+    def _settle(self, command: LoggedCommand, time: int) -> None:
+        """Wait a moment for what may still be told of a command."""
+        self._settling.append((time, command))
+
+    def _advance(self, time: int) -> None:
+        if time == self._now:
+            return
+        if time < self._now - _CLOCK_JUMP:
+            self.counts.clock_jumps += 1
+        elif time < self._now:
+            return
+        self._now = time
+        settling = self._settling
+        while settling and not 0 <= time - settling[0][0] < _SETTLED_AFTER:
+            self._emit(settling.popleft()[1])
+
+    def _emit(self, command: LoggedCommand) -> None:
+        commands = self._running.get(command.pid, [])
+        if command in commands:
+            commands.remove(command)
+            if not commands:
+                del self._running[command.pid]
+            self.counts.commands += 1
+            self._ready.append(command)
+
+    def _seconds(self, text: bytes) -> int:
+        if text != self._times[0]:
+            self._times = (text, _seconds(text))
+        return self._times[1]
+
+    def _text(self, data: bytes) -> str:
+        text = _text(data)
+        if "\\x" in text and not _is_utf8(data):
+            self.counts.not_utf8 += 1
+        return text
+
+
+@lru_cache(maxsize=20_000)
+def _text(data: bytes) -> str:
+    return storable(data.decode("utf-8", "surrogateescape"))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _seconds(text: bytes) -> int:
+    """Return the seconds of 2024/06/19 12:25:31; 0 if there is no such time."""
+    try:
+        moment = dt.datetime.strptime(f"{text.decode()}Z", "%Y/%m/%d %H:%M:%S%z")
+    except ValueError:
+        return 0
+    return int(moment.timestamp())
+
+
+def _never_completed(command: LoggedCommand) -> bool:
+    if command.command == "pull":
+        return _PULLS_ON.search(command.arguments) is not None
+    return command.command in _NEVER_COMPLETED
+
+
+def _use(command: LoggedCommand, numbers: tuple[bytes, ...]) -> None:
+    (
+        command.user_cpu_ms,
+        command.system_cpu_ms,
+        command.blocks_read,
+        command.blocks_written,
+        command.messages_in,
+        command.messages_out,
+        command.max_rss_kb,
+        command.page_faults,
+    ) = map(int, numbers)
+
+
+def _use_table(command: LoggedCommand, found: re.Match[bytes]) -> None:
+    name = _table_name(found[1])
+    use = TableUse(*[int(number) if number else 0 for number in found.groups()[1:]])
+    before = command.tables.get(name)
+    if before is not None and not name.startswith(_TABLES):
+        use = _together(before, use)
+    command.tables[name] = use
+
+
+def _together(one: TableUse, other: TableUse) -> TableUse:
+    """Return the use of two locks of one kind."""
+    names = [each.name for each in fields(TableUse)]
+    return TableUse(
+        *[
+            (max if name.startswith("max_") else operator.add)(
+                getattr(one, name), getattr(other, name)
+            )
+            for name in names
+        ]
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _table_name(data: bytes) -> str:
+    """Return the table, or the kind of lock without the entity that it is of."""
+    name = _text(data)
+    if name.startswith(_TABLES):
+        return name
+    name = name.removesuffix("(R)").removesuffix("(W)")
+    return name if name.startswith(_NAMED_LOCKS) else name.partition("/")[0]
+
+
+def _use_line(command: LoggedCommand, line: bytes) -> None:
+    """Read a line of what a command used, of those that are not about a table."""
+    if found := _TRACK_LAPSE.match(line):
+        command.lapse = float(found[1])
+    elif found := _TRACK_USAGE.match(line):
+        _use(command, found.groups())
+    elif found := _TRACK_RPC.match(line):
+        command.rpc_messages_in, command.rpc_messages_out = int(found[1]), int(found[2])
+        command.rpc_in_mb, command.rpc_out_mb = int(found[3]), int(found[4])
+        command.rpc_send_wait = float(found[5] or 0)
+        command.rpc_receive_wait = float(found[6] or 0)
+    elif found := _TRACK_MEMORY.match(line):
+        command.memory_mb, command.peak_memory_mb = int(found[1]), int(found[2])
+    elif found := _TRACK_FILES.match(line):
+        command.files_sent, command.sent_mb = int(found[1]), int(found[2])
+        command.files_received, command.received_mb = int(found[3]), int(found[4])
+    elif found := _TRACK_ARCHIVE.match(line):
+        command.archive_read_bytes += _bytes(found[1], found[2])
+        command.archive_written_bytes += _bytes(found[3], found[4])
+    elif found := _TRACK_PAUSED.match(line):
+        command.paused = float(found[1])
+    elif line.startswith(_FAILED):
+        command.has_failed = True
+
+
+def _bytes(number: bytes, unit: bytes) -> int:
+    return int(float(number) * 1024 ** _SIZES[unit])
