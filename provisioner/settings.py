@@ -116,6 +116,7 @@ INSTALLED_APPS = [
     "provisioner.workspace_requests",
     "provisioner.people",
     "provisioner.dashboard",
+    "provisioner.metrics",
     "provisioner.demo",
 ]
 

@@ -29,6 +29,7 @@ from provisioner.leases import urls as lease_urls
 from provisioner.lib.databases import DATABASE_WENT_AWAY
 from provisioner.limits import urls as limit_urls
 from provisioner.maintenance import urls as maintenance_urls
+from provisioner.metrics import urls as metrics_urls
 from provisioner.mirrors import urls as mirror_urls
 from provisioner.moves import urls as moves_urls
 from provisioner.notify import urls as notify_urls
@@ -59,6 +60,7 @@ FEATURES = (
     lease_urls,
     limit_urls,
     maintenance_urls,
+    metrics_urls,
     mirror_urls,
     copy_urls,
     workspace_snapshot_urls,

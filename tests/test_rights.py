@@ -61,6 +61,7 @@ SEEN_BY_ALL = (ADMINISTER, TEMPLATE)
 PAGES: dict[str, dict[str, str]] = {
     "healthz": {"get": KNOCK},
     "readyz": {"get": KNOCK},
+    "metrics": {"get": ADMINISTER},
     "command-line": {"get": KNOCK},
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
@@ -365,6 +366,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "abandoned-retire": {"workspaces": [1], "preview": True},
     "lease-policy-list": {"purpose": "build", "trash_seconds": 0, "preview": True},
 }
+FOR_PROGRAMS = {"metrics"}  # they cannot sign in on a page
 # A token makes no token; of a build without output there is nothing to download; and
 # the token in the addresses is nobody's.
 WITH_SESSION = {("token-list", "post")}
@@ -454,6 +456,8 @@ def test_pages_keep_to_the_table(
                 name in MAY_BE_EMPTY and answer.status_code == 404
             ), seen
             assert name == "logout" or "/login/" not in seen[2], seen
+        elif user is None and name in FOR_PROGRAMS:
+            assert answer.status_code == 401, seen
         elif user is None:
             assert answer.status_code == 302, seen
             assert "/login/" in seen[2], seen

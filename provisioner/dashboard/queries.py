@@ -206,9 +206,9 @@ def installation(user: User, span: Span) -> Installation:
         ),
         charts=charts_of(span, sites=[one.site for one in sites], days=measured),
         failures=failures,
-        queues=_queues(workers),
+        queues=queues(workers),
         workers=workers,
-        perforce=_perforce_waits(since=now - dt.timedelta(days=1)),
+        perforce=perforce_waits(since=now - dt.timedelta(days=1)),
     )
 
 
@@ -255,7 +255,7 @@ def _failures(*, since: dt.datetime) -> QuerySet[Any]:
     )
 
 
-def _queues(workers: list[AliveWorker]) -> list[Queue]:
+def queues(workers: list[AliveWorker]) -> list[Queue]:
     """Return the queues with running or waiting jobs."""
     due = Q(status="todo") & (Q(scheduled_at=None) | Q(scheduled_at__lte=Now()))
     rows = (
@@ -275,7 +275,7 @@ def _queues(workers: list[AliveWorker]) -> list[Queue]:
     ]
 
 
-def _perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
+def perforce_waits(*, since: dt.datetime) -> list[PerforceWait]:
     """Return how many wait and run at each server, and its p95 wait since a time."""
     by_server = Step.objects.order_by().values_list("perforce_server__name")
     now = {

@@ -25,6 +25,7 @@ GROUPS = (
             "mirrors",
             "storage",
             "insight",
+            "monitoring",
             "security",
             "changelog",
             "lab",

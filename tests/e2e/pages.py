@@ -19,6 +19,7 @@ LEFT_OUT = {
     "workspace-check",
     "healthz",
     "readyz",
+    "metrics",
     "command-line",
     "mirror-progress",
     "operation-step-log-download",

@@ -16,7 +16,7 @@ from tests.support.rights_world import patterns, resolver_at
 
 # Before anybody has signed in there is no sidebar, nor for programs.
 FOR_NOBODY = {
-    *("login", "theme", "healthz", "readyz", "command-line"),
+    *("login", "theme", "healthz", "readyz", "metrics", "command-line"),
     *("password-forgotten", "password-new"),
 }
 

@@ -1,0 +1,1 @@
+"""Figures for Prometheus, read from the database at each scrape."""
