@@ -1,17 +1,19 @@
-"""Files copied from one workspace's tree into another's, as the owner of both.
+"""Files copied from one tree of a workspace into another, as the owner of both.
 
-Nothing in the target tree is overwritten: a copy that differs from an existing file
-gets another name. No link is followed, and neither filesystem is left.
+Nothing in the target tree is overwritten: either a copy that differs from an existing
+file gets another name, or that file does. No link is followed, and neither filesystem
+is left.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,10 +29,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, kw_only=True)
 class CopyOutcome:
-    """The paths whose copy is not there under their own name.
+    """The paths that were taken, and those that were not copied.
 
-    `kept_aside` has pairs of a path and the name of its copy, `failed` of a path and
-    the reason.
+    `kept_aside` has pairs of a path and the other name: of its copy, or of what had the
+    path before. `failed` has pairs of a path and the reason.
     """
 
     kept_aside: list[tuple[str, str]] = field(default_factory=list)
@@ -45,16 +47,20 @@ def copy_files(
     *,
     label: str,
     always_aside: bool = False,
+    replaces: bool = False,
     on_progress: Callable[[int], None],
 ) -> CopyOutcome:
     """Copy files and links at these paths from one root to another.
 
     Mode and modification time are kept. If something else has the name, or with
     `always_aside`, the copy's name ends with `label`, and a number if that is taken.
-    `on_progress` gets the number of files copied. Safe to repeat: files with the same
-    content are not copied again.
+    With `replaces`, that is what the other one is renamed to, and the copy gets its
+    name. `on_progress` gets the number of files copied. Safe to repeat: files with the
+    same content are not copied again.
     """
-    copying = _Copying(target, label=label, always_aside=always_aside)
+    copying = _Copying(
+        target, label=label, always_aside=always_aside, replaces=replaces
+    )
     with copying, Tree.at(source) as tree:
         for number, path in enumerate(paths):
             copying.copy(tree, path)
@@ -111,10 +117,13 @@ def _content_of(found: Found) -> str:
 class _Copying:
     """Writes copies into a tree."""
 
-    def __init__(self, target: Path, *, label: str, always_aside: bool) -> None:
+    def __init__(
+        self, target: Path, *, label: str, always_aside: bool, replaces: bool
+    ) -> None:
         self._root = os.open(target, ENTER)
         self._label = label
         self._always_aside = always_aside
+        self._replaces = replaces
         self.outcome = CopyOutcome()
 
     def __enter__(self) -> _Copying:
@@ -142,22 +151,52 @@ class _Copying:
     def _place(self, found: Found, path: str) -> None:
         *way, name = path.split("/")
         directory = self._enter(way)
+        place = self._put_in_place if self._replaces else self._put_beside
         try:
-            for candidate in self._names(name):
-                if self._has_copied(found, directory, candidate):
-                    if candidate != name:
-                        aside = "/".join([*way, candidate])
-                        self.outcome.kept_aside.append((path, aside))
-                    return
+            others = place(found, directory, name)
         finally:
             os.close(directory)
-        self._fail(path, "All possible names for its copy are taken.")
+        if others is None:
+            self._fail(path, "All possible names for its copy are taken.")
+            return
+        self.outcome.kept_aside.extend(
+            (path, "/".join([*way, other])) for other in others
+        )
 
-    def _names(self, name: str) -> list[str]:
-        aside = f"{name}.{self._label}"
-        numbered = [f"{aside}-{number}" for number in range(2, NAMES_TRIED)]
+    def _put_beside(
+        self, found: Found, directory: int, name: str
+    ) -> Sequence[str] | None:
+        """Copy a file under the first name that is free; return it if it is another."""
         first = [] if self._always_aside else [name]
-        return [*first, aside, *numbered]
+        for candidate in [*first, *self._asides(name)]:
+            if self._has_copied(found, directory, candidate):
+                return [candidate] if candidate != name else []
+        return None
+
+    def _put_in_place(
+        self, found: Found, directory: int, name: str
+    ) -> Sequence[str] | None:
+        """Copy a file under its name; return the names of what had it before.
+
+        What has it is renamed, so whoever writes to it just then loses nothing.
+        """
+        asides = self._asides(name)
+        if not _has_same(found, directory, name):
+            with self._copied(found, directory, name) as copy:
+                for aside in asides:
+                    if _has_got(name, found, directory, copy=copy):
+                        break
+                    if not _is_taken(aside, directory):
+                        os.rename(
+                            name, aside, src_dir_fd=directory, dst_dir_fd=directory
+                        )
+                else:
+                    return None
+        return list(itertools.takewhile(lambda n: _is_taken(n, directory), asides))
+
+    def _asides(self, name: str) -> list[str]:
+        aside = f"{name}.{self._label}"
+        return [aside, *(f"{aside}-{number}" for number in range(2, NAMES_TRIED))]
 
     def _enter(self, way: Sequence[str]) -> int:
         """Return a directory below the root, and create it if it is missing."""
@@ -176,27 +215,24 @@ class _Copying:
         """Ensure that a copy has this name; return False if something else has it."""
         if _has_same(found, directory, name):
             return True
-        if found.is_link:
-            try:
-                os.symlink(found.link_target, name, dir_fd=directory)
-            except FileExistsError:
-                return False
-            return True
+        with self._copied(found, directory, name) as copy:
+            return _has_got(name, found, directory, copy=copy)
+
+    @contextlib.contextmanager
+    def _copied(self, found: Found, directory: int, name: str) -> Iterator[str]:
+        """Write a file, if it is one, under a temporary name for the block."""
         # Derived from the name, so that the leftover of a killed attempt is replaced.
         called = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
         temporary = f".cloneyard-copy-{called}"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=directory)
         try:
-            self._write(found, directory, temporary)
-            # Unlike a rename, a link never replaces anything.
-            os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-        except FileExistsError:
-            return False
+            if found.is_file:
+                self._write(found, directory, temporary)
+            yield temporary
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=directory)
-        return True
 
     def _write(self, found: Found, directory: int, name: str) -> None:
         fd = os.open(name, _NEW, 0o600, dir_fd=directory)
@@ -210,6 +246,27 @@ class _Copying:
             os.fchmod(writing.fileno(), stat.S_IMODE(found.status.st_mode) & 0o777)
             times = (found.status.st_atime_ns, found.status.st_mtime_ns)
             os.utime(writing.fileno(), ns=times)
+
+
+def _has_got(name: str, found: Found, directory: int, *, copy: str) -> bool:
+    """Ensure that the copy has this name; return False if something else has it."""
+    try:
+        if found.is_link:
+            os.symlink(found.link_target, name, dir_fd=directory)
+        else:
+            # Unlike a rename, a link never replaces anything.
+            os.link(copy, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _is_taken(name: str, directory: int) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _has_same(found: Found, directory: int, name: str) -> bool:
