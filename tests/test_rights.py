@@ -113,6 +113,8 @@ PAGES: dict[str, dict[str, str]] = {
     "snapshot-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
     "snapshot-policy-delete": {"post": ADMINISTER},
     "workspace-snapshot-list": {"get": SEE},
+    "workspace-snapshot": {"get": CHANGE, "post": CHANGE},
+    "workspace-snapshot-compare": {"post": CHANGE},
     "split-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "template-move": {"get": ADMINISTER, "post": ADMINISTER},
     "template-move-stop": {"post": ADMINISTER},
@@ -271,6 +273,8 @@ API: dict[str, dict[str, str]] = {
     "workspace-transfer-abort": {"post": CHANGE},
     "workspace-transfer-transfer": {"get": SEE, "post": CHANGE},
     "workspace-snapshot-snapshots": {"get": SEE},
+    "workspace-snapshot-compare": {"post": CHANGE},
+    "workspace-snapshot-take-back": {"post": CHANGE},
     "workspace-cloning-clone": {"post": CHANGE},
     "held-snapshot-list": {"get": ADMINISTER},
     "data-reduction-list": {"get": ADMINISTER},
@@ -353,6 +357,8 @@ API: dict[str, dict[str, str]] = {
 # What has to be well formed before anybody asks who sends it.
 BODIES: dict[str, dict[str, Any]] = {
     "workspace-lease-keep": {"reason": "Because."},
+    "workspace-snapshot-compare": {"snapshot": 1},
+    "workspace-snapshot-take-back": {"snapshot": 1, "path": "a"},
     "template-refresh": {"mode": "manual"},
     "template-detail": {"title": "Main line"},
     "snapshot-detail": {"label": "Alpha 3"},

@@ -533,6 +533,8 @@ TYPED = {
     ),
     "OpenForm": {"to": CHOSEN},
     "CloneForm": {"name": "Workspace.name", "owner": ASKED, "snapshot": CHOSEN},
+    "TakeBackForm": {"path": "a path: lib/inner_paths.py"},
+    "TakeBackRequest": {"path": "a path: lib/inner_paths.py"},
     "SnapshotPolicyForm": dict.fromkeys(("site", "template", "purpose"), CHOSEN),
     "MoveForm": {"aggregate": CHOSEN},
     "SplitPolicyForm": {"pinned_bytes": "a size"},

@@ -15,7 +15,7 @@ from provisioner.sites.models import Site
 from provisioner.storage.filling import note_filling
 from provisioner.storage.refusals import BeingSplit
 from provisioner.workspaces.events import asks_what_stays
-from provisioner.workspaces.models import BESIDE_WORK, Workspace
+from provisioner.workspaces.models import SPLITS, Workspace
 
 
 @receiver(asks_what_stays)
@@ -25,7 +25,7 @@ def refuse_while_being_split(
     """Refuse to end workspaces that ONTAP splits: it would not delete the volume."""
     running = Operation.objects.filter(
         subject__in=[workspace.subject_id for workspace in workspaces],
-        kind__in=BESIDE_WORK,
+        kind__in=SPLITS,
         state=Operation.State.RUNNING,
     )
     subjects = set(running.values_list("subject", flat=True))

@@ -1,4 +1,4 @@
-"""Change the policies of snapshots of workspaces."""
+"""Change policies of snapshots of workspaces, compare with one, take files back."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.catalog.models import Template
+from provisioner.engine.models import Operation
+from provisioner.engine.starting import start_operation
+from provisioner.lib.inner_paths import inner_path
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import Site
 from provisioner.workspace_snapshots.models import (
     MOST_DAILY,
     MOST_HOURLY,
+    SnapshotParameters,
     SnapshotPolicy,
+    WorkspaceSnapshot,
 )
+from provisioner.workspace_snapshots.refusals import SnapshotsHidden
+from provisioner.workspaces.actions.retiring import locked
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.permissions import can_change_workspace
+from provisioner.workspaces.refusals import WorkspaceNotReady
 
 
 def snapshot_policy_save(
@@ -75,3 +85,62 @@ def snapshot_policy_delete(*, by: User, policy: SnapshotPolicy) -> None:
                 message=f"{policy}: the policy was deleted.",
                 actor=by,
             )
+
+
+def snapshot_compare(*, by: User, snapshot: WorkspaceSnapshot) -> Operation:
+    """Begin to list what changed in a workspace since a snapshot. Nothing is touched.
+
+    A repeated call meanwhile returns the running operation.
+
+    Raises: NotAllowed, SnapshotsHidden, WorkspaceNotReady.
+    """
+    return _begin(WorkspaceOperation.COMPARE, by=by, snapshot=snapshot)
+
+
+def snapshot_take_back(
+    *, by: User, snapshot: WorkspaceSnapshot, path: str
+) -> Operation:
+    """Begin to copy a file, or what a directory has, from a snapshot into a workspace.
+
+    `path` is relative to the root. What differs there is renamed first. A repeated call
+    meanwhile returns the running operation.
+
+    Raises: NotAllowed, InvalidRequest, SnapshotsHidden, WorkspaceNotReady.
+    """
+    permissions.require(can_change_workspace(by, snapshot.workspace))
+    try:
+        path = inner_path(path)
+    except ValueError as error:
+        raise InvalidRequest.at("path", str(error)) from error
+    return _begin(WorkspaceOperation.TAKE_BACK, by=by, snapshot=snapshot, path=path)
+
+
+def _begin(
+    kind: WorkspaceOperation, *, by: User, snapshot: WorkspaceSnapshot, path: str = ""
+) -> Operation:
+    workspace = snapshot.workspace
+    permissions.require(can_change_workspace(by, workspace))
+    asked = SnapshotParameters(snapshot=snapshot.name, path=path)
+    if not workspace.site.shows_snapshots:
+        raise SnapshotsHidden(site=workspace.site.name)
+    with transaction.atomic():
+        workspace = locked(workspace)
+        if workspace.state != Workspace.State.READY:
+            state = workspace.get_state_display().lower()
+            raise WorkspaceNotReady(name=workspace.name, state=state)
+        running = workspace.operations.filter(state=Operation.State.RUNNING).first()
+        if running is not None and (running.kind, running.parameters) != (
+            kind,
+            asked.as_json(),
+        ):
+            raise WorkspaceNotReady(name=workspace.name, state="busy")
+        if running is not None:
+            return running
+        if path:
+            record_event(
+                workspace,
+                kind="take_back_requested",
+                message=f"Requested to take back {path} from {snapshot.name}.",
+                actor=by,
+            )
+        return start_operation(kind, by=by, about=workspace, parameters=asked)

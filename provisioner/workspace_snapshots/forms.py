@@ -1,12 +1,13 @@
-"""The form of policies for snapshots of workspaces."""
+"""Forms of policies for snapshots of workspaces, and of what is taken back."""
 
 from __future__ import annotations
 
 from django import forms
 
 from provisioner.catalog.models import Template
+from provisioner.lib.inner_paths import LONGEST_PATH
 from provisioner.sites.models import Site
-from provisioner.web.forms import AskingForm
+from provisioner.web.forms import AskingForm, CodeInput
 from provisioner.workspace_snapshots.models import MOST_DAILY, MOST_HOURLY
 from provisioner.workspaces.models import Workspace
 
@@ -32,4 +33,15 @@ class SnapshotPolicyForm(AskingForm):
     )
     daily = forms.IntegerField(
         min_value=0, max_value=MOST_DAILY, initial=7, label="Daily snapshots kept"
+    )
+
+
+class TakeBackForm(AskingForm):
+    """The action checks the path."""
+
+    path = forms.CharField(
+        max_length=LONGEST_PATH,
+        label="File or directory",
+        help_text="From the workspace's root, such as src/main.c.",
+        widget=CodeInput(),
     )

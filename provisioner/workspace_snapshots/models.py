@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from provisioner.catalog.models import Template
+from provisioner.engine.models import Parameters
 from provisioner.sites.models import Site
 from provisioner.workspaces.models import ReadClient, Workspace
 
@@ -16,6 +19,14 @@ PREFIX = "cloneyard-ws-"
 
 NO_POLICY = "none"
 """ONTAP's policy without schedules."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotParameters(Parameters):
+    """The snapshot of an operation by its name, and what is taken back from it."""
+
+    snapshot: str
+    path: str = ""
 
 
 class SnapshotPolicy(models.Model):

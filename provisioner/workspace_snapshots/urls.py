@@ -33,6 +33,16 @@ urlpatterns: list[URLPattern] = [
         views.workspace_snapshot_list,
         name="workspace-snapshot-list",
     ),
+    path(
+        "workspaces/<int:pk>/snapshots/<int:snapshot_pk>/",
+        views.workspace_snapshot,
+        name="workspace-snapshot",
+    ),
+    path(
+        "workspaces/<int:pk>/snapshots/<int:snapshot_pk>/compare/",
+        views.workspace_snapshot_compare,
+        name="workspace-snapshot-compare",
+    ),
 ]
 
 api_routes = [Route("v1/workspaces", WorkspaceSnapshotViewSet, "workspace-snapshot")]

@@ -5,18 +5,20 @@ from __future__ import annotations
 from functools import partial
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.workspace_snapshots import actions
-from provisioner.workspace_snapshots.forms import SnapshotPolicyForm
-from provisioner.workspace_snapshots.models import SnapshotPolicy
+from provisioner.workspace_snapshots.forms import SnapshotPolicyForm, TakeBackForm
+from provisioner.workspace_snapshots.models import SnapshotPolicy, WorkspaceSnapshot
+from provisioner.workspace_snapshots.overviews import snapshot_work
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.permissions import can_change_workspace
 from provisioner.workspaces.queries import workspaces_visible_to
+from provisioner.workspaces.views import for_changing
 
 
 @require_safe_or_POST
@@ -55,3 +57,39 @@ def workspace_snapshot_list(request: WebRequest, pk: int) -> HttpResponse:
             "may_change": may_change and workspace.state == Workspace.State.READY,
         },
     )
+
+
+@require_safe_or_POST
+@for_changing
+def workspace_snapshot(
+    request: WebRequest, workspace: Workspace, snapshot_pk: int
+) -> HttpResponse:
+    """Show what changed since a snapshot, and take back files from it."""
+    snapshot = _snapshot(workspace, snapshot_pk)
+    form = TakeBackForm(posted(request), initial={"path": request.GET.get("path")})
+    if form.tried(actions.snapshot_take_back, by=request.user, snapshot=snapshot):
+        return redirect("workspace-snapshot", workspace.pk, snapshot.pk)
+    return form_page(
+        request,
+        "workspace_snapshots/detail.html",
+        form,
+        workspace=workspace,
+        snapshot=snapshot,
+        work=snapshot_work(snapshot),
+    )
+
+
+@require_POST
+@for_changing
+def workspace_snapshot_compare(
+    request: WebRequest, workspace: Workspace, snapshot_pk: int
+) -> HttpResponse:
+    """Compare a workspace with a snapshot."""
+    snapshot = _snapshot(workspace, snapshot_pk)
+    act = partial(actions.snapshot_compare, by=request.user, snapshot=snapshot)
+    return acted(request, act, "workspace-snapshot", workspace.pk, snapshot.pk)
+
+
+def _snapshot(workspace: Workspace, pk: int) -> WorkspaceSnapshot:
+    snapshots = snapshots_of(workspace).select_related("workspace__site")
+    return get_object_or_404(snapshots, pk=pk)

@@ -448,7 +448,7 @@ class Furnished:
         mirror_transfer(by=self.admin, mirror=self.transferring_to, snapshot=begun)
         CopyRule.objects.create(mirror=self.mirror, purposes=["development"])
         SnapshotPolicy.objects.create(site=self.site, template=self.template)
-        WorkspaceSnapshot.objects.create(
+        self.taken = WorkspaceSnapshot.objects.create(
             workspace=self.workspace,
             name="cloneyard-ws-hourly.2026-11-24_0905",
             ontap_uuid="u",

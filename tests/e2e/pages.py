@@ -54,6 +54,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "dedupe-plan-edit": [(rows.site.pk,)],
         "workspace-extend": [(workspace,)],
         "workspace-clone": [(workspace,)],
+        "workspace-snapshot": [(workspace, rows.taken.pk)],
         "workspace-snapshot-list": [(workspace,)],
         "workspace-copy-restore": [(workspace, rows.copy.pk)],
         "workspace-share": [(workspace,)],

@@ -27,7 +27,10 @@ from provisioner.pools.models import Pool
 from provisioner.routing.actions import routing_rule_add
 from provisioner.routing.models import RoutingRule
 from provisioner.sites.models import Site
-from provisioner.workspace_snapshots.models import SnapshotPolicy
+from provisioner.workspace_snapshots.models import (
+    SnapshotPolicy,
+    WorkspaceSnapshot,
+)
 from provisioner.workspaces.actions.sharing import workspace_share
 from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -164,6 +167,9 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
     copy = WorkspaceCopy.objects.create(
         workspace=workspace, mirror=mirror, site=mirror.site
     )
+    taken = WorkspaceSnapshot.objects.create(
+        workspace=workspace, name="s", ontap_uuid="u", taken_at=workspace.created_at
+    )
     kept = SnapshotPolicy.objects.create(site=template.site)
     return {
         "mirror": {"pk": mirror.pk},
@@ -178,6 +184,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "snapshot": {"pk": snapshot.pk},
         "snapshot-policy": {"pk": kept.pk},
         "workspace": {"pk": workspace.pk},
+        "workspace-snapshot": {"pk": workspace.pk, "snapshot_pk": taken.pk},
         "workspace-copy": {"pk": copy.pk},
         "workspace-copy-now": {"pk": workspace.pk, "copy_pk": copy.pk},
         "workspace-copy-restore": {"pk": workspace.pk, "copy_pk": copy.pk},

@@ -98,8 +98,8 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
     findings = serializers.DictField(
         child=serializers.JSONField(),
         allow_null=True,
-        help_text="Unsubmitted work by kind: what stopped a retirement, or what it "
-        "rescued or discarded.",
+        help_text="What it found, such as unsubmitted work by kind: what stopped a "
+        "retirement, or what it rescued or discarded.",
     )
     steps = StepSerializer(many=True)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from provisioner.api.examples import answer
+from typing import Any
+
+from provisioner.api.examples import answer, refusal, request_body
+from provisioner.engine.api.examples import operation, step
+from provisioner.workspace_snapshots.refusals import SnapshotsHidden
 
 SNAPSHOTS = [
     answer(
@@ -14,4 +18,32 @@ SNAPSHOTS = [
             "is_client_known": True,
         },
     )
+]
+
+
+def _started(kind: str, name: str, title: str) -> dict[str, Any]:
+    return operation(
+        kind,
+        step(name, title, state="queued", attempt=0),
+        state="running",
+        ended_at=None,
+        requested_by="alice",
+        workspace=431,
+    )
+
+
+_HIDDEN = refusal("Hidden", SnapshotsHidden(site="munich"))
+COMPARE = [
+    request_body("With one", {"snapshot": 31}),
+    answer(
+        "Started",
+        _started("compare_snapshot", "compare", "Compare the files"),
+        status=202,
+    ),
+    _HIDDEN,
+]
+TAKE_BACK = [
+    request_body("A file", {"snapshot": 31, "path": "src/main.c"}),
+    answer("Started", _started("take_back", "copy", "Copy the files"), status=202),
+    _HIDDEN,
 ]

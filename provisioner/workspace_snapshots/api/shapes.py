@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
+from provisioner.api.fields import Number, Text
+from provisioner.lib.inner_paths import LONGEST_PATH
 from provisioner.workspace_snapshots.models import WorkspaceSnapshot
 
 
@@ -19,3 +23,14 @@ class WorkspaceSnapshotSerializer(serializers.ModelSerializer[WorkspaceSnapshot]
 
     def get_is_client_known(self, snapshot: WorkspaceSnapshot) -> bool:
         return snapshot.reading_id is not None
+
+
+class SnapshotChoiceSerializer(serializers.Serializer[Any]):
+    snapshot = Number(min_value=1, max_value=2**63 - 1, help_text="Its id.")
+
+
+class TakeBackSerializer(SnapshotChoiceSerializer):
+    path = Text(
+        max_length=LONGEST_PATH,
+        help_text="A file or directory, from the workspace's root.",
+    )

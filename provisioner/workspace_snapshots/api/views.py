@@ -1,16 +1,29 @@
-"""The API of snapshots of workspaces."""
+"""The API of snapshots of workspaces: list, compare, take back."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from provisioner.accounts import permissions
 from provisioner.api.schema import described
+from provisioner.engine.api.answers import operation_answer
+from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.workspace_snapshots import actions
 from provisioner.workspace_snapshots.api import examples
-from provisioner.workspace_snapshots.api.shapes import WorkspaceSnapshotSerializer
+from provisioner.workspace_snapshots.api.shapes import (
+    SnapshotChoiceSerializer,
+    TakeBackSerializer,
+    WorkspaceSnapshotSerializer,
+)
+from provisioner.workspace_snapshots.models import WorkspaceSnapshot
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspaces.api.viewsets import OfWorkspace
+from provisioner.workspaces.permissions import can_change_workspace
 
 
 class WorkspaceSnapshotViewSet(OfWorkspace):
@@ -26,3 +39,51 @@ class WorkspaceSnapshotViewSet(OfWorkspace):
     @action(methods=["get"], detail=True, serializer_class=WorkspaceSnapshotSerializer)
     def snapshots(self, request: Request, pk: int) -> Response:
         return self.page_of(snapshots_of(self.get_object()))
+
+    @described(
+        "Compare a workspace with a snapshot",
+        "For those who may change the workspace, where its site shows .snapshot. The "
+        "answer is the operation to follow; its findings list what was added, changed "
+        "and removed.",
+        body=SnapshotChoiceSerializer,
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.COMPARE,
+    )
+    @action(methods=["post"], detail=True, url_path="snapshots/compare")
+    def compare(self, request: Request, pk: int) -> Response:
+        snapshot, _ = self._asked(SnapshotChoiceSerializer)
+        operation = actions.snapshot_compare(by=self.user, snapshot=snapshot)
+        return operation_answer(request, operation)
+
+    @described(
+        "Take back a file or directory from a snapshot",
+        "Nothing is overwritten: what differs now is first renamed, to a name that "
+        "ends with “.newer-” and the time. The findings say which.",
+        body=TakeBackSerializer,
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.TAKE_BACK,
+    )
+    @action(methods=["post"], detail=True, url_path="snapshots/take-back")
+    def take_back(self, request: Request, pk: int) -> Response:
+        snapshot, asked = self._asked(TakeBackSerializer)
+        operation = actions.snapshot_take_back(
+            by=self.user, snapshot=snapshot, path=asked["path"]
+        )
+        return operation_answer(request, operation)
+
+    def _asked(
+        self, shape: type[SnapshotChoiceSerializer]
+    ) -> tuple[WorkspaceSnapshot, dict[str, Any]]:
+        """Return the snapshot of the request, and all that it says."""
+        workspace = self.get_object()
+        permissions.require(can_change_workspace(self.user, workspace))
+        asked = self.read_body(shape)
+        snapshots = snapshots_of(workspace).select_related("workspace__site")
+        snapshot = snapshots.filter(pk=asked["snapshot"]).first()
+        if snapshot is None:
+            raise InvalidRequest("The workspace has no such snapshot.")
+        return snapshot, asked

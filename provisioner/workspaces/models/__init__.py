@@ -5,6 +5,7 @@ from __future__ import annotations
 from provisioner.workspaces.models.clients import WorkspaceClient
 from provisioner.workspaces.models.kinds import (
     BESIDE_WORK,
+    SPLITS,
     RetireParameters,
     WorkspaceOperation,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "LEASED",
     "MOVING",
     "PUT_AWAY",
+    "SPLITS",
     "ReadClient",
     "RecordedClient",
     "Rescue",

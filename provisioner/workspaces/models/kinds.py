@@ -17,10 +17,13 @@ class WorkspaceOperation(models.TextChoices):
     PURGE = "purge", "Purge"
     SPLIT = "split", "Make independent of its snapshot"
     STOP_SPLIT = "stop_split", "Stop the split"
+    COMPARE = "compare_snapshot", "Compare with a snapshot"
+    TAKE_BACK = "take_back", "Take back from a snapshot"
 
 
-BESIDE_WORK = (WorkspaceOperation.SPLIT, WorkspaceOperation.STOP_SPLIT)
-"""What people work with stays as it is meanwhile: path, client and files."""
+SPLITS = (WorkspaceOperation.SPLIT, WorkspaceOperation.STOP_SPLIT)
+BESIDE_WORK = (*SPLITS, WorkspaceOperation.COMPARE, WorkspaceOperation.TAKE_BACK)
+"""The workspace stays ready meanwhile, and people go on working in it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.root_paths import sample_root_paths
 from provisioner.gateways.hosts.sampling import sample_ownership
+from provisioner.gateways.hosts.snapshot_files import compare_with_snapshot
 from provisioner.gateways.hosts.tree_remarks import remarks_on_tree
 from provisioner.gateways.hosts.trees.run import Walker
 from provisioner.gateways.hosts.untracked import leaves_below
@@ -82,6 +83,17 @@ def test_no_remark_is_about_it(tree: Path) -> None:
 
 def test_a_sample_of_files_has_none_of_a_snapshot(tree: Path) -> None:
     assert not [f for f in sample_files(tree, seed="1") if ".snapshot" in f.path]
+
+
+def test_no_difference_is_in_it(tree: Path) -> None:
+    earlier = tree.parent / "earlier"
+    (earlier / "src").mkdir(parents=True)
+
+    found = compare_with_snapshot(
+        earlier, tree, most_named=9, most_entries=99, on_progress=lambda seen: None
+    )
+
+    assert found.added == ["file.c", "src/file.c"]
 
 
 def test_a_clean_build_leaves_it_alone(tree: Path) -> None:
