@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.engine import workflow
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.subjects import crumbs_of
 from provisioner.engine.waits import Wait, wait_of
+from provisioner.engine.workers import alive_workers, unserved
 from provisioner.lib.times import duration_text
 from provisioner.web.notices import Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, state_icon
+
+# How long a running worker that has time leaves a queued step at most.
+SOON = dt.timedelta(seconds=10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +29,14 @@ class StepLine:
     """A step as its operation's page shows it.
 
     `wait` is its wait for a slot at its Perforce server, None if it does not wait.
+    `unserved` is its queue if it waits and no running worker serves that, else "".
     """
 
     step: Step
     title: str
     operation: Operation
     wait: Wait | None = None
+    unserved: str = ""
 
     @property
     def is_current(self) -> bool:
@@ -42,6 +51,18 @@ class StepLine:
         if self.step.state == Step.State.SKIPPED and is_cut_short:
             return "Not started"
         return self.step.get_state_display()
+
+    @property
+    def why_it_waits(self) -> str:
+        """Why a queued step has not started, "" where a worker takes it soon."""
+        if self.wait is not None:
+            return self.wait.sentence
+        if not self.unserved:
+            return ""
+        return (
+            f"No running worker serves the queue {self.unserved}. It starts once an "
+            "administrator has started one."
+        )
 
     @property
     def has_log(self) -> bool:
@@ -186,6 +207,8 @@ class OperationOverview:
 def operation_overview(operation: Operation) -> OperationOverview:
     """Return the overview of an operation loaded with its steps."""
     titles = {spec.name: spec.title for spec in workflow.workflow_of(operation).steps}
+    steps = list(operation.steps.all())
+    missing = _unserved_queues(steps)
     return OperationOverview(
         operation=operation,
         lines=tuple(
@@ -194,7 +217,27 @@ def operation_overview(operation: Operation) -> OperationOverview:
                 title=titles.get(step.name, step.name),
                 operation=operation,
                 wait=wait_of(step),
+                unserved=missing.get(step.pk, ""),
             )
-            for step in operation.steps.all()
+            for step in steps
         ),
     )
+
+
+def _unserved_queues(steps: Iterable[Step]) -> dict[int, str]:
+    """Return the queues that no running worker serves, by the id of a queued step.
+
+    Two queries if a step has been queued for long, else none.
+    """
+    since = timezone.now() - SOON
+    jobs = {
+        step.job_id: step.pk
+        for step in steps
+        if step.state == Step.State.QUEUED and step.queued_at and step.queued_at < since
+    }
+    if not jobs:
+        return {}
+    queued = ProcrastinateJob.objects.filter(pk__in=jobs, status="todo")
+    queues = dict(queued.values_list("pk", "queue_name"))
+    missing = unserved(queues.values(), alive_workers())
+    return {jobs[job]: queue for job, queue in queues.items() if queue in missing}

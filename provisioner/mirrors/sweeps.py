@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from itertools import groupby
 
 import structlog
+from django.db import transaction
 from django.db.models import Q
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
+from provisioner.engine.models import Operation, Step
+from provisioner.engine.states import IN_FLIGHT, lock_operation, skip_step
+from provisioner.engine.tasks import advance
+from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.ontap.types import Relationship
 from provisioner.lib import clocks
-from provisioner.lib.refusals import ActionRefused
+from provisioner.lib.refusals import ActionRefused, StateChanged
 from provisioner.lib.schedules import next_time
 from provisioner.mirrors import advice
 from provisioner.mirrors.actions import begin_transfer
-from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.models import Mirror, MirrorOperation
 from provisioner.mirrors.queries import next_to_transfer
+from provisioner.mirrors.steps.filling import Compared
 from provisioner.sites.models import Site
 
 log = structlog.get_logger(__name__)
 
 RETRIED_AFTER = dt.timedelta(minutes=10)
+COMPARISON_WAITS = dt.timedelta(minutes=5)
 
 
 @app.periodic(cron="* * * * * */15")
 @app.task(name="sweep_mirrors", queue="sweeps", queueing_lock="sweep_mirrors")
 def sweep_mirrors(timestamp: int) -> None:
-    """Begin the transfers that are due: by schedule, retries, what was missed."""
-    transfer_all(now=clocks.database_now())
+    """Begin the transfers that are due: by schedule, retries, what was missed.
+
+    Comparisons that wait for a worker which is not there end.
+    """
+    now = clocks.database_now()
+    transfer_all(now=now)
+    end_waits(now=now)
 
 
 def transfer_all(*, now: dt.datetime) -> int:
@@ -75,6 +88,34 @@ def transfer_next(mirror: Mirror) -> bool:
         log.info("transfer_not_begun", mirror_id=mirror.pk, reason=refusal.sentence)
         return False
     return True
+
+
+def end_waits(*, now: dt.datetime) -> None:
+    """Skip comparisons of files that have waited long, where no worker could do them.
+
+    They were planned while one ran. Where none runs at the beginning, none is planned.
+    """
+    waiting = Step.objects.filter(
+        state__in=IN_FLIGHT,
+        name=Compared.step,
+        operation__kind=MirrorOperation.TRANSFER,
+        queued_at__lte=now - COMPARISON_WAITS,
+    ).select_related("operation")
+    if not waiting:
+        return
+    workers = alive_workers()
+    for step in waiting:
+        if unserved([step.operation.site.host_queue], workers):
+            _skip(step)
+
+
+def _skip(step: Step) -> None:
+    with suppress(StateChanged), transaction.atomic():
+        operation = lock_operation(step.operation)
+        if operation.state == Operation.State.RUNNING:
+            skip_step(step)
+            advance(operation)
+            log.warning("comparison_skipped", operation_id=operation.pk)
 
 
 @app.periodic(cron="* * * * *")

@@ -6,14 +6,20 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from django.test import Client
+from django.utils.timezone import now
 
 from provisioner.audit_log.models import Event
 from provisioner.catalog.models import Snapshot
-from provisioner.engine.models import WorkerQueues
+from provisioner.engine.models import Step, WorkerQueues
+from provisioner.engine.overviews import SOON
+from provisioner.engine.queues import STORAGE
 from provisioner.gateways.hosts.file_digests import differing_files, sample_files
 from provisioner.mirrors.actions import mirror_create, mirror_delete
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.queries import snapshots_at
+from provisioner.mirrors.sweeps import COMPARISON_WAITS, end_waits
+from tests.support.jobs import run_jobs_once
 from tests.support.mirrored_labs import mirrored_labs, two_clusters
 from tests.support.mirrors import MirrorScene, mirror_scene
 from tests.support.ontap_volumes import fill
@@ -84,6 +90,33 @@ def test_without_a_worker_at_the_site_only_versions_are_compared(
     assert mirror.snapshots.get().compared_files == 0
     [told] = Event.objects.filter(message__startswith="c100.b1 is available")
     assert "Only its version was compared" in told.message
+
+
+def test_a_comparison_waits_for_a_worker_and_says_so_but_not_without_an_end(
+    mirror_scene: MirrorScene, published: Snapshot, as_admin: Client
+) -> None:
+    scene = mirror_scene
+    mirror = mirror_create(by=scene.by, template=scene.template, site=scene.site)
+    run_jobs_once(queues=[STORAGE])
+    waiting = Step.objects.filter(name="compare", state=Step.State.QUEUED)
+    waiting.update(queued_at=now() - SOON)
+    page = f"/operations/{waiting.get().operation_id}/"
+    said = f"No running worker serves the queue {scene.site.host_queue}."
+    end_waits(now=now() + COMPARISON_WAITS)
+    assert said not in as_admin.get(page).text
+    assert waiting.exists(), "its worker may be busy"
+
+    WorkerQueues.objects.all().delete()
+    assert said in as_admin.get(page).text
+    end_waits(now=now())
+    assert waiting.exists(), "a worker that restarts is waited for"
+    end_waits(now=now() + COMPARISON_WAITS)
+    scene.settled(mirror)
+
+    assert mirror.state == Mirror.State.READY, mirror.status_message
+    assert mirror.snapshots.get().compared_files == 0
+    assert snapshots_at(mirror.template, mirror.site).exists()
+    assert mirror_scene.labs.there.get_volume(mirror.volume_uuid).junction_path == ""
 
 
 def test_a_sample_names_regular_files_and_tells_which_differ(tmp_path: Path) -> None:
