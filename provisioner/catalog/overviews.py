@@ -23,6 +23,7 @@ from provisioner.catalog.models import (
     Snapshot,
     Template,
     TemplateOperation,
+    VolumeOperation,
 )
 from provisioner.catalog.queries import snapshot_before, templates_ever
 from provisioner.catalog.retention import Pins, pins_of
@@ -147,6 +148,14 @@ class TemplateOverview:
         """Whether its reader may stop the build that is running."""
         is_building = self.template.state == Template.State.BUILDING
         return is_building and self.user.is_administrator
+
+    @cached_property
+    def volume_change(self) -> Operation | None:
+        """The latest change of its volume."""
+        changes = operations_visible_to(self.user).filter(
+            subject=self.template.subject_id, kind=VolumeOperation.CHANGE
+        )
+        return changes.first()
 
     @property
     def builds(self) -> list[Operation]:

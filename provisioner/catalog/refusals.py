@@ -60,7 +60,8 @@ class RefreshUnchanged(ActionRefused):
 
 
 class TemplateBusy(ActionRefused):
-    """The template “{name}” is being built, moved or deleted. Wait for that to end."""
+    """The template “{name}” is being built, moved, resized or deleted. Wait for that
+    to end."""
 
     code = "template_busy"
 

@@ -114,6 +114,22 @@ class TemplatePage:
         return now if now != self.template.volume_size_bytes else None
 
     @property
+    def resize(self) -> Operation | None:
+        """The change of its volume that runs, or failed to give it its size."""
+        if self.grown_bytes is None:
+            return None
+        change = self.overview.volume_change
+        states = (Operation.State.RUNNING, Operation.State.FAILED)
+        return change if change is not None and change.state in states else None
+
+    @property
+    def resize_sentence(self) -> str:
+        assert self.resize is not None
+        if self.resize.state == Operation.State.RUNNING:
+            return "Being resized."
+        return f"Not resized: {self.resize.status_message} The next build tries again."
+
+    @property
     def _failed_build(self) -> int | None:
         """The newest build, if it failed."""
         last = self.overview.last

@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.db.models import Q
 
 from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
 from provisioner.catalog.events import template_built
 from provisioner.catalog.models import (
     MOVING_TEMPLATES,
     BuildParameters,
     Template,
     TemplateOperation,
+    VolumeOperation,
 )
 from provisioner.catalog.queries import in_scope
 from provisioner.catalog.states import set_template_state
@@ -20,6 +22,7 @@ from provisioner.catalog.steps import (
     deleting,
     pruning,
     publishing,
+    sizing,
     volume,
 )
 from provisioner.catalog.steps.run import TemplateRun
@@ -189,6 +192,9 @@ TEMPLATE_DELETE = (
 )
 
 
+VOLUME_CHANGE = (StepSpec("size", "Resize the volume", sizing.ensure_size, STORAGE),)
+
+
 def _subject(operation: Operation) -> Template:
     return operation.subject.template
 
@@ -207,6 +213,16 @@ def _is_deleted(operation: Operation) -> None:
 
 def _has_failed(operation: Operation, failure: Failure) -> None:
     _fail(_subject(operation), failure)
+
+
+def _volume_not_changed(operation: Operation, failure: Failure) -> None:
+    """Record why; the template stays as it was, and its next build tries again."""
+    record_event(
+        _subject(operation),
+        kind="template_volume_failed",
+        message=failure.message,
+        actor=operation.requested_by,
+    )
 
 
 def _fail(template: Template, failure: Failure) -> None:
@@ -250,6 +266,15 @@ register(
         steps=TEMPLATE_DELETE,
         on_success=_is_deleted,
         on_failure=_has_failed,
+        run=TemplateRun,
+    ),
+)
+register(
+    VolumeOperation.CHANGE,
+    Workflow(
+        steps=VOLUME_CHANGE,
+        on_success=lambda operation: None,
+        on_failure=_volume_not_changed,
         run=TemplateRun,
     ),
 )

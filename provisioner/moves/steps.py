@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.steps.run import TemplateRun
-from provisioner.catalog.steps.volumes import limits_in_our_words
+from provisioner.catalog.steps.volumes import limits_in_our_words, own_volume
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import Busy
 from provisioner.gateways.ontap.polling import pauses
 from provisioner.gateways.ontap.types import VolumeMove
 from provisioner.lib import clocks
-from provisioner.lib.names import same_tag
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 from provisioner.moves.models import Move, TemplatePlace
@@ -203,15 +202,7 @@ def our_volume(run: TemplateRun) -> VolumeMove:
 
     Raises: StepRefused if it is not there, or does not have our tag.
     """
-    template = run.template
-    found = run.ontap.find_volume(template.volume_name)
-    if found is None or not same_tag(found.comment, template.volume_comment):
-        raise StepRefused(
-            f"The volume {template.volume_name} on {run.site.svm} is not the one that "
-            "the template was built in. Nothing was moved.",
-            code="volume_is_not_ours",
-        )
-    return run.ontap.get_move(found.uuid)
+    return run.ontap.get_move(own_volume(run).uuid)
 
 
 def _move_of(run: TemplateRun) -> Move:

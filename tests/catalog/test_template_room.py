@@ -11,10 +11,7 @@ import pytest
 import requests
 from django.utils import timezone
 
-from provisioner.accounts.models import User
-from provisioner.catalog.actions.templates import template_update
 from provisioner.catalog.models import Template, TemplateCheck
-from provisioner.catalog.refusals import TemplateInvalid
 from provisioner.catalog.steps import room
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
@@ -85,18 +82,6 @@ def test_what_ontap_had_to_grow_is_not_shrunk(lab_template: Template) -> None:
     lab_template.refresh_from_db()
     assert lab_template.actual_size_bytes == 5 * 2**30
     assert registry.ontap(site).get_volume(uuid).size_bytes == 5 * 2**30
-
-
-def test_a_size_below_what_the_volume_holds_is_refused(
-    lab_template: Template, admin: User
-) -> None:
-    Template.objects.filter(pk=lab_template.pk).update(used_bytes=3 * 2**30)
-    lab_template.refresh_from_db()
-
-    with pytest.raises(TemplateInvalid, match="holds 3 GiB: a size of 2 GiB is too"):
-        template_update(by=admin, template=lab_template, volume_size_bytes=2 * 2**30)
-
-    template_update(by=admin, template=lab_template, volume_size_bytes=3 * 2**30)
 
 
 def survey(template: Template, *, files: int) -> None:

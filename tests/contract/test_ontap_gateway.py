@@ -310,6 +310,8 @@ def test_a_volume_has_another_size_and_more_inodes(ontap: OntapScene) -> None:
 
     with pytest.raises(Refused):
         ontap.gateway.set_max_inodes(volume.uuid, max_inodes=2 * most)
+    with pytest.raises(Refused):  # less than ONTAP's smallest
+        ontap.gateway.set_volume_size(volume.uuid, size_bytes=2**20)
     with pytest.raises(NotFound):
         ontap.gateway.set_max_inodes(NO_SUCH_UUID, max_inodes=most)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import kind_of
 from provisioner.bisect.models import BisectionOperation
-from provisioner.catalog.models import Snapshot, TemplateOperation
+from provisioner.catalog.models import Snapshot, TemplateOperation, VolumeOperation
 from provisioner.cloning.models import CloningOperation
 from provisioner.copies.models import CopyOperation
 from provisioner.engine import states as engine_states
@@ -38,6 +38,7 @@ KINDS = [
     *RecoveryOperation,
     *CloningOperation,
     *TemplateOperation,
+    *VolumeOperation,
     *MoveOperation,
 ]
 SETTLED = (Step.State.DONE, Step.State.SKIPPED)

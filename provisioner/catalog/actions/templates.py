@@ -23,6 +23,7 @@ from provisioner.catalog.models import (
     Snapshot,
     Template,
     TemplateOperation,
+    VolumeOperation,
 )
 from provisioner.catalog.queries import reference_snapshot
 from provisioner.catalog.refusals import (
@@ -108,6 +109,8 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
 def template_update(*, by: User, template: Template, **fields: Any) -> Template:
     """Change a template's definition, which applies from the next build on.
 
+    Only a new size is given to the volume at once, by an operation.
+
     Raises: NotAllowed, InvalidRequest, TemplateInvalid, TemplateBusy.
     """
     permissions.require(permissions.can_manage_templates(by))
@@ -132,6 +135,10 @@ def template_update(*, by: User, template: Template, **fields: Any) -> Template:
             data=data,
         )
         checks.check_later(template)
+        if template.volume_uuid and "volume_size_bytes" in data:
+            if is_settling(template):
+                raise TemplateBusy(name=template.name)
+            start_operation(VolumeOperation.CHANGE, by=by, about=template)
     return template
 
 
@@ -143,9 +150,10 @@ def check_definition(template: Template) -> None:
     if bool(template.view_lines) == bool(template.stream):
         raise TemplateInvalid("Give either view lines or a stream.")
     if template.volume_size_bytes < (template.used_bytes or 0):
-        raise TemplateInvalid(
-            f"Its volume holds {size_text(template.used_bytes or 0)}: a size of "
-            f"{size_text(template.volume_size_bytes)} is too small."
+        raise InvalidRequest.at(
+            "volume_size_bytes",
+            f"Its volume holds {size_text(template.used_bytes or 0)}. Give it at least "
+            "that, or narrow its view and build it clean first.",
         )
     try:
         if template.view_lines:

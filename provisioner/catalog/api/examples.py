@@ -159,6 +159,7 @@ ROLL_BACK = [
 _WHY_ARCHIVED = "Use release-42 instead."
 CHANGE = [
     request_body("Another owner", {"owner": "bob"}),
+    request_body("A larger volume", {"volume_size_bytes": 214748364800}),
     answer("Handed over", {**_TEMPLATE, "owner": "bob"}),
 ]
 ARCHIVE = [

@@ -29,6 +29,7 @@ from provisioner.catalog.api.refresh_shapes import (
 )
 from provisioner.catalog.freshness import behind_of, freshness_since, policies_of
 from provisioner.catalog.models import LineEnd, Snapshot, Template
+from provisioner.catalog.models.templates import LEAST_VOLUME_BYTES
 from provisioner.lib.names import LONGEST_NAME
 
 LARGEST_CHANGE = 2**31 - 1  # Perforce changes are signed 32-bit numbers
@@ -326,6 +327,13 @@ class TemplateBuildSerializer(serializers.Serializer[Any]):
 class TemplateChangeSerializer(serializers.Serializer[Any]):
     title = Text(max_length=LONGEST_TITLE, allow_blank=True, required=False)
     owner = Text(required=False, help_text="A username.")
+    volume_size_bytes = Number(
+        required=False,
+        min_value=LEAST_VOLUME_BYTES,
+        max_value=models.BigIntegerField.MAX_BIGINT,
+        help_text="Only administrators. ONTAP resizes the volume at once, never below "
+        "what it holds.",
+    )
 
 
 class OptionalReasonSerializer(serializers.Serializer[Any]):

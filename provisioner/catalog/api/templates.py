@@ -27,6 +27,7 @@ from provisioner.catalog.actions.templates import (
     template_create,
     template_pin,
     template_unpin,
+    template_update,
 )
 from provisioner.catalog.api import examples
 from provisioner.catalog.api.refresh_shapes import RefreshSaveSerializer
@@ -196,7 +197,7 @@ class TemplateViewSet(ApiViewSet):
         return Response(SnapshotSerializer(snapshot).data)
 
     @described(
-        "Rename a template, or change its owner",
+        "Change a template's title, owner or size",
         "For its owner and administrators. The name never changes. Pages show titles.",
         body=TemplateChangeSerializer,
         ok=TemplateSerializer,
@@ -214,6 +215,9 @@ class TemplateViewSet(ApiViewSet):
                 if owner is None:
                     raise InvalidRequest(f"There is no account “{asked['owner']}”.")
                 template_hand_over(by=self.user, template=template, owner=owner)
+            if "volume_size_bytes" in asked:
+                size = asked["volume_size_bytes"]
+                template_update(by=self.user, template=template, volume_size_bytes=size)
         return self.shown_now(template)
 
     @described(

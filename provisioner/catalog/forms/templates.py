@@ -119,7 +119,8 @@ class TemplateDefinitionForm(AskingForm):
     )
     volume_size_bytes = SizeField(
         label="Volume size",
-        help_text="Such as 100 GiB. The volume is thin: it takes only what it holds.",
+        help_text="Such as 100 GiB. The volume is thin: it takes only what it holds. "
+        "A new size is applied at once, never below what it holds.",
     )
     snapshots_to_keep = forms.IntegerField(min_value=1, max_value=1000)
 

@@ -25,6 +25,7 @@ from provisioner.catalog.models.templates import (
     Template,
     TemplateCheck,
     TemplateOperation,
+    VolumeOperation,
 )
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "TemplateCheck",
     "TemplateOperation",
     "TemplateWatch",
+    "VolumeOperation",
     "reference_among",
     "snapshot_is_there",
 ]

@@ -29,6 +29,8 @@ from provisioner.routing.kinds import Purpose
 from provisioner.routing.models import Routed
 from provisioner.sites.models import MeasuredVolume, Site
 
+LEAST_VOLUME_BYTES = 20 * 2**20
+
 
 class LineEnd(models.TextChoices):
     """LineEnd of client specs; workspaces have that of their template (p4 client)."""
@@ -43,6 +45,12 @@ class LineEnd(models.TextChoices):
 class TemplateOperation(models.TextChoices):
     BUILD = "template_build", "Build template"
     DELETE = "template_delete", "Delete template"
+
+
+class VolumeOperation(models.TextChoices):
+    """Operations on a template's volume that leave the template's state as it is."""
+
+    CHANGE = "template_volume", "Change volume"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +184,7 @@ class Template(Routed, MeasuredVolume, HasOperations):
         "tools need none.",
     )
     volume_size_bytes = models.BigIntegerField(
-        default=100 * 2**30, validators=[MinValueValidator(20 * 2**20)]
+        default=100 * 2**30, validators=[MinValueValidator(LEAST_VOLUME_BYTES)]
     )
     snapshots_to_keep = models.PositiveSmallIntegerField(
         default=5, validators=[MinValueValidator(1)]

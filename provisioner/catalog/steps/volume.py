@@ -9,6 +9,7 @@ from provisioner.catalog.pins import Pin
 from provisioner.catalog.queries import reference_snapshot
 from provisioner.catalog.steps.room import ensure_inodes
 from provisioner.catalog.steps.run import TemplateRun
+from provisioner.catalog.steps.sizing import ensure_volume_size
 from provisioner.catalog.steps.volumes import (
     ensure_junction,
     ensure_ours,
@@ -24,7 +25,7 @@ from provisioner.gateways.hosts.mount_options import (
     MountOptionRefused,
     check_mount_options,
 )
-from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, Volume, VolumeSpec
+from provisioner.gateways.ontap.types import VolumeSpec
 from provisioner.gateways.perforce.specs import (
     parse_client_spec,
     rename_view,
@@ -33,7 +34,6 @@ from provisioner.gateways.perforce.specs import (
 )
 from provisioner.gateways.perforce.types import ClientSpec, Part, TreeSize
 from provisioner.lib.refusals import StepRefused
-from provisioner.lib.sizes import size_text
 from provisioner.routing.steps import ensure_routed
 from provisioner.sites.models import Ceiling, OpenTo, qos_policy_for
 from provisioner.sites.queries import server_with_id
@@ -70,31 +70,11 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
         create=lambda: run.ontap.create_volume(spec),
     )
     require_online(volume)
-    _ensure_size(run, volume)
-    volume = run.ontap.get_volume(volume.uuid)
+    volume = ensure_volume_size(run, volume)
     ensure_inodes(run, volume, counted=run.result_of(Pin).tree)
     with run.writing():
-        Template.objects.filter(pk=template.pk).update(
-            volume_uuid=volume.uuid, actual_size_bytes=volume.size_bytes
-        )
+        Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
     return TemplateVolume(volume.uuid)
-
-
-def _ensure_size(run: TemplateRun, volume: Volume) -> None:
-    """Resize the volume to the template's size; later clones inherit it."""
-    wanted, used = run.template.volume_size_bytes, volume.used_bytes or 0
-    if abs(volume.size_bytes - wanted) < SIZES_DIFFER_BYTES:
-        return
-    if volume.sizes_itself and volume.size_bytes > wanted:
-        return  # ONTAP had to grow it
-    if wanted < used:
-        raise StepRefused(
-            f"The volume {volume.name} holds {size_text(used)}, more than the "
-            f"{size_text(wanted)} that the template gives it. Nothing was changed: "
-            "give the template more, then build again.",
-            code="volume_smaller_than_its_content",
-        )
-    run.ontap.set_volume_size(volume.uuid, size_bytes=wanted)
 
 
 def ensure_exported(run: TemplateRun) -> None:

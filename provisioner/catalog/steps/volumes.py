@@ -80,6 +80,22 @@ def require_ours(volume: Volume, *, comment: str) -> None:
         )
 
 
+def own_volume(run: TemplateRun) -> Volume:
+    """Return the volume that a template was built in.
+
+    Raises: StepRefused if it is not there, or does not have our tag.
+    """
+    template = run.template
+    volume = run.ontap.find_volume(template.volume_name)
+    if volume is None or not template.is_tagged(volume.comment):
+        raise StepRefused(
+            f"The volume {template.volume_name} on {run.site.svm} is not the one that "
+            "the template was built in. Nothing was changed.",
+            code="volume_is_not_ours",
+        )
+    return volume
+
+
 def come_back_later(error: AlreadyExists) -> Busy:
     """Return the error that retries a step whose name a not yet visible volume has."""
     return Busy(

@@ -117,7 +117,7 @@ def template_edit(request: WebRequest, pk: int) -> HttpResponse:
         check = form.tried(template_preview, by=by, site=site)
         context["notices"] = _notices_of(check)
     elif form.tried(template_update, by=request.user, template=template):
-        said = "Saved. It applies from the next build on."
+        said = "Saved. It applies from the next build on, a new size at once."
         return done(request, said, "template-detail", pk)
     return form_page(request, "catalog/edit.html", form, **context)
 

@@ -164,6 +164,12 @@ class Volume:
 SIZES_DIFFER_BYTES = 2**20
 """Sizes that differ by less count as equal, as releases round differently."""
 
+
+def is_same_size(one_bytes: int, other_bytes: int) -> bool:
+    """Return whether two sizes of volumes count as equal."""
+    return abs(one_bytes - other_bytes) < SIZES_DIFFER_BYTES
+
+
 LEAST_BYTES_OF_AN_INODE = 4 << 10
 _MOST_INODES = 2_040_109_451
 

@@ -8,7 +8,7 @@ from typing import Any
 from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.ontap import bodies, records
 from provisioner.gateways.ontap.names import check_junction_path, exact_name
-from provisioner.gateways.ontap.types import SIZES_DIFFER_BYTES, CloneSplit, Volume
+from provisioner.gateways.ontap.types import CloneSplit, Volume, is_same_size
 from provisioner.gateways.ontap.verbs import volume_path
 from provisioner.gateways.ontap.volumes import Volumes, without_unknown_setting
 
@@ -100,9 +100,7 @@ class VolumeChanges(Volumes):
         return self._change_volume(
             uuid,
             body={"size": size_bytes},
-            is_done=lambda volume: (
-                abs(volume.size_bytes - size_bytes) < SIZES_DIFFER_BYTES
-            ),
+            is_done=lambda volume: is_same_size(volume.size_bytes, size_bytes),
         )
 
     def set_max_inodes(self, uuid: str, *, max_inodes: int) -> Volume:

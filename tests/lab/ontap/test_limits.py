@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -33,6 +34,24 @@ def test_a_volume_has_an_inode_for_each_32_kb_unless_told(
     job = rest.done("PATCH", f"{VOLUMES}/{told}", {"files.maximum": 16_384})
     assert job["state"] == "success"
     assert files_of(rest, told)["maximum"] == 16_384
+
+
+def test_a_volume_is_not_shrunk_below_what_it_holds(rest: Rest, lab: OntapLab) -> None:
+    uuid = rest.volume("v", size=64 * MB, nas={"path": "/v"})
+    (lab.mount_root / "v" / "large").write_bytes(os.urandom(30 * MB))
+    os.sync()  # usage is what its blocks take
+    deadline = time.monotonic() + SECONDS
+    address = f"{VOLUMES}/{uuid}"
+    while rest.get(address, fields="space.used")["space"]["used"] < 30 * MB:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+    refused = rest("PATCH", address, {"size": 25 * MB})
+
+    assert refused.json()["error"]["code"] == "917536"
+    assert "too small to hold the current volume data" in refused.text
+    assert rest.done("PATCH", address, {"size": 48 * MB})["state"] == "success"
+    assert rest.get(address, fields="size")["size"] == 48 * MB
 
 
 def test_files_that_are_used_are_counted_and_a_clone_begins_with_them(

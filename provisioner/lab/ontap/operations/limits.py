@@ -1,4 +1,4 @@
-"""The inode limit of volumes, and autosize.
+"""The least size of volumes, their inode limit, and autosize.
 
 Source: "Set the maximum number of files allowed for a volume"; `files` and `autosize`
 of `/storage/volumes` in the ONTAP REST reference; `volume autosize` of the command
@@ -31,6 +31,28 @@ def most_files(volume: Volume) -> int:
 def inherited(parent: Volume) -> dict[str, object]:
     """Return what a clone keeps of its parent: its inode file has that size."""
     return {"files.maximum": most_files(parent)}
+
+
+def check_holds(array: Array, volume: Volume, *, size: int) -> None:
+    """Refuse to shrink a volume below what is in it.
+
+    NetApp documents no code for it, so it comes as any failure of a job.
+
+    Source: ONTAP's sentence, which clients of its REST API match.
+
+    Raises: OntapError 917536.
+    """
+    if size >= volume.size_bytes or volume.state != "online":
+        return
+    least = array.usage.used_bytes(volume)
+    if size < least:
+        raise OntapError(
+            "917536",
+            target="size",
+            reason="Selected volume size is too small to hold the current volume "
+            f"data. New volume size must be at least {least}B to hold the current "
+            "volume data.",
+        )
 
 
 def check(array: Array, volume: Volume, fields: Mapping[str, Any]) -> None:

@@ -82,6 +82,7 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
         raise OntapError("9437885", svm=svm, name=volume.name)
     if "size" in fields:
         check_size(array, fields["size"])
+        limits.check_holds(array, volume, size=fields["size"])
         if volume.guarantee == "volume":
             check_room(array, max(0, fields["size"] - volume.size_bytes))
     if fields.get("guarantee.type") == "volume" and volume.guarantee != "volume":

@@ -1,0 +1,72 @@
+"""The size of a template's volume. Each step is safe to repeat."""
+
+from __future__ import annotations
+
+from provisioner.audit_log.actions import record_event
+from provisioner.catalog.models import Template
+from provisioner.catalog.steps.run import TemplateRun
+from provisioner.catalog.steps.volumes import own_volume
+from provisioner.gateways.ontap.types import Volume, is_same_size
+from provisioner.lib.refusals import StepRefused
+from provisioner.lib.sizes import size_text
+
+
+def ensure_size(run: TemplateRun) -> None:
+    """Resize the template's volume to the size in its definition.
+
+    Raises: StepRefused (not our volume, offline, or smaller than what it holds).
+    """
+    volume = own_volume(run)
+    if volume.state != "online":
+        raise StepRefused(
+            f"The volume {volume.name} is {volume.state or 'not online'}. ONTAP "
+            "resizes volumes that are online alone. Bring it online, then build the "
+            "template: that resizes it.",
+            code="volume_offline",
+        )
+    ensure_volume_size(run, volume, shrinks_grown=True)
+
+
+def ensure_volume_size(
+    run: TemplateRun, volume: Volume, *, shrinks_grown: bool = False
+) -> Volume:
+    """Resize a volume to the size in its template's definition, and record that.
+
+    Later clones inherit the size. What ONTAP had to grow by itself is shrunk only with
+    `shrinks_grown`.
+
+    Raises: StepRefused (smaller than what it holds).
+    """
+    template = run.template
+    wanted, used = template.volume_size_bytes, volume.used_bytes or 0
+    before = template.actual_size_bytes
+    is_grown = volume.sizes_itself and volume.size_bytes > wanted
+    if not is_same_size(volume.size_bytes, wanted) and (shrinks_grown or not is_grown):
+        if wanted < used:
+            raise StepRefused(
+                f"The volume {volume.name} holds {size_text(used)}, more than the "
+                f"{size_text(wanted)} that the template gives it. Nothing was changed: "
+                "give the template more, then build again.",
+                code="volume_smaller_than_its_content",
+            )
+        before = volume.size_bytes
+        volume = run.ontap.set_volume_size(volume.uuid, size_bytes=wanted)
+    with run.writing():
+        Template.objects.filter(pk=template.pk).update(
+            actual_size_bytes=volume.size_bytes
+        )
+        # Not what ONTAP changed by itself; but what a lost answer was about.
+        if before and is_same_size(volume.size_bytes, wanted):
+            _record(run, before=before, after=volume.size_bytes)
+    return volume
+
+
+def _record(run: TemplateRun, *, before: int, after: int) -> None:
+    if is_same_size(before, after):
+        return
+    record_event(
+        run.template,
+        kind="template_volume_resized",
+        message=f"Its volume has {size_text(after)} now, and had {size_text(before)}.",
+        actor=run.operation.requested_by,
+    )
