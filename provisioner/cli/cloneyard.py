@@ -929,13 +929,91 @@ def run_restore(args: argparse.Namespace) -> None:
 def run_clone(args: argparse.Namespace) -> None:
     server = server_of(args)
     source = server.find(args.workspace)
-    asked = {"name": args.name, "owner": args.owner}
+    asked = {"name": args.name, "owner": args.owner, "snapshot": args.snapshot}
     body = {name: value for name, value in asked.items() if value is not None}
     workspace = server.ask("POST", f"workspaces/{source['id']}/clone", body=body)
     if args.wait is not False:
         workspace = server.settle(workspace, timeout=args.timeout)
         require(workspace, workspace["state"] == "ready")
     show(args, workspace)
+
+
+def snapshots_of(server: Server, workspace: Json) -> list[Json]:
+    """Return the snapshots of a workspace, newest first."""
+    return all_pages(server, f"workspaces/{workspace['id']}/snapshots", {"limit": 200})
+
+
+def chosen_snapshot(server: Server, workspace: Json, wanted: int | None) -> int:
+    """Return the id that was asked for, or that of the newest snapshot.
+
+    Raises: Stop if there is none.
+    """
+    if wanted is not None:
+        return wanted
+    found = snapshots_of(server, workspace)
+    if not found:
+        raise Stop(NOT_FOUND, f"There is no snapshot of {workspace['name']}.")
+    return int(found[0]["id"])
+
+
+def run_workspace_snapshots(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    found = snapshots_of(server, workspace)
+    if args.json:
+        print_json(found)
+    elif found:
+        rows = [[s["id"], local_time(s["taken_at"]), s["name"]] for s in found]
+        print_table([["ID", "TAKEN", "NAME"], *rows])
+    else:
+        tell("No snapshots.")
+
+
+def run_compare(args: argparse.Namespace) -> None:
+    """Print what was added (A), changed (M) and removed (D) since a snapshot."""
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    body = {"snapshot": chosen_snapshot(server, workspace, args.snapshot)}
+    where = f"workspaces/{workspace['id']}/snapshots/compare"
+    operation = server.ask("POST", where, body=body)
+    said = (f"{workspace['name']} is", "being compared", "compared")
+    found = follow_operation(server, args, operation, said=said)["findings"]
+    if args.json or not found:
+        return
+    for letter, kind in (("A", "added"), ("M", "changed"), ("D", "removed")):
+        for path in found[kind]:
+            print(f"{letter} {plain(path)}")
+        more = found["counts"][kind] - len(found[kind])
+        if more:
+            tell(f"{more} more {kind} are not listed.")
+    if not found["is_complete"]:
+        tell("Not everything could be compared.")
+
+
+def run_take_back(args: argparse.Namespace) -> None:
+    """Take back a file or directory; say where newer content was kept.
+
+    Raises: Stop if files could not be taken back.
+    """
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    body = {
+        "snapshot": chosen_snapshot(server, workspace, args.snapshot),
+        "path": args.path,
+    }
+    where = f"workspaces/{workspace['id']}/snapshots/take-back"
+    operation = server.ask("POST", where, body=body)
+    said = (f"{plain(args.path)} is", "being taken back", "taken back")
+    found = follow_operation(server, args, operation, said=said)["findings"]
+    if not found:
+        return
+    if not args.json:
+        for _, name in found["kept"]:
+            print(f"Newer content: {plain(name)}")
+    for path, reason in found["failed"]:
+        tell(f"{path}: {reason}")
+    if found["failed_count"]:
+        raise Stop(FAILED, f"Files not taken back: {found['failed_count']}")
 
 
 def run_rescue(args: argparse.Namespace) -> None:
@@ -1257,11 +1335,11 @@ def follow_operation(
     operation: Json,
     *,
     said: tuple[str, str, str],
-) -> None:
-    """Wait until an operation has ended, unless --no-wait was given; print it.
+) -> Json:
+    """Wait until an operation has ended, unless --no-wait was given; return it.
 
-    `said` are the words for people: the subject with its verb, what is being done, and
-    what came of it.
+    It is printed. `said` are the words for people: the subject with its verb, what is
+    being done, and what came of it.
 
     Raises: Stop if it failed, or takes longer than --timeout.
     """
@@ -1282,6 +1360,7 @@ def follow_operation(
         print_json(operation)
     else:
         print(f"{subject} {doing if operation['state'] == 'running' else done}.")
+    return operation
 
 
 def moved(operation: Json) -> str:
@@ -1822,11 +1901,40 @@ def make_parser() -> Parser:
         help="discard unsubmitted work",
     )
     add("restore", run_restore, "restore a workspace from the trash", one, asking)
-    clone = add("clone", run_clone, "clone a workspace as it is now", one, asking)
+    clone = add(
+        "clone",
+        run_clone,
+        "clone a workspace as it is now, or as of a snapshot",
+        *(one, asking),
+    )
+    clone.add_argument("--snapshot", metavar="ID", type=int, help="a snapshot of it")
     clone.add_argument("--name", type=word, help="the name of the clone")
     clone.add_argument(
         "--for", dest="owner", metavar="USER", type=word, help="who gets it"
     )
+    as_of = Parser(add_help=False)
+    as_of.add_argument(
+        "--snapshot", metavar="ID", type=int, help="a snapshot of it (default: newest)"
+    )
+    add(
+        "workspace-snapshots",
+        run_workspace_snapshots,
+        "list the snapshots of a workspace",
+        one,
+    )
+    add(
+        "compare",
+        run_compare,
+        "list what changed in a workspace since a snapshot",
+        *(one, as_of, asking),
+    )
+    back = add(
+        "take-back",
+        run_take_back,
+        "copy a file or directory from a snapshot into its workspace again",
+        *(one, as_of, asking),
+    )
+    back.add_argument("path", type=word, help="from the root of the workspace")
     rescue = add("rescue", run_rescue, "list or download rescued work", one)
     rescue.add_argument(
         "-o",
