@@ -72,6 +72,7 @@ class Commands:
         self._p4.run("configure", "set", "monitor=1")
         self.run("configure", "show", "monitor")
         self.run("monitor", "show", "-a", "-l", "-e")
+        self.run("lockstat")
         self.run("configure", "show")
         self.run("diskspace")
         self.run("license", "-u")

@@ -32,6 +32,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = place / "ws"
     root.mkdir()
     with lab_server(place) as server:
+        # Nothing needs it, so it is only shown.
+        (server.root / "faults.json").write_text('{"held_locks": {"db.monitor": 99}}')
         ended = subprocess.run(
             [
                 *(sys.executable, str(HERE / "perforce_commands.py")),

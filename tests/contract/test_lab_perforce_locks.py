@@ -323,3 +323,44 @@ def test_a_number_beyond_all_is_refused_and_the_next_command_served(
     with pytest.raises(P4Exception, match="larger than the lab can keep"):
         p4.run("files", "//depot/...@99999999999999999999")
     assert len(p4.run("files", "//depot/...")) == 5
+
+
+def test_locked_tables_are_named_while_somebody_has_them(server: LabServer) -> None:
+    admin = server.connect(client="ws")
+    assert admin.run("lockstat") == []
+    hold(server, **{"db.rev": 60})
+    assert admin.run("lockstat") == ["Write: db.rev"]
+
+    admin.run("configure", "set", "server.locks.sync=1")
+    hold(server, **{"db.have": 60})
+    with ThreadPoolExecutor(1) as pool:
+        flushing = pool.submit(server.connect(client="ws").run, "flush", "#0")
+        # The flush holds its client's lock, and waits for the table.
+        assert until(lambda: admin.run("lockstat", "-C")) == ["Read : ws"]
+        assert admin.run("lockstat", "-c", "ws") == ["Read : ws"]
+        assert admin.run("lockstat", "-c", "other") == []
+        hold(server)
+        flushing.result(timeout=60)
+
+    assert admin.run("lockstat") == admin.run("lockstat", "-C") == []
+    with pytest.raises(P4Exception, match="You don't have permission"):
+        server.person("dan").run("lockstat")
+
+
+def test_idle_connections_are_shown_and_ended(server: LabServer) -> None:
+    admin = server.connect(client="ws")
+    admin.run("configure", "set", "monitor=2")
+    admin.run("configure", "set", "db.monitor.minruntime=0")
+    idle = server.connect(client="ws", user=ADMIN)
+    idle.prog = "editor"
+    idle.run("info")
+
+    [shown] = until(lambda: admin.run("monitor", "show", "-s", "I", "-a", "-e"))
+    assert (shown["command"], shown["args"]) == ("IDLE", "none")
+    assert shown["prog"].startswith("editor ")
+
+    admin.run("monitor", "terminate", shown["id"])
+
+    until(lambda: [True] if not admin.run("monitor", "show", "-s", "T") else [])
+    with pytest.raises(P4Exception):
+        idle.run("info")

@@ -113,13 +113,22 @@ def matching_rule(state: ServerState, *, command: str) -> Rule:
 
 def is_lock_held(root: Path, *, table: str) -> bool:
     """Return whether the settings hold a lock now."""
+    return table in held_locks(root)
+
+
+def held_locks(root: Path) -> list[str]:
+    """Return the locks that the settings hold now."""
     path = faults_path(root)
     try:
         written = path.stat().st_mtime
-        seconds = json.loads(path.read_text())["held_locks"][table]
-        return time.time() < written + float(seconds)
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return False
+        held = json.loads(path.read_text())["held_locks"]
+        return [
+            table
+            for table, seconds in held.items()
+            if time.time() < written + float(seconds)
+        ]
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def has_changed_fingerprint(root: Path) -> bool:

@@ -26,7 +26,16 @@ _REPORTS = frozenset(
         *("annotate", "branches", "changes", "changelists", "clients", "counters"),
         *("depots", "describe", "diff", "diff2", "dirs", "filelog", "files", "fixes"),
         *("fstat", "grep", "groups", "have", "help", "info", "integrated", "jobs"),
-        *("labels", "login", "logout", "monitor", "opened", "print", "protects"),
+        *(
+            "labels",
+            "lockstat",
+            "login",
+            "logout",
+            "monitor",
+            "opened",
+            "print",
+            "protects",
+        ),
         *("resolved", "sizes", "status", "streams", "transmit", "users", "verify"),
         *("where", "workspaces"),
     }
@@ -43,7 +52,9 @@ _OF_CLIENTS = frozenset({"client", "workspace", "change", "changelist"})
 # Source: p4 help distributed ("forwarded to the Commit Server for processing").
 _AT_COMMIT_SERVER = frozenset({"counter", "passwd", "populate"})
 # Each server has its own tickets, settings and processes.
-_OF_EACH_SERVER = frozenset({"login", "logout", "configure", "monitor", "info"})
+_OF_EACH_SERVER = frozenset(
+    {"login", "logout", "configure", "monitor", "lockstat", "info"}
+)
 _SYNCS = frozenset({"sync", "flush", "update"})
 _OF_BUILD_SERVERS = _SYNCS | {"client", "workspace"}
 # With -n, and a sync with -p, they change nothing that the server keeps.

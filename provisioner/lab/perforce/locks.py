@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from provisioner.lab.perforce import faults
 from provisioner.lab.perforce.messages import CommandError
@@ -129,6 +129,22 @@ class TableLocks:
         finally:
             use.waits(mode, time.monotonic() - began)
         return descriptor
+
+    def held_by_others(self) -> dict[str, bool]:
+        """Return the names of all locks that are held; True for an exclusive one."""
+        found = dict.fromkeys(faults.held_locks(self._root), True)
+        for path in self._directory.glob("*"):
+            with path.open() as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    found[unquote(path.name)] = True
+                    continue
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    found.setdefault(unquote(path.name), False)
+        return found
 
     def _check_time(self) -> None:
         assert self._started is not None

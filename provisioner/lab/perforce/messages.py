@@ -224,6 +224,8 @@ MESSAGES: dict[int, tuple[int, str]] = {
     6658: (385883650, '%name% (type %fsType%[ mounted on %mountpoint%]) : %freeBytes% free, %usedBytes% used, %totalBytes% total (%pctUsed%%% full)'),
     6660: (554768900, '[%argc% - no|No] file(s) to unshelve.'),
     6661: (822286853, "%change% has shelved files associated with it and can't be deleted."),
+    6619: (285219291, 'Write: %name%'),
+    6620: (285219292, 'Read : %name%'),
     6664: (301996552, "Can't unshelve %depotFile% to open for %badAdd%: file already exists."),
     6665: (301996553, "Can't unshelve %depotFile% to open for %badEdit%: file does not exist or has been deleted."),
     6668: (822417932, "Client '%client%' has files shelved; use 'shelve -df' to remove them, and then try again,\nor use 'client -df -Fs' to delete the client and leave the shelved changes intact."),

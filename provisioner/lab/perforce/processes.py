@@ -15,7 +15,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """One command; `number` is its thread's, `started` seconds since the epoch."""
+    """One command, or the wait for a connection's next one.
+
+    `number` is its thread's, `started` seconds since the epoch.
+    """
 
     number: int
     process: int
@@ -26,6 +29,7 @@ class Running:
     command: str
     arguments: str
     started: float
+    is_idle: bool = False
 
 
 class ProcessTable:

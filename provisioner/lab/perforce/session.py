@@ -7,6 +7,8 @@ import os
 import sqlite3
 import threading
 import time
+from dataclasses import replace
+from typing import Any
 
 from provisioner.lab.perforce import auth, faults, octets
 from provisioner.lab.perforce.commands import (
@@ -74,12 +76,14 @@ class Session:
         self._wants_definitions = False
         # The user who proved who they are, and the secret they proved it with.
         self._proof: tuple[str, str] = ("", "")
+        # Its last command, if `p4 monitor` shows them.
+        self._last: Running | None = None
 
     def serve(self) -> None:
         """Serve commands until the client leaves. The caller closes the socket."""
         try:
             while True:
-                message = self._connection.receive(forever=True)
+                message = self._next_message()
                 if message.func == "release2":
                     return
                 if message.func.startswith("user-"):
@@ -97,6 +101,28 @@ class Session:
             log.info("connection dropped by a fault setting")
         except WireError as reason:
             log.warning("connection refused: %s", reason)
+
+    def _next_message(self) -> Message:
+        """Wait for the client; `p4 monitor` shows it as idle, if it is told to."""
+        if self._last is None or self._state.configurables.number("monitor") < 2:
+            return self._connection.receive(forever=True)
+        table, number = ProcessTable(self._state.config.root), self._last.number
+
+        def check() -> None:
+            if table.is_terminated(number):
+                raise ConnectionClosed("ended by p4 monitor terminate")
+
+        idle: dict[str, Any] = {
+            "command": "IDLE",
+            "arguments": "none",
+            "started": time.time(),
+        }
+        with table.listing(replace(self._last, is_idle=True, **idle)):
+            self._connection.between_writes = check
+            try:
+                return self._connection.receive(forever=True)
+            finally:
+                self._connection.between_writes = None
 
     def _run(self, message: Message) -> None:
         self._greet()
@@ -259,6 +285,7 @@ class Session:
             arguments=" ".join(request.message.args),
             started=time.time(),
         )
+        self._last = running
         with table.listing(running):
             self._connection.between_writes = check
             request.locks.while_waiting = check

@@ -28,6 +28,7 @@ _LARGEST_BACKLOG = 256 * 1024 * 1024
 _WRITE_BUFFER = 128 * 1024
 _READ_SIZE = 256 * 1024
 _COMPACT_AT = 1024 * 1024
+_LOOKS_MS = 250
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -178,7 +179,8 @@ class Connection:
         self._piece = memoryview(bytearray(_READ_SIZE))
         self._parsed = 0
         self._poll = select.poll()
-        # Called now and then while much is sent; what it raises ends the sending.
+        # Called now and then while much is sent, or the peer is waited for; what it
+        # raises ends that.
         self.between_writes: Callable[[], None] | None = None
 
     def send(self, func: str, variables: Mapping[str, Value]) -> None:
@@ -214,14 +216,20 @@ class Connection:
         pending = memoryview(b"".join(self._outgoing))
         self._outgoing.clear()
         self._outgoing_size = 0
-        while pending:
-            try:
-                pending = pending[self._socket.send(pending) :]
-            except _WOULD_BLOCK:
-                if self._wait(select.POLLOUT | select.POLLIN) & select.POLLIN:
-                    self._read_some()
-            except OSError as error:
-                raise ConnectionClosed(str(error)) from error
+        try:
+            while pending:
+                try:
+                    pending = pending[self._socket.send(pending) :]
+                except _WOULD_BLOCK:
+                    if self._wait(select.POLLOUT | select.POLLIN) & select.POLLIN:
+                        self._read_some()
+                except OSError as error:
+                    raise ConnectionClosed(str(error)) from error
+        finally:
+            # What has begun to leave is sent whole, even if its command has ended.
+            if pending:
+                self._outgoing.insert(0, bytes(pending))
+                self._outgoing_size += len(pending)
 
     def receive(self, *, forever: bool = False) -> Message:
         """Return the next message, after flushing our own.
@@ -294,14 +302,24 @@ class Connection:
                 return
 
     def _wait(self, events: int, *, forever: bool = False) -> int:
-        try:
-            self._poll.register(self._socket, events)
-            ready = self._poll.poll(None if forever else self._timeout_ms)
-        except (OSError, ValueError) as error:
-            raise ConnectionClosed(str(error)) from error
-        if not ready:
-            raise ConnectionClosed("the client did not answer in time")
-        return ready[0][1]
+        waited_ms = 0
+        while True:
+            longest_ms = None if forever else self._timeout_ms - waited_ms
+            look = self.between_writes
+            if look is not None:
+                longest_ms = min(longest_ms or _LOOKS_MS, _LOOKS_MS)
+            try:
+                self._poll.register(self._socket, events)
+                ready = self._poll.poll(longest_ms)
+            except (OSError, ValueError) as error:
+                raise ConnectionClosed(str(error)) from error
+            if ready:
+                return ready[0][1]
+            waited_ms += longest_ms or 0
+            if not forever and waited_ms >= self._timeout_ms:
+                raise ConnectionClosed("the client did not answer in time")
+            if look is not None:
+                look()
 
 
 def _shown(variables: Mapping[str, Value]) -> str:

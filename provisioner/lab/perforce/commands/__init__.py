@@ -113,7 +113,7 @@ admin archive attribute bgtask cachepurge check-permission
 checkpoint clone cluster cstat dbschema dbstat dbverify export
 extension failback failover fetch heartbeat ignores init
 interchanges istat jobspec journalcopy journaldbchecksums
-journals key keys ldap ldaps ldapsync list lockstat login2 logappend
+journals key keys ldap ldaps ldapsync list login2 logappend
 logparse logrotate logschema logstat logtail obliterate ping
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review

@@ -1,4 +1,4 @@
-"""p4 monitor: show, terminate, pause, resume and clear."""
+"""p4 monitor (show, terminate, pause, resume, clear), and p4 lockstat."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _show(request: Request, table: ProcessTable, arguments: list[str]) -> None:
     for command in table.all():
         seconds = max(0, int(time.time() - command.started))
         lapse = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        status = _status(table, command.number)
+        status = _status(table, command)
         if given.get("s", status) != status:
             continue
         if request.is_tagged:
@@ -51,10 +51,12 @@ def _show(request: Request, table: ProcessTable, arguments: list[str]) -> None:
             )
 
 
-def _status(table: ProcessTable, number: int) -> str:
-    if table.is_terminated(number):
+def _status(table: ProcessTable, command: Running) -> str:
+    if table.is_terminated(command.number):
         return "T"
-    return "P" if table.is_paused(number) else "R"
+    if command.is_idle:
+        return "I"
+    return "P" if table.is_paused(command.number) else "R"
 
 
 def _record(
@@ -111,9 +113,39 @@ def _act(request: Request, table: ProcessTable, verb: str, text: str) -> None:
         request.say(said, id=command.number)
 
 
+def lockstat(request: Request) -> None:
+    """Answer `p4 lockstat`: the tables that are locked, or with -c and -C clients.
+
+    Source: p4 help lockstat; the messages 6619 and 6620 of the catalog.
+    """
+    if not request.state.is_super(request.user):
+        raise CommandError(6185)
+    locks = request.locks.held_by_others()
+    wanted = request.options.get("c")
+    for name, is_written in sorted(locks.items()):
+        kind, _, client = name.partition("/")
+        is_client = kind == "clients"
+        if wanted is not None or request.has("C"):
+            is_shown = is_client and wanted in (None, client)
+        else:
+            is_shown = not is_client
+        if is_shown:
+            request.say(6619 if is_written else 6620, name=client or name)
+
+
 _USAGE = "monitor { show | terminate | clear | pause | resume }"
 
 _COMMAND = Command(
     names=("monitor",), run=monitor, usage=_USAGE, flags="ale", valued="s", absent="L"
 )
-COMMANDS = (_COMMAND,)
+COMMANDS = (
+    _COMMAND,
+    Command(
+        names=("lockstat",),
+        run=lockstat,
+        usage="lockstat [ -c client | -C ]",
+        flags="C",
+        valued="c",
+        most_arguments=0,
+    ),
+)
