@@ -109,6 +109,11 @@ VALUES = {
         by="accounts.names, require_no_option",
         nasty=("-a", "a b", "a@b", "a#b", "a*", "a...", "a/b", 'a"b', "a=b", "a\nb"),
     ),
+    "PerforceServer.maintenance_windows": Value(
+        goes="croniter",
+        by="models.values",
+        nasty=("0 2 * *", "0 2 * * sun", "0 2 * * sun x", "r r * * * 5", "0 2 * * 0 0"),
+    ),
     "PerforceServer.p4charset": Value(
         goes="the library's charset; .p4config",
         by="models.values; the library refuses what it does not know",
@@ -360,6 +365,7 @@ OURS = {
     "LeasePolicy": "purpose",
     "LimitDay": "code",
     "LockWait": "command table",
+    "ServerLoad": "tables commands maintenance",
     "NotificationChoice": "topic",
     "Notification": "p4_user address kind data sent_to void_reason",
     "DedupePlan": "ontap_policy status",

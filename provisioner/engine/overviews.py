@@ -200,6 +200,8 @@ class OperationOverview:
             if line.wait is not None:
                 # Without its place: screen readers would repeat it at each change.
                 why = "is paused" if line.wait.is_paused else "is busy with others"
+                if line.wait.maintenance:
+                    why = "is in maintenance"
                 return f"Waiting: the Perforce server {line.wait.server} {why}."
         return "Waiting for a worker."
 

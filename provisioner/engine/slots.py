@@ -9,8 +9,9 @@ People come before machines, then earlier requests first; warm pools come last. 
 templates take hours: they never get the last of several slots, and one short step may
 always run beside them.
 
-When one of our commands waited long for a lock of the server, fewer run for a while. At
-a paused server nothing gets a slot, and nothing that uses it starts.
+When one of our commands waited long for a lock of the server, or others wait there,
+fewer run for a while. In maintenance nothing gets a slot. At a paused server nothing
+that uses it starts.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from django.apps import apps
 from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
 
-from provisioner.engine import subjects
+from provisioner.engine import loads, subjects
 from provisioner.engine.models import LockWait, Operation, PerforceUse, SlotBudget, Step
 from provisioner.engine.subjects import Server
 from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib import clocks
+from provisioner.lib.shares import grown, halved
 
 log = structlog.get_logger(__name__)
 
@@ -65,6 +67,8 @@ class Budget:
     def has_room(self, use: PerforceUse) -> bool:
         if use == PerforceUse.LIGHT:
             return True
+        if not self.limit:
+            return False
         is_free = self.short + self.long < self.limit
         if use == PerforceUse.LONG:
             return is_free and self.long < max(1, self.limit - 1)
@@ -113,16 +117,25 @@ def observe(step: Step, use: LockUse) -> None:
             _back_off(server, now=now)
 
 
+def observe_others(server_id: int, load: loads.Load) -> None:
+    """Record what others do at a server, and back off if they wait."""
+    with transaction.atomic():
+        server, now = _locked_server(server_id), clocks.database_now()
+        loads.record_load(server.pk, load, now=now)
+        if load.others_wait:
+            _back_off(server, now=now)
+
+
 def _back_off(server: Server, *, now: dt.datetime) -> None:
     """Halve the number of slots, once for all waits for the same lock."""
     known = SlotBudget.objects.filter(server=server.pk).first()
     since = known.backed_off_at if known else None
-    present = present_limit(server, known, now=now)
+    present = _backed_off_limit(server, known, now=now)
     lately = since is not None and (now - since).total_seconds() < SAME_JAM_SECONDS
     SlotBudget.objects.update_or_create(
         server_id=server.pk,
         defaults={
-            "backed_off_to": present if lately else max(1, present // 2),
+            "backed_off_to": present if lately else halved(present),
             "backed_off_at": now,
         },
     )
@@ -131,20 +144,27 @@ def _back_off(server: Server, *, now: dt.datetime) -> None:
 
 def _limit_now(server: Server, known: SlotBudget | None) -> int:
     """Return how many may run now."""
-    if known is None or known.backed_off_to is None:
-        return server.flush_limit
     return present_limit(server, known, now=clocks.database_now())
 
 
 def present_limit(server: Server, known: SlotBudget | None, *, now: dt.datetime) -> int:
     """Return how many steps may run now.
 
-    After a long wait for a lock they are fewer, then one more each minute.
+    In maintenance none may. After a long wait for a lock they are fewer, then one more
+    each minute.
     """
+    if loads.maintenance_of(server, now=now):
+        return 0
+    return _backed_off_limit(server, known, now=now)
+
+
+def _backed_off_limit(
+    server: Server, known: SlotBudget | None, *, now: dt.datetime
+) -> int:
     if known is None or known.backed_off_to is None or known.backed_off_at is None:
         return server.flush_limit
     minutes = (now - known.backed_off_at).total_seconds() // ONE_MORE_AFTER_SECONDS
-    return min(server.flush_limit, known.backed_off_to + max(0, int(minutes)))
+    return grown(known.backed_off_to, by=int(minutes), most=server.flush_limit)
 
 
 def is_paused(server_id: int) -> bool:
@@ -161,6 +181,12 @@ def waiting() -> QuerySet[Step]:
 def at_work() -> QuerySet[Step]:
     """Return the steps that have a slot, at any server."""
     return Step.objects.filter(HAS_SLOT)
+
+
+def servers_in_use() -> list[int]:
+    """Return the ids of servers where steps have slots or wait for them."""
+    using = Step.objects.filter(HAS_SLOT | WAITS).order_by()
+    return list(using.values_list("perforce_server", flat=True).distinct())
 
 
 def servers_waited_for() -> list[int]:
@@ -198,16 +224,18 @@ def next_in_line(server_id: int) -> list[Step]:
 def may_start(step: Step) -> bool:
     """Return whether a step may start, now that its job runs.
 
-    At a paused server it may not. Otherwise its job is its slot, unless it gave that up
-    to pause for a retry: then it may start if a slot is free. In that case the server's
-    row stays locked until the end of the transaction, in which the caller starts the
-    step.
+    At a paused server it may not, nor in maintenance if it needs a slot. Otherwise its
+    job is its slot, unless it gave that up to pause for a retry: then it may start if a
+    slot is free. In that case the server's row stays locked until the end of the
+    transaction, in which the caller starts the step.
     """
     assert step.perforce_server_id is not None
     if is_paused(step.perforce_server_id):
         return False
-    if step.perforce_use == PerforceUse.LIGHT or step.state != Step.State.RETRYING:
+    if step.perforce_use == PerforceUse.LIGHT:
         return True
+    if step.state != Step.State.RETRYING:
+        return not loads.why_stop(step.perforce_server_id)
     server = _locked_server(step.perforce_server_id)
     known = SlotBudget.objects.filter(server=server.pk).first()
     budget = budget_of(server, known, _counts(server.pk))
@@ -254,7 +282,8 @@ def _servers() -> QuerySet[Any]:
 
 
 def _locked_server(server_id: int) -> Server:
-    server: Server = _servers().select_for_update(no_key=True).get(pk=server_id)
+    locked = _servers().select_for_update(no_key=True, of=("self",))
+    server: Server = locked.select_related("load").get(pk=server_id)
     return server
 
 

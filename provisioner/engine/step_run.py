@@ -11,17 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from provisioner.engine import states
+from provisioner.engine import loads, slots, states
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import AnyResult, find_result
 from provisioner.gateways import registry
-from provisioner.gateways.errors import AuthFailed
+from provisioner.gateways.errors import AuthFailed, Busy
 from provisioner.gateways.hosts import mounts
 from provisioner.gateways.hosts.log_files import begin_log
 from provisioner.gateways.hosts.namespace import require_namespace
 from provisioner.gateways.hosts.trees.run import WalkReport
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.perforce.gateway import PerforceGateway
+from provisioner.gateways.perforce.types import LockUse
 from provisioner.lib.databases import unless_database_is_away
 
 Used = TypeVar("Used")
@@ -29,6 +30,9 @@ Used = TypeVar("Used")
 PROGRESS_EVERY_SECONDS = 0.25
 VISIBLE_WITHIN_SECONDS = 30.0
 FAILURES_NAMED = 10
+# Of a pause for others: with one every minute, a flush comes to its end.
+LONGEST_REST_SECONDS = 60.0
+LOOKS_EVERY_SECONDS = 2.0
 
 
 class StepRun:
@@ -178,6 +182,42 @@ class StepRun:
         Raises: StepCutShort if one has started.
         """
         return states.holding(self.step)
+
+    def command_ended(self, use: LockUse | None) -> None:
+        """Record what a command at the server waited for, if that is known.
+
+        Raises: Busy if maintenance has begun there. The step then waits for a slot, and
+        does the rest when it gets one.
+        """
+        server_id = self.step.perforce_server_id
+        if server_id is None:
+            return
+        if use is not None:
+            slots.observe(self.step, use)
+        if why := loads.why_stop(server_id):
+            raise Busy(why, system="perforce", operation="wait for maintenance")
+
+    def rest_for_others(self, use: LockUse | None) -> bool:
+        """Pause after a command while others wait; return whether they did.
+
+        For a minute at most. The rest is as in `command_ended`.
+        """
+        self.command_ended(use)
+        server_id = self.step.perforce_server_id
+        ends_at, progress = time.monotonic() + LONGEST_REST_SECONDS, self.step.progress
+        have_waited = False
+        while (
+            server_id is not None
+            and time.monotonic() < ends_at
+            and (why := loads.why_rest(server_id))
+        ):
+            have_waited = True
+            self.progress(why, phase="resting")
+            time.sleep(LOOKS_EVERY_SECONDS)
+        if have_waited:
+            states.record_progress(self.step, progress)
+            self._phase_shown = progress.get("phase", "")
+        return have_waited
 
     def _remember_ontap_job(self, ontap_job_uuid: str) -> None:
         states.remember_ontap_job(self.step, ontap_job_uuid)

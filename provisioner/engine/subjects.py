@@ -21,6 +21,7 @@ class Server(Protocol):
     pk: int
     name: str
     flush_limit: int
+    maintenance_windows: str
 
 
 class Site(Protocol):

@@ -8,22 +8,26 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Min, Q, QuerySet, Subquery
 
-from provisioner.engine import slots
+from provisioner.engine import loads, slots
 from provisioner.engine.models import PerforceUse, SlotBudget, Step
 from provisioner.engine.subjects import Server
+from provisioner.lib import clocks
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
     """A step's wait for a slot: its place in the queue, or the pause.
 
-    `since` is when the first in the queue began to wait, if requested.
+    `since` is when the first in the queue began to wait, if requested. `maintenance`
+    and `others` say as sentences why few or none may run; "" if that is not why.
     """
 
     server: str
     before: int
     paused_reason: str
     since: dt.datetime | None = None
+    maintenance: str = ""
+    others: str = ""
 
     @property
     def is_paused(self) -> bool:
@@ -36,6 +40,12 @@ class Wait:
                 f"The Perforce server {self.server} is paused: {self.paused_reason} "
                 "It continues once an administrator resumes the server."
             )
+        if self.maintenance:
+            return f"{self.maintenance} It continues after that."
+        return f"{self._place} {self.others}".rstrip()
+
+    @property
+    def _place(self) -> str:
         if not self.before:
             return (
                 f"It is next in line for a slot at the Perforce server {self.server}."
@@ -55,8 +65,11 @@ def wait_of(step: Step) -> Wait | None:
         server=step.perforce_server, paused_at__isnull=False
     ).first()
     needs_slot = step.perforce_use in slots.NEEDS_SLOT
+    now, server = clocks.database_now(), step.perforce_server
     return Wait(
-        server=step.perforce_server.name,
+        server=server.name,
+        maintenance=loads.maintenance_of(server, now=now) if needs_slot else "",
+        others=loads.others_wait_at(server, now=now) if needs_slot else "",
         before=_before(step).count() if needs_slot and pause is None else 0,
         paused_reason=_as_sentence(pause.paused_reason) if pause else "",
     )
@@ -66,8 +79,8 @@ def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
     """Return how long a short step would wait if a person requested one now.
 
     By the id of its server; servers where it could start at once are left out. The
-    servers have their `slot_budget` loaded. One query, and one more if a server is
-    busy.
+    servers have their `slot_budget` and `load` loaded. One query, and two more if a
+    server is busy.
     """
     counts = slots.counts_at([server.pk for server in servers])
     waits, busy = dict[int, Wait](), list[Server]()
@@ -81,10 +94,16 @@ def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
         ):
             busy.append(server)
     before = _people_before(busy) if busy else {}
+    now = clocks.database_now() if busy else dt.datetime.max
     for server in busy:
         number, since = before.get(server.pk, (0, None))
         waits[server.pk] = Wait(
-            server=server.name, before=number, paused_reason="", since=since
+            server=server.name,
+            before=number,
+            paused_reason="",
+            since=since,
+            maintenance=loads.maintenance_of(server, now=now),
+            others=loads.others_wait_at(server, now=now),
         )
     return waits
 

@@ -1,4 +1,4 @@
-"""Read what runs at every Perforce server and how it is set up; end processes."""
+"""Read what Perforce servers do and how they are set up; end processes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import datetime as dt
 import structlog
 from procrastinate.contrib.django import app
 
+from provisioner.engine import slots
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import PERFORCE, SERVER_HOST_PREFIX
 from provisioner.engine.workers import alive_workers, unserved
@@ -18,6 +19,7 @@ from provisioner.gateways.errors import (
 )
 from provisioner.insight.actions import END_PROCESS, queue_ending
 from provisioner.insight.configuration import read_configuration, read_host
+from provisioner.insight.load import read_load
 from provisioner.insight.models import Process, ProcessEnding
 from provisioner.insight.queries import servers_to_read
 from provisioner.insight.reading import (
@@ -60,6 +62,28 @@ def read_server(server_id: int) -> None:
         read_processes(server)
     except GatewayError as error:
         log.warning("processes_not_read", server=server.name, **error.log_context())
+
+
+@app.periodic(cron="* * * * * */15")
+@app.task(name="sweep_loads", queue="sweeps", queueing_lock="sweep_loads")
+def sweep_loads(timestamp: int) -> None:
+    """Have one worker read what others do at each server that we use now."""
+    for server_id in slots.servers_in_use():
+        lock = f"read_load.{server_id}"
+        job = read_server_load.configure(queueing_lock=lock, lock=lock)
+        defer_once(job, server_id=server_id)
+
+
+@app.task(name="read_server_load", queue=PERFORCE)
+def read_server_load(server_id: int) -> None:
+    """Read what others do at a server; without an answer we go on as before."""
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is None:
+        return
+    try:
+        slots.observe_others(server.pk, read_load(server))
+    except GatewayError as error:
+        log.warning("load_not_read", server=server.name, **error.log_context())
 
 
 @app.periodic(cron="41 * * * *")

@@ -102,6 +102,7 @@ SERVER_LABELS = {
     "catch_up_seconds": "Wait for a change, in seconds",
     "when_behind": "If it stays behind",
     "flush_limit": "Budget",
+    "maintenance_windows": "Maintenance",
     "sync_connections": "Connections of a sync",
     "checks_read_access": "Check what people may read",
     "read_access_host": "Their address",
@@ -121,7 +122,7 @@ SERVER_WIDGETS = {
         *("name", "p4port", "people_p4port", "p4user", "p4charset", "fingerprint"),
         *("server_id",),
     )
-}
+} | {"maintenance_windows": forms.Textarea(attrs={"rows": 2, **_CODE})}
 
 
 class SiteForm(Refusable, _OfSite):

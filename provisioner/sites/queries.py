@@ -295,7 +295,7 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
     permissions.require(permissions.can_administer(user))
     server = (
         PerforceServer.objects.select_related(
-            *("slot_budget__paused_by", "watch", "upstream", "position")
+            *("slot_budget__paused_by", "load", "watch", "upstream", "position")
         )
         .prefetch_related("connection_tests__checks", "site_set", "downstream")
         .filter(pk=pk)

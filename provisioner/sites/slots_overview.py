@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.engine import slots, subjects, workflow
+from provisioner.engine import loads, slots, subjects, workflow
 from provisioner.engine.models import LockWait, SlotBudget, Step
 from provisioner.engine.workers import alive_workers
 from provisioner.lib.rows import with_words
@@ -74,7 +74,8 @@ class SlotLine:
 class ServerSlots:
     """A Perforce server: its running and waiting steps, and how many may run.
 
-    `waiting` are the first of those that wait.
+    `waiting` are the first of those that wait. `maintenance` and `others` are sentences
+    about what keeps ours from running, "" if nothing does.
     """
 
     server: PerforceServer
@@ -86,6 +87,8 @@ class ServerSlots:
     waiting: list[SlotLine]
     people_waiting: int
     machines_waiting: int
+    maintenance: str = ""
+    others: str = ""
 
     @property
     def is_paused(self) -> bool:
@@ -107,6 +110,13 @@ class ServerSlots:
     @property
     def limit_reason(self) -> str:
         """Return why this many may run."""
+        if self.maintenance:
+            return f"{self.maintenance} None may run until that ends."
+        if self.others:
+            return (
+                f"{self.others} Meanwhile {self.present_limit} of {self.limit} may run "
+                "at a time, and one more each minute once nobody waits."
+            )
         if not self.is_backed_off:
             return f"{self.limit} may run at a time, as set for the server."
         return (
@@ -126,7 +136,7 @@ def slots_for(user: User) -> list[ServerSlots]:
     """
     permissions.require(permissions.can_administer(user))
     servers = PerforceServer.objects.select_related(
-        *("slot_budget__paused_by", "upstream", "position")
+        *("slot_budget__paused_by", "load", "upstream", "position")
     )
     return [slots_of(server) for server in servers.order_by("name")]
 
@@ -151,6 +161,7 @@ def slots_of(server: PerforceServer) -> ServerSlots:
     pause = getattr(server, "slot_budget", None)
     waiting = slots.waiting().filter(perforce_server=server)
     is_machine = Q(operation__requested_by__is_service=True)
+    now = timezone.now()
     counts = waiting.order_by().aggregate(
         people=Count("pk", filter=~is_machine), machines=Count("pk", filter=is_machine)
     )
@@ -158,7 +169,9 @@ def slots_of(server: PerforceServer) -> ServerSlots:
         server=server,
         pause=pause if pause is not None and pause.is_paused else None,
         limit=server.flush_limit,
-        present_limit=slots.present_limit(server, pause, now=timezone.now()),
+        present_limit=slots.present_limit(server, pause, now=now),
+        maintenance=loads.maintenance_of(server, now=now),
+        others=loads.others_wait_at(server, now=now),
         lock_waits=list(
             LockWait.objects.filter(server=server).order_by("-at", "-pk")[:WAITS_SHOWN]
         ),
@@ -203,7 +216,7 @@ def servers_matching(user: User, *, text: str = "") -> QuerySet[PerforceServer]:
     """
     permissions.require(permissions.can_administer(user))
     servers = PerforceServer.objects.select_related(
-        "slot_budget__paused_by", "watch", "upstream"
+        *("slot_budget__paused_by", "load", "watch", "upstream")
     )
     known = servers.prefetch_related("connection_tests__checks")
     return with_words(known, text, "name", "p4port", "p4user", "server_id")

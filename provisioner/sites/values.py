@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 from provisioner.gateways.reach import BARE_HOST, P4PORT
+from provisioner.lib.cron_windows import check_windows
 
 LONGEST_PATH_NAME = 255
 # Where a worker, which may be root, has no business to write.
@@ -67,6 +68,17 @@ client_match_validator = RegexValidator(
     "Write a host, a network such as 10.0.0.0/24, a .domain, or a @netgroup.",
     code="invalid_client_match",
 )
+
+
+def validate_windows(text: str) -> None:
+    """Refuse lines that are no windows of time.
+
+    Raises: ValidationError.
+    """
+    try:
+        check_windows(text)
+    except ValueError as error:
+        raise ValidationError(str(error), code="invalid_windows") from None
 
 
 def check_network(text: str) -> None:

@@ -61,7 +61,9 @@ def obstacles_to(
 
 def _loaded(site_ids: Iterable[int]) -> dict[int, Site]:
     """Return the sites by id; the large site rows are read once."""
-    sites = Site.objects.select_related("capacity", "perforce_server__slot_budget")
+    sites = Site.objects.select_related(
+        *("capacity", "perforce_server__slot_budget", "perforce_server__load")
+    )
     return sites.in_bulk(set(site_ids))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.gateways.errors import Busy
 from provisioner.gateways.perforce import batching
 from provisioner.gateways.perforce.batching import batches_of
 from provisioner.gateways.perforce.types import HaveList, LockUse, Part
@@ -47,11 +48,15 @@ def test_batches_lead_where_a_flush_at_once_does(
     part = Part(path=f"{scene.folder}{below}/docs/...", change=later)
     at_once = scene.make_client("once", view=view_of(scene, "once", below)).name
     batched = scene.make_client("batched", view=view_of(scene, "batched", below)).name
-    told: list[LockUse] = []
+    told: list[LockUse | None] = []
+
+    def tell(use: LockUse | None) -> bool:
+        told.append(use)
+        return False
 
     scene.gateway.files.flush(at_once, change=pinned, parts=[part])
     scene.gateway.files.flush(
-        batched, change=pinned, parts=[part], in_batches=True, on_command=told.append
+        batched, change=pinned, parts=[part], in_batches=True, on_command=tell
     )
 
     assert have(scene, batched) == have(scene, at_once)
@@ -61,7 +66,7 @@ def test_batches_lead_where_a_flush_at_once_does(
     assert f"{scene.folder}{below}/src/...@{pinned}" in batches
     # The server tells of each command that wrote.
     if scene.target.lab_root is not None:
-        assert {use.table for use in told} == {"db.have"}
+        assert {use.table for use in told if use} == {"db.have"}
         assert len(told) > 2
 
 
@@ -75,20 +80,48 @@ def test_a_flush_in_batches_may_be_repeated(perforce: PerforceScene) -> None:
         assert have(perforce, client).count == len(TREE)
 
 
-def test_many_directories_share_commands(
-    perforce: PerforceScene, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("others_wait", "commands"), [(False, 2), (True, 4)])
+def test_many_directories_share_commands_unless_others_wait(
+    others_wait: bool,
+    commands: int,
+    perforce: PerforceScene,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batching, "_MOST", 2)
     change = perforce.submit(TREE)
     client = perforce.make_client().name
-    told: list[LockUse] = []
+    told: list[LockUse | None] = []
+
+    def tell(use: LockUse | None) -> bool:
+        told.append(use)
+        return others_wait
 
     perforce.gateway.files.flush(
-        client, change=change, in_batches=True, on_command=told.append
+        client, change=change, in_batches=True, on_command=tell
     )
 
     assert have(perforce, client).count == len(TREE)
-    assert len(told) <= 2
+    assert len(told) == commands
+
+
+def test_a_flush_that_was_ended_goes_on_in_batches(perforce: PerforceScene) -> None:
+    change = perforce.submit(TREE)
+    client = perforce.make_client().name
+    files = perforce.gateway.files
+    wanted = HaveList(count=len(TREE), digest="")
+
+    def end(use: LockUse | None) -> bool:
+        raise Busy("A checkpoint runs.", system="perforce", operation="test")
+
+    with pytest.raises(Busy):
+        files.flush_towards(
+            client, change=change, wanted=wanted, in_batches=True, on_command=end
+        )
+    assert 0 < have(perforce, client).count < len(TREE)
+
+    files.flush(client, change=change, in_batches=True)
+
+    assert have(perforce, client).count == len(TREE)
 
 
 def test_a_view_of_single_files_is_flushed_by_its_lines(

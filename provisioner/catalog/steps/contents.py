@@ -10,7 +10,6 @@ from provisioner.catalog.steps.room import room_of_template
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import require_no_command
 from provisioner.catalog.steps.syncing import show_sync
-from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.results import StepResult
 from provisioner.gateways.hosts.clearing import clear_client
@@ -79,7 +78,7 @@ def ensure_synced(run: TemplateRun) -> Synced:
             replace_leftovers=True,
             in_batches=goes_in_batches(files),
             expected=expected,
-            on_command=lambda use: slots.observe(run.step, use),
+            on_command=run.command_ended,
         )
     return Synced(report.seconds)
 

@@ -77,6 +77,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ServerLoad',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('read_at', models.DateTimeField()),
+                ('others_wait_since', models.DateTimeField(blank=True, null=True)),
+                ('tables', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, size=None)),
+                ('commands', models.JSONField(blank=True, default=list)),
+                ('maintenance', models.TextField(blank=True)),
+                ('server', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='load', to='sites.perforceserver')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('commands', []), ('others_wait_since__isnull', True), ('tables', [])), models.Q(models.Q(('tables', []), _negated=True), models.Q(('commands', []), _negated=True), ('others_wait_since__isnull', False)), _connector='OR'), name='server_load_says_who_waits_and_since_when')],
+            },
+        ),
+        migrations.CreateModel(
             name='SlotBudget',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -8,7 +8,7 @@ from provisioner.engine.models.operations import (
     PerforceUse,
     Step,
 )
-from provisioner.engine.models.slots import LockWait, SlotBudget
+from provisioner.engine.models.slots import LockWait, ServerLoad, SlotBudget
 from provisioner.engine.models.subjects import HasOperations, Subject
 from provisioner.engine.models.workers import WorkerQueues
 
@@ -18,6 +18,7 @@ __all__ = [
     "Operation",
     "Parameters",
     "PerforceUse",
+    "ServerLoad",
     "SlotBudget",
     "Step",
     "Subject",

@@ -1,7 +1,8 @@
-"""The slot budget of a Perforce server: pauses, and waits for locks."""
+"""The slot budget of a Perforce server: pauses, waits for locks, and others' load."""
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -54,6 +55,36 @@ class SlotBudget(models.Model):
     @property
     def is_paused(self) -> bool:
         return self.paused_at is not None
+
+
+class ServerLoad(models.Model):
+    """What others did at a Perforce server, as last read; only while we use it.
+
+    Since `others_wait_since` each reading found `tables` locked for writing, and
+    `commands` of others that ran meanwhile: user, command and seconds. `maintenance` is
+    a command that needs the server for itself, "" if none ran.
+    """
+
+    server = models.OneToOneField(
+        "sites.PerforceServer", on_delete=models.CASCADE, related_name="load"
+    )
+    read_at = models.DateTimeField()
+    others_wait_since = models.DateTimeField(null=True, blank=True)
+    tables = ArrayField(models.TextField(), default=list, blank=True)
+    commands = models.JSONField(default=list, blank=True)
+    maintenance = models.TextField(blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="server_load_says_who_waits_and_since_when",
+                condition=Q(others_wait_since__isnull=True, tables=[], commands=[])
+                | Q(~Q(tables=[]), ~Q(commands=[]), others_wait_since__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Load of {self.server}"
 
 
 class LockWait(models.Model):

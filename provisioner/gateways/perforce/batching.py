@@ -15,6 +15,7 @@ from provisioner.gateways.perforce.facet import form_of
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.specs import split_view_line
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
+from provisioner.lib.shares import grown, halved
 
 T = TypeVar("T")
 
@@ -47,10 +48,33 @@ def with_rests(batches: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
         took = time.monotonic() - began
 
 
+class Batches:
+    """Paths in as many commands as are allowed, in more of them while others wait."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._most = max(1, math.ceil(len(paths) / _MOST))
+        self._share = self._most
+
+    def __iter__(self) -> Iterator[Sequence[str]]:
+        at = 0
+        while at < len(self._paths):
+            batch = self._paths[at : at + self._share]
+            at += len(batch)
+            yield batch
+
+    def adapt(self, *, others_wait: bool) -> None:
+        """Say whether others waited after the last command."""
+        self._share = (
+            halved(self._share)
+            if others_wait
+            else grown(self._share, by=1, most=self._most)
+        )
+
+
 def shared_out(paths: Sequence[str]) -> list[Sequence[str]]:
     """Return the arguments for each command, several if there are many."""
-    size = max(1, math.ceil(len(paths) / _MOST))
-    return [paths[at : at + size] for at in range(0, len(paths), size)]
+    return list(Batches(paths))
 
 
 def batches_of(

@@ -18,7 +18,6 @@ from provisioner.catalog.steps.volumes import (
     ensure_policies,
     ensure_templates_policy,
 )
-from provisioner.engine import slots
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
 from provisioner.gateways.errors import AlreadyExists, Busy, NotFound, Refused
@@ -157,7 +156,7 @@ def ensure_client(run: MirrorRun) -> None:
         parts=parts_of(pin),
         wanted=pinned_have(pin),
         in_batches=goes_in_batches(pin.have_count),
-        on_command=lambda use: slots.observe(run.step, use),
+        on_command=run.rest_for_others,
     )
 
 

@@ -98,7 +98,8 @@ class PerforceServerSerializer(serializers.Serializer[Any]):
         help_text="How many flushes, syncs and comparisons may run at a time."
     )
     present_limit = serializers.IntegerField(
-        help_text="Fewer after a command waited long for a lock."
+        help_text="Fewer after a command waited long for a lock, or while others wait. "
+        "0 in maintenance."
     )
     limit_reason = serializers.CharField(help_text="Why this many may run.")
     lock_waits = LockWaitSerializer(many=True, help_text="The last ten.")
@@ -132,7 +133,7 @@ class PerforceServerViewSet(ShortListViewSet):
     """For administrators: the slots of each Perforce server, and pausing it."""
 
     queryset = PerforceServer.objects.select_related(
-        *("slot_budget__paused_by", "upstream", "position")
+        *("slot_budget__paused_by", "load", "upstream", "position")
     )
     serializer_class = PerforceServerSerializer
 

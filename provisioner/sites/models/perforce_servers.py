@@ -16,6 +16,7 @@ from provisioner.sites.values import (
     fingerprint_validator,
     p4port_validator,
     server_id_validator,
+    validate_windows,
 )
 
 
@@ -152,6 +153,13 @@ class PerforceServer(models.Model):
         validators=[MinValueValidator(1)],
         verbose_name="budget",
         help_text="How many flushes, syncs and comparisons may run on it at a time.",
+    )
+    maintenance_windows = models.TextField(
+        blank=True,
+        default="",
+        validators=[validate_windows],
+        help_text="When no flush, sync or comparison may run, one window a line: cron "
+        "in UTC, then minutes. “0 2 * * sun 90” is Sundays from 02:00 to 03:30.",
     )
     sync_connections = models.PositiveSmallIntegerField(
         null=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from provisioner.catalog.pins import goes_in_batches, parts_of, pinned_have
-from provisioner.engine import slots
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import HaveList, LockUse
@@ -36,7 +35,7 @@ def flush_towards_pin(
     perforce: PerforceGateway,
     workspace: Workspace,
     *,
-    on_command: Callable[[LockUse], None] | None = None,
+    on_command: Callable[[LockUse | None], bool] | None = None,
 ) -> HaveList:
     """Flush to the snapshot's change, a large one in batches; return the have list."""
     pin = workspace.snapshot
@@ -54,7 +53,7 @@ def flush_to_pin(
     perforce: PerforceGateway,
     workspace: Workspace,
     *,
-    on_command: Callable[[LockUse], None] | None = None,
+    on_command: Callable[[LockUse | None], bool] | None = None,
 ) -> HaveList:
     """Flush the client to the have list of its snapshot's pin.
 
@@ -78,9 +77,7 @@ def flush_to_what_it_had(run: WorkspaceRun) -> HaveList:
     total = workspace.snapshot.have_count
     perforce = registry.perforce_for(server_with_pin(run), client=workspace.client_name)
     run.progress("flushing", done=0, total=total, unit="files")
-    have = flush_towards_pin(
-        perforce, workspace, on_command=lambda use: slots.observe(run.step, use)
-    )
+    have = flush_towards_pin(perforce, workspace, on_command=run.rest_for_others)
     rescue = last_rescue(workspace)
     if rescue is not None and rescue.have_differences:
         perforce.files.flush_to(

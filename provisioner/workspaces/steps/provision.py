@@ -15,7 +15,6 @@ from provisioner.catalog.steps.volumes import (
     ensure_policies,
     require_online,
 )
-from provisioner.engine import slots
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
@@ -336,7 +335,7 @@ def ensure_flushed(run: WorkspaceRun) -> Flushed:
     have = flush_to_pin(
         perforce,
         run.workspace,
-        on_command=lambda use: slots.observe(run.step, use),
+        on_command=run.rest_for_others,
     )
     return Flushed(have_count=have.count, have_digest=have.digest)
 

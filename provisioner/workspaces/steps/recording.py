@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from provisioner.engine import slots
 from provisioner.engine import states as engine_states
 from provisioner.gateways import registry
 from provisioner.gateways.perforce.types import ClientSpec
@@ -72,9 +71,7 @@ def flush_as_recorded(run: WorkspaceRun, recorded: RecordedClient) -> Flushed:
     perforce = registry.perforce_for(server_with_pin(run), client=workspace.client_name)
     total = workspace.snapshot.have_count
     run.progress("flushing", done=0, total=total, unit="files")
-    have = flush_towards_pin(
-        perforce, workspace, on_command=lambda use: slots.observe(run.step, use)
-    )
+    have = flush_towards_pin(perforce, workspace, on_command=run.rest_for_others)
     if differences:
         perforce.files.flush_to(
             workspace.client_name,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from provisioner.gateways.perforce import meter
 from provisioner.gateways.perforce.batching import (
     FILES_PER_COMMAND,
+    Batches,
     batches,
     batches_of,
-    shared_out,
     with_rests,
 )
 from provisioner.gateways.perforce.changes.pending import PendingChanges
@@ -34,7 +34,7 @@ class HaveLists(Facet):
         change: int,
         parts: Sequence[Part] = (),
         in_batches: bool = False,
-        on_command: Callable[[LockUse], None] | None = None,
+        on_command: Callable[[LockUse | None], bool] | None = None,
     ) -> None:
         """Set the have list to everything in the client's view at the change.
 
@@ -44,7 +44,9 @@ class HaveLists(Facet):
         `in_batches` is for many files: it flushes one directory of the change after
         another, with pauses of random length in which others get the server's locks.
         Entries outside those directories stay. `on_command` gets the table for which
-        each command waited longest, if the server reports it.
+        each command waited longest, None if the server does not report it. It returns
+        whether others wait: then fewer directories share a command. It may take its
+        time, in which others get the locks, and may raise to end the flush.
 
         Raises: NotFound (client or change), Refused (limits, locked, host, opened
         files, which keep their revision).
@@ -53,20 +55,19 @@ class HaveLists(Facet):
         with self._connected(client, tracks=on_command is not None) as connection:
             SubmittedChanges.on(connection).require_submitted(change)
             everything, *others = pinned_files(client, change=change, parts=parts)
-            commands: list[Sequence[str]] = [[everything]]
+            paths = [everything]
             if in_batches:
-                commands = shared_out(
-                    batches_of(connection, client=client, change=change)
-                )
-            for files in with_rests([*commands, *([one] for one in others)]):
+                paths = batches_of(connection, client=client, change=change)
+            shares = Batches(paths)
+            for files in with_rests(chain(shares, ([one] for one in others))):
                 connection.run(
                     *("sync", "-k", "-q", *files),
                     is_bulk=True,
                     also_failures=LEFT_BEHIND_BY_SYNC,
                 )
-                use = lock_use("sync -k", connection.tracked) if on_command else None
-                if on_command and use:
-                    on_command(use)
+                if on_command:
+                    use = lock_use("sync -k", connection.tracked)
+                    shares.adapt(others_wait=on_command(use))
 
     def flush_towards(
         self,
@@ -76,7 +77,7 @@ class HaveLists(Facet):
         parts: Sequence[Part] = (),
         wanted: HaveList,
         in_batches: bool = False,
-        on_command: Callable[[LockUse], None] | None = None,
+        on_command: Callable[[LockUse | None], bool] | None = None,
     ) -> HaveList:
         """Flush unless the have list is the wanted one; return what it then is.
 
