@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
@@ -42,7 +42,7 @@ class Route:
 def all_rules() -> QuerySet[RoutingRule]:
     """Return all rules in order, with what they name."""
     return RoutingRule.objects.select_related(
-        *("account", "team", "site", "server__upstream")
+        *("account", "team", "site", "server__upstream", "server__slot_budget")
     )
 
 
@@ -53,11 +53,24 @@ def route_for(site: Site, *, purpose: str, owner: User) -> Route:
 
     Raises: RoutingRuleUnfit (its server is of another kind by now).
     """
-    rules = _matching(purpose, owner=owner).filter(Q(site=None) | Q(site=site))
-    rule = _first_of_installation(list(rules), site=site)
-    if rule is not None and rule.why_not:
-        raise RoutingRuleUnfit(why=rule.why_not)
-    return Route(site=site, rule=rule)
+    route = routes_for([site], purpose=purpose, owner=owner)[site.pk]
+    if route.rule is not None and route.rule.why_not:
+        raise RoutingRuleUnfit(why=route.rule.why_not)
+    return route
+
+
+def routes_for(
+    sites: Collection[Site], *, purpose: str, owner: User
+) -> dict[int, Route]:
+    """Return the server for something new of this owner at each site, by site id.
+
+    A rule whose server is unfit counts, too. One query if there are no rules for it.
+    """
+    rules = list(_matching(purpose, owner=owner))
+    roots = installations() if rules else {}
+    return {
+        site.pk: Route(site=site, rule=_first_for(site, rules, roots)) for site in sites
+    }
 
 
 def _matching(purpose: str, *, owner: User) -> QuerySet[RoutingRule]:
@@ -67,11 +80,16 @@ def _matching(purpose: str, *, owner: User) -> QuerySet[RoutingRule]:
     return all_rules().filter(of, purpose__in=("", Purpose(purpose)))
 
 
-def _first_of_installation(
-    rules: Collection[RoutingRule], *, site: Site
+def _first_for(
+    site: Site, rules: Iterable[RoutingRule], roots: Mapping[int, int]
 ) -> RoutingRule | None:
-    if not rules:
-        return None
-    roots = installations()
-    here = roots[site.perforce_server_id]
-    return next((rule for rule in rules if roots[rule.server_id] == here), None)
+    """Return the first rule for a site whose server is of the site's installation."""
+    return next(
+        (
+            rule
+            for rule in rules
+            if rule.site_id in (None, site.pk)
+            and roots[rule.server_id] == roots[site.perforce_server_id]
+        ),
+        None,
+    )

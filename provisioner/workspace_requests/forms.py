@@ -107,11 +107,11 @@ class WorkspaceCreateForm(AskingForm):
 
     def __init__(self, data: Any = None, *, template: Template, by: User) -> None:
         super().__init__(data, initial={"purpose": Workspace.Purpose.DEVELOPMENT})
-        self._why_not = unsupported_purposes(template.site, owner=by)
         snapshots = Snapshot.objects.available().filter(template=template)
         sites = self.fields["site"]
         assert isinstance(sites, SiteChoiceField)
         usual = site_for(by=by, template=template)
+        self._why_not = unsupported_purposes(usual, owner=by)
         sites.offer(template, usual=usual)
         self.has_sites = mirror_sites(template).exists()
         field = self.fields["snapshot"]

@@ -20,6 +20,8 @@ from provisioner.lib.times import largest_unit
 from provisioner.limits.admission import limits_of_token
 from provisioner.limits.prospects import refusals_of
 from provisioner.mirrors.queries import sites_with_mirrors
+from provisioner.routing.kinds import Purpose
+from provisioner.routing.queries import routes_for
 from provisioner.sites.availability import why_down
 from provisioner.sites.models import Site
 from provisioner.workspace_requests.claim import with_ready_member
@@ -50,7 +52,7 @@ def obstacles_to(
     }
     loaded = _loaded(site_ids.values())
     places = {pk: loaded[site_id] for pk, site_id in site_ids.items()}
-    of_place = dict(_of_places(snapshots, places))
+    of_place = dict(_of_places(snapshots, places, by=by))
     ready = with_ready_member(of_place, places=places, by=by)
     return {
         snapshot.pk: obstacle
@@ -68,12 +70,16 @@ def _loaded(site_ids: Iterable[int]) -> dict[int, Site]:
 
 
 def _of_places(
-    snapshots: Collection[Snapshot], places: Mapping[int, Site]
+    snapshots: Collection[Snapshot], places: Mapping[int, Site], *, by: User
 ) -> Iterator[tuple[Snapshot, Obstacle]]:
-    """Yield the obstacles that hold for everybody, for each snapshot at its place."""
+    """Yield the obstacles at each snapshot's place.
+
+    They hold for everybody whose work rules send to the same Perforce server there.
+    """
     measured = {site: getattr(site, "capacity", None) for site in places.values()}
     refusals = refusals_of(snapshots, places=places, measured=measured)
-    waits = waits_of_new({site.perforce_server for site in places.values()})
+    routes = routes_for(measured, purpose=Purpose.DEVELOPMENT, owner=by)
+    waits = waits_of_new({route.server for route in routes.values()})
     workers = alive_workers()
     down = {
         site.pk: why_down(site, capacity, workers=workers)
@@ -83,7 +89,7 @@ def _of_places(
     elsewhere = sites_with_mirrors(each.template_id for each in without_site)
     for snapshot in snapshots:
         site = places[snapshot.pk]
-        wait, refusal = waits.get(site.perforce_server_id), refusals.get(snapshot.pk)
+        wait, refusal = waits.get(routes[site.pk].server.pk), refusals.get(snapshot.pk)
         obstacle = (
             (refusal and _refused(refusal, button="No room left"))
             or _paused(wait)

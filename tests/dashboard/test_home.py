@@ -14,10 +14,19 @@ from provisioner.catalog.actions.templates import MOST_PINNED
 from provisioner.catalog.models import PinnedTemplate, Snapshot, Template
 from provisioner.dashboard.offers import Group, offers_to
 from provisioner.engine.models import Step
-from provisioner.sites.actions.pausing import perforce_server_pause
+from provisioner.routing.models import RoutingRule
+from provisioner.sites.actions.pausing import (
+    perforce_server_pause,
+    perforce_server_resume,
+)
 from provisioner.sites.models import SiteCapacity
 from provisioner.workspaces.models import Workspace
-from tests.support.factories import SnapshotFactory, TemplateFactory, UserFactory
+from tests.support.factories import (
+    PerforceServerFactory,
+    SnapshotFactory,
+    TemplateFactory,
+    UserFactory,
+)
 from tests.support.queued_steps import (
     ask_to_flush,
     limit,
@@ -171,6 +180,25 @@ def test_a_paused_server_is_said_before_the_click(
         page = as_alice.get(address).text
         assert page.count("is paused: A checkpoint.") == 1
         assert "Request: server is paused" in page
+
+
+def test_the_server_that_a_rule_chooses_is_the_one_that_may_be_paused(
+    as_alice: Client, as_carol: Client, alice: User, admin: User, served: Snapshot
+) -> None:
+    site = served.template.site
+    replica = PerforceServerFactory.create(
+        kind="forwarding-replica", upstream=site.perforce_server
+    )
+    RoutingRule.objects.create(position=1, account=alice, site=site, server=replica)
+    perforce_server_pause(by=admin, server=site.perforce_server, reason="A checkpoint.")
+
+    assert button_of(as_alice, served.template) == "Get a workspace"
+    assert button_of(as_carol, served.template) == "Request: server is paused"
+    perforce_server_resume(by=admin, server=site.perforce_server)
+    perforce_server_pause(by=admin, server=replica, reason="An upgrade.")
+    assert button_of(as_alice, served.template) == "Request: server is paused"
+    assert "is paused: An upgrade." in as_alice.get("/").text
+    assert button_of(as_carol, served.template) == "Get a workspace"
 
 
 def test_a_full_quota_is_said_in_the_words_of_its_refusal(
