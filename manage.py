@@ -1,11 +1,7 @@
 #!/usr/bin/env python
 from __future__ import annotations
 
-import os
-import sys
-
-from django.core.management import execute_from_command_line
+from provisioner.server import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "provisioner.settings")
-    execute_from_command_line(sys.argv)
+    main()

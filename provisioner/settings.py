@@ -27,7 +27,11 @@ django_stubs_ext.monkeypatch()
 env = environ.FileAwareEnv()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).resolve()
+IS_CHECKOUT = (BASE_DIR / "manage.py").exists()
+# Templates, static files and documents: in a wheel they lie inside the package.
+FILES_DIR = BASE_DIR if IS_CHECKOUT else Path(__file__).with_name("files")
+_var_dir = str(BASE_DIR / "var") if IS_CHECKOUT else "/var/lib/cloneyard"
+VAR_DIR = Path(env.str("VAR_DIR", default=_var_dir)).resolve()
 
 DEBUG = env.bool("DEBUG", default=False)
 
@@ -149,7 +153,7 @@ WSGI_APPLICATION = "provisioner.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -232,7 +236,7 @@ ZoneInfo(DISPLAY_TIME_ZONE)  # stops the process where there is no such zone
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [FILES_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -61,7 +61,7 @@ USES_ITS_OWN_CLOCK = {
 
 # Who reads or writes the environment beside settings.py, and why.
 USES_ENVIRONMENT = {
-    "manage.py": "says which settings Django takes",
+    "provisioner/server.py": "says which settings Django takes",
     "provisioner/wsgi.py": "says which settings Django takes",
     "provisioner/webserver.py": "says which settings Django takes",
     "provisioner/cli/cloneyard.py": "a program of its own, on people's machines",

@@ -13,13 +13,14 @@ from django.urls import reverse
 
 from provisioner.help.markdown import Rendered, Section, rendered
 
-ROOT: Path = settings.BASE_DIR
+ROOT: Path = settings.FILES_DIR
 # What is shown in which order; a document that is not named comes under the last one.
 GROUPS = (
     ("Begin here", ("glossary", "cli", "api", "examples", "flex")),
     (
         "Running Cloneyard",
         (
+            "install",
             "configuration",
             "mounts",
             "mirrors",
