@@ -15,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
-class Requirements(MetadataHookInterface):  # type: ignore[misc]  # has no types
+class Requirements(MetadataHookInterface):
     """The pinned dependencies: the application's, and the lab's as an extra."""
 
     PLUGIN_NAME = "custom"
@@ -29,7 +29,7 @@ class Requirements(MetadataHookInterface):  # type: ignore[misc]  # has no types
         metadata["optional-dependencies"] = {"lab": _pins(lab)}
 
 
-class Walk(BuildHookInterface):  # type: ignore[misc]  # has no types
+class Walk(BuildHookInterface[Any]):
     """The compiled walk for this machine; without a compiler a wheel without it.
 
     It is installed where provisioner/gateways/hosts/trees/native.py looks.

@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-
 pytestmark = pytest.mark.integration
 
 STARTED_WITHIN_SECONDS = 120
