@@ -21,7 +21,6 @@ from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.hosts import build
 from provisioner.gateways.hosts.build import BuildResult
-from provisioner.gateways.hosts.room import says_no_space
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.standins import Purpose
@@ -166,7 +165,7 @@ def _mark_started(
 def _lack_told_by(run: WorkspaceRun) -> str:
     """Return what the clone ran out of, which is no verdict; "" if nothing."""
     room = room_of(run)
-    lack = room.lack() if says_no_space(run.step.log_path) else None
+    lack = room.lack_told_in(run.step.log_path)
     return "" if lack is None else room.sentence(lack)
 
 

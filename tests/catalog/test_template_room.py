@@ -15,7 +15,7 @@ from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.steps import room
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
-from provisioner.gateways.hosts.room import NO_SPACE, Lack
+from provisioner.gateways.hosts.room import NO_SPACE, OVER_QUOTA, Lack
 from provisioner.gateways.ontap.types import most_inodes
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
@@ -196,14 +196,22 @@ def test_a_build_that_has_no_room_says_of_what(
 
 @pytest.mark.parametrize(
     ("lack", "code"),
-    [(Lack.INODES, "volume_out_of_inodes"), (Lack.BYTES, "volume_full")],
+    [
+        (Lack.INODES, "volume_out_of_inodes"),
+        (Lack.BYTES, "volume_full"),
+        (None, "volume_over_quota"),
+    ],
 )
 def test_a_test_that_has_no_room_marks_no_snapshot(
-    lab_template: Template, lack: Lack, code: str, monkeypatch: pytest.MonkeyPatch
+    lab_template: Template,
+    lack: Lack | None,
+    code: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(room, "lack_at", lambda root: lack)
+    printed = OVER_QUOTA if lack is None else NO_SPACE
     Template.objects.filter(pk=lab_template.pk).update(
-        test_command=f"echo {NO_SPACE}; seq 99; exit 1"
+        test_command=f"echo {printed}; seq 99; exit 1"
     )
 
     operation = build(lab_template)

@@ -12,9 +12,10 @@ from provisioner.catalog.steps.run import TemplateRun
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.hosts.room import (
     NO_SPACE,
+    OVER_QUOTA,
     Lack,
     lack_at,
-    says_no_space,
+    log_says,
 )
 from provisioner.gateways.ontap.types import Volume, more_inodes, most_inodes
 from provisioner.gateways.perforce.types import TreeSize
@@ -24,11 +25,20 @@ from provisioner.lib.sizes import size_text
 INODES_FOR_A_FILE = 3
 """A file has one, and a build makes others: objects, directories, its own notes."""
 
-_CODES = {Lack.INODES: "volume_out_of_inodes", Lack.BYTES: "volume_full"}
+_CODES = {
+    Lack.INODES: "volume_out_of_inodes",
+    Lack.BYTES: "volume_full",
+    Lack.QUOTA: "volume_over_quota",
+}
 _WHAT = {
     Lack.INODES: "The volume {name} has no inodes left.",
     Lack.BYTES: "The volume {name} is full.",
+    Lack.QUOTA: "A quota of the volume {name} is used up.",
 }
+_AT_QUOTA = (
+    "Ask a storage administrator to raise it: Cloneyard sets no quotas in ONTAP. Then "
+    "retry."
+)
 _OF_TEMPLATES = {
     Lack.INODES: "The next build gives it more, up to one for each 4 KB; beyond that, "
     "give the template a larger volume.",
@@ -64,19 +74,26 @@ class Room:
 
         Raises: StepRefused.
         """
+        if OVER_QUOTA in after:
+            self._refuse(Lack.QUOTA, after=after)
         if NO_SPACE in after:
-            self._refuse(after)
+            self._refuse(self.lack(), after=after)
 
     def require_after_command(self, log: Path, *, after: str) -> None:
         """Like `require`, judging by the whole log of the failed command.
 
         Raises: StepRefused.
         """
-        if says_no_space(log):
-            self._refuse(after)
+        self._refuse(self.lack_told_in(log), after=after)
 
-    def _refuse(self, after: str) -> None:
-        if lack := self.lack():
+    def lack_told_in(self, log: Path) -> Lack | None:
+        """Return what a command lacked by its log, None if nothing."""
+        if log_says(log, OVER_QUOTA):
+            return Lack.QUOTA
+        return self.lack() if log_says(log, NO_SPACE) else None
+
+    def _refuse(self, lack: Lack | None, *, after: str) -> None:
+        if lack is not None:
             raise StepRefused(f"{self.sentence(lack)}\n{after}", code=_CODES[lack])
 
     def lack(self) -> Lack | None:
@@ -84,7 +101,8 @@ class Room:
         return lack_at(self.root())
 
     def sentence(self, lack: Lack) -> str:
-        return f"{_WHAT[lack].format(name=self.volume_name)} {self.advice[lack]}"
+        what = _WHAT[lack].format(name=self.volume_name)
+        return f"{what} {self.advice.get(lack, _AT_QUOTA)}"
 
 
 def room_of_template(run: TemplateRun) -> Room:

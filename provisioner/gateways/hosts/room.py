@@ -11,6 +11,9 @@ from pathlib import Path
 NO_SPACE = os.strerror(errno.ENOSPC)
 """What programs print in both cases."""
 
+OVER_QUOTA = os.strerror(errno.EDQUOT)
+"""What they print where a quota of ONTAP is used up, whatever room the volume has."""
+
 _LITTLE = 0.1
 
 
@@ -19,6 +22,7 @@ class Lack(StrEnum):
 
     BYTES = "bytes"
     INODES = "inodes"
+    QUOTA = "quota"
 
 
 def lack_at(path: Path) -> Lack | None:
@@ -35,10 +39,10 @@ def lack_at(path: Path) -> Lack | None:
     return Lack.INODES if inodes_left < bytes_left else Lack.BYTES
 
 
-def says_no_space(log: Path) -> bool:
-    """Return whether a command's log says anywhere that there was no space."""
+def log_says(log: Path, text: str) -> bool:
+    """Return whether a command's log has a text anywhere, such as NO_SPACE."""
     with log.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            return text.find(NO_SPACE.encode()) >= 0
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as printed:
+            return printed.find(text.encode()) >= 0

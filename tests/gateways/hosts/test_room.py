@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.gateways.hosts.room import NO_SPACE, says_no_space
+from provisioner.gateways.hosts.room import NO_SPACE, log_says
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_a_command_that_had_no_space_says_so_anywhere_in_its_log(
 ) -> None:
     (tmp_path / "log").write_bytes(printed)
 
-    assert says_no_space(tmp_path / "log") is says
+    assert log_says(tmp_path / "log", NO_SPACE) is says
