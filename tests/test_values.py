@@ -352,8 +352,8 @@ OURS = {
     "Bisection": "state status_code status_message",
     "BisectionChange": "user title",
     "Transfer": "plan shelves changes counts outcome",
-    "AggregateSpace": "name",
-    "TemplatePlace": "aggregate tiering_policy",
+    "AggregateSpace": "name node",
+    "TemplatePlace": "tiering_policy",
     "Move": "source destination",
     "Ceiling": "purpose kept_as status_message",
     "ConnectionCheck": "about_host name outcome sentence advice",
@@ -408,7 +408,7 @@ OURS = {
     "error_message",
     "SubmittedChange": "user title",
     "Template": "line_end wanted_quality state status_code status_message volume_uuid "
-    "routed_as routed_because",
+    "aggregate routed_as routed_because",
     "TemplateCheck": "remarks error",
     "TemplateWatch": "view",
     "TokenUse": "kind",
@@ -418,9 +418,9 @@ OURS = {
     "WebhookDelivery": "event body state response_text error",
     "WorkerQueues": "queues own host",
     "Workspace": "remote_name purpose client_type request_fingerprint cold_reason "
-    "p4_user state status_code status_message volume_uuid cloned_from ownership secret "
-    "opened_to root_mode reconcile activity client_seen client_mark client_suffix "
-    "routed_as routed_because site_because",
+    "p4_user state status_code status_message volume_uuid aggregate cloned_from "
+    "ownership secret opened_to root_mode reconcile activity client_seen client_mark "
+    "client_suffix routed_as routed_because site_because",
     "WorkspaceClient": "state spec",
 }
 """Written by our own code, or one of choices."""

@@ -43,7 +43,17 @@ def _meanings() -> Iterator[tuple[str, str]]:
 
 # Those of LimitSerializer.
 LIMIT_FIELDS = (
-    *("code", "title", "subject", "used", "allowed", "percent", "unit", "as_of"),
+    *(
+        "code",
+        "title",
+        "subject",
+        "part",
+        "used",
+        "allowed",
+        "percent",
+        "unit",
+        "as_of",
+    ),
 )
 # Every code with its meaning, for the schema.
 CODES = sorted(_meanings())

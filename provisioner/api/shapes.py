@@ -13,6 +13,9 @@ class LimitSerializer(serializers.Serializer[Any]):
     code = serializers.CharField(help_text="The code of its refusal.")
     title = serializers.CharField(help_text="The title of the limit.")
     subject = serializers.CharField(help_text="Whose limit it is.")
+    part = serializers.CharField(
+        help_text="Its aggregate or node, empty for all, or a site's own aggregate."
+    )
     used = serializers.IntegerField(
         allow_null=True, help_text="null: not measured lately, so it refuses nobody."
     )

@@ -196,7 +196,7 @@ _FACTS = (
 _READS = (
     *("name", "title", "description", "state", "wanted_quality", "archived_at"),
     *("site__name", "site__perforce_server__name", "refresh_policy"),
-    *("clones_of_others", "volume_size_bytes", "actual_size_bytes"),
+    *("clones_of_others", "volume_size_bytes", "actual_size_bytes", "aggregate"),
 )
 _SEARCHED = searched(
     *(templates_visible_to, "name", "title", "description"),

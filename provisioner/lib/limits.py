@@ -21,8 +21,9 @@ class Limit(NamedTuple):
 
     `code` is that of its refusal, `subject` whose limit it is. `used` is None if it was
     not measured lately, `allowed` if there is no limit; `needed` is how much one more
-    takes. `as_of` is when a measured part was measured. A tuple, because a page looks
-    through thousands for those that are near.
+    takes. `as_of` is when a measured part was measured. `part` is the
+    subject's aggregate or node that it is about, "" for all, or its own aggregate. A
+    tuple, because a page looks through thousands for those that are near.
     """
 
     code: str
@@ -32,10 +33,12 @@ class Limit(NamedTuple):
     needed: int = 1
     is_bytes: bool = False
     as_of: dt.datetime | None = None
+    part: str = ""
 
     @property
     def title(self) -> str:
-        return REFUSALS[self.code].title.format(self.subject)
+        title = REFUSALS[self.code].title.format(self.subject)
+        return f"{title} {self.part}" if self.part else title
 
     @property
     def is_reached(self) -> bool:
@@ -81,6 +84,7 @@ class LimitReached(ActionRefused):
     def __init__(self, limit: Limit, limits: Sequence[Limit] = ()) -> None:
         super().__init__(
             subject=limit.subject,
+            part=f" {limit.part}" if limit.part else "",
             used=limit.used_text,
             allowed=limit.allowed_text,
         )
@@ -112,6 +116,15 @@ class VolumeLimitReached(LimitReached):
     title = "Volumes of the SVM"
 
 
+class NodeVolumeLimitReached(LimitReached):
+    """The node{part} of the site “{subject}” has {used} of the {allowed} volumes that
+    it can have. Retire workspaces that nobody needs and empty the trash, or ask an
+    administrator to move templates to an aggregate of another node."""
+
+    code = "node_volume_limit"
+    title = "Volumes of the node"
+
+
 class SnapshotLimitReached(LimitReached):
     """The template “{subject}” has {used} of the {allowed} snapshots that its volume
     can have. Retire workspaces of old snapshots, and keep fewer of them."""
@@ -129,8 +142,8 @@ class InodesLow(LimitReached):
 
 
 class SpaceLow(LimitReached):
-    """The aggregate of the site “{subject}” has {used} in use, of {allowed} that may be
-    used. Retire workspaces that nobody needs and empty the trash, or ask an
+    """The aggregate{part} of the site “{subject}” has {used} in use, of {allowed} that
+    may be used. Retire workspaces that nobody needs and empty the trash, or ask an
     administrator for room.
     """
 
@@ -139,9 +152,9 @@ class SpaceLow(LimitReached):
 
 
 class Overcommitted(LimitReached):
-    """The volumes of the site “{subject}” may already grow to {used}, of {allowed} that
-    may be promised. Retire workspaces that nobody needs and empty the trash, or ask
-    an administrator.
+    """The volumes of the site “{subject}” in its aggregate{part} may already grow to
+    {used}, of {allowed} that may be promised. Retire workspaces that nobody needs and
+    empty the trash, or ask an administrator.
     """
 
     code = "overcommitted"
@@ -197,6 +210,7 @@ REFUSALS: dict[str, type[LimitReached]] = {
         CloneLimitReached,
         SnapshotCloneLimitReached,
         VolumeLimitReached,
+        NodeVolumeLimitReached,
         SnapshotLimitReached,
         InodesLow,
         SpaceLow,

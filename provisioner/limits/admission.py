@@ -10,14 +10,16 @@ What counts:
 - A quota of workspaces: those that are neither in the trash nor on their way out of
   it. A quota of bytes: what purging them would free as last measured, the trash
   included. Bringing a workspace back from the trash is never refused by a quota.
-- Space: as measured. A measurement older than STALE_AFTER, or none, refuses nobody:
-  the page of limits says so, and ONTAP's own refusal comes in the same words.
+- Space: as measured, of the aggregate that the volume is, or will be, in. A measurement
+  older than STALE_AFTER, or none, refuses nobody: the page of limits says so, and
+  ONTAP's own refusal comes in the same words.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +48,7 @@ from provisioner.limits.tallies import (
     held_in_team,
 )
 from provisioner.mirrors.models import Mirror
-from provisioner.sites.models import Site, SiteCapacity
+from provisioner.sites.models import AggregateSpace, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 
 STALE_AFTER = dt.timedelta(minutes=15)
@@ -110,9 +112,12 @@ def check_build(*, template: Template) -> None:
     Raises: LimitReached.
     """
     _one_at_a_time(site=template.site, team_id=None)
-    limits = [snapshot_limit(template), _space(_known(template.site))]
+    place = template.aggregate or template.site.aggregate
+    limits = [snapshot_limit(template), _space(_known(template.site), place)]
     if template.state == Template.State.NEW:
-        limits = site_limits(template.site, needed_bytes=template.volume_size_bytes)
+        limits = site_limits(
+            template.site, aggregate=place, needed_bytes=template.volume_size_bytes
+        )
     refuse_what_is_reached(limits)
 
 
@@ -262,7 +267,11 @@ def place_limits(
             allowed=known.clones_allowed,
         ),
         _volumes(known, ours=counted.volumes),
-        *_space_limits(known, needed_bytes=template.clone_size_bytes),
+        *_limits_in(
+            known,
+            (template.aggregate if is_home else "") or known.site.aggregate,
+            needed_bytes=template.clone_size_bytes,
+        ),
     ]
 
 
@@ -344,13 +353,15 @@ def _inodes(template: CountedTemplate, *, size_bytes: int) -> Limit:
 class Known:
     """A site with its measurement; `fresh` is that measurement only if it is recent.
 
-    `promised_since_bytes` is the total size of volumes created after it.
+    `places` are the aggregates of the SVM by name, as recently measured, too.
+    `promised_since_bytes` is the total size of the volumes created in each after it.
     """
 
     site: Site
     measured: SiteCapacity | None
     fresh: SiteCapacity | None
-    promised_since_bytes: int
+    places: Mapping[str, AggregateSpace]
+    promised_since_bytes: Mapping[str, int]
 
     @cached_property
     def clones_allowed(self) -> int:
@@ -381,31 +392,55 @@ def _known(site: Site) -> Known:
 
 
 def known_of(measured: Mapping[Site, SiteCapacity | None]) -> dict[int, Known]:
-    """Return the measurements of each site, by its id. Two queries."""
+    """Return the measurements of each site, by its id. Three queries."""
     oldest = clocks.database_now() - STALE_AFTER
     fresh = {
         site: capacity
         for site, capacity in measured.items()
         if capacity is not None and (capacity.measured_at or oldest) > oldest
     }
+    places = _places(fresh, oldest=oldest)
     promised = _promised_since(list(fresh.values()))
     return {
         site.pk: Known(
             site=site,
             measured=capacity,
             fresh=fresh.get(site),
-            promised_since_bytes=promised.get(site.pk, 0),
+            places=places[site.pk],
+            promised_since_bytes=promised[site.pk],
         )
         for site, capacity in measured.items()
     }
 
 
-def site_limits(site: Site, *, needed_bytes: int = 1) -> list[Limit]:
-    """Return the limits of a site; `needed_bytes` is the size of one more volume."""
+def _places(
+    fresh: Mapping[Site, SiteCapacity], *, oldest: dt.datetime
+) -> dict[int, dict[str, AggregateSpace]]:
+    """Return the aggregates of each site by name, by the site's id."""
+    places = defaultdict[int, dict[str, AggregateSpace]](dict)
+    rows = AggregateSpace.objects.filter(site__in=fresh, measured_at__gt=oldest)
+    for row in rows.order_by("name"):
+        places[row.site_id][row.name] = row
+    for site, capacity in fresh.items():
+        if capacity.aggregate_size_bytes:
+            own = places[site.pk].setdefault(
+                site.aggregate, AggregateSpace(name=site.aggregate)
+            )
+            own.size_bytes = capacity.aggregate_size_bytes
+            own.available_bytes = own.size_bytes - capacity.aggregate_used_bytes
+            own.provisioned_bytes = capacity.provisioned_bytes
+    return places
+
+
+def site_limits(
+    site: Site, *, aggregate: str = "", needed_bytes: int = 1
+) -> list[Limit]:
+    """Return the limits on one more volume of a size in an aggregate of a site."""
     known = _known(site)
+    place = aggregate or site.aggregate
     return [
         _volumes(known, ours=_volumes_of_ours(site)),
-        *_space_limits(known, needed_bytes=needed_bytes),
+        *_limits_in(known, place, needed_bytes=needed_bytes),
     ]
 
 
@@ -421,7 +456,8 @@ def all_limits_of_site(known: Known, tallies: Tallies) -> list[Limit]:
     ours = clones + len(with_volume) + len(mirrors) + tallies.copies[here]
     return [
         _volumes(known, ours=ours),
-        *_space_limits(known, needed_bytes=1),
+        *_limits_of_nodes(known),
+        *_space_limits(known),
         *_template_limits(known, tallies, with_volume),
         *_mirror_limits(known, tallies, mirrors),
     ]
@@ -435,8 +471,38 @@ def _volumes_of_ours(site: Site) -> int:
     return workspaces + templates + mirrors + copies
 
 
-def _space_limits(known: Known, *, needed_bytes: int) -> list[Limit]:
-    return [_space(known), _promised(known, needed_bytes=needed_bytes)]
+def _space_limits(known: Known) -> Iterator[Limit]:
+    """Yield the limits of each aggregate, the site's own one first."""
+    own = known.site.aggregate
+    for name in [own, *(name for name in known.places if name != own)]:
+        yield _space(known, name)
+        yield _promised(known, name, needed_bytes=1)
+
+
+def _limits_in(known: Known, aggregate: str, *, needed_bytes: int) -> list[Limit]:
+    """Return the limits on one more volume in an aggregate."""
+    place = known.places.get(aggregate)
+    return [
+        _space(known, aggregate),
+        _promised(known, aggregate, needed_bytes=needed_bytes),
+        *([_of_node(known, place)] if place is not None and place.node else []),
+    ]
+
+
+def _limits_of_nodes(known: Known) -> list[Limit]:
+    nodes = {place.node: place for place in known.places.values() if place.node}
+    return [_of_node(known, place) for place in nodes.values()]
+
+
+def _of_node(known: Known, place: AggregateSpace) -> Limit:
+    return Limit(
+        code="node_volume_limit",
+        subject=str(known.site),
+        used=place.node_volumes,
+        allowed=known.site.volumes_per_node,
+        as_of=place.measured_at,
+        part=place.node,
+    )
 
 
 def _volumes(known: Known, *, ours: int) -> Limit:
@@ -449,31 +515,29 @@ def _volumes(known: Known, *, ours: int) -> Limit:
     )
 
 
-def _space(known: Known) -> Limit:
-    fresh = known.fresh
-    is_known = fresh is not None and fresh.aggregate_size_bytes > 0
+def _space(known: Known, aggregate: str) -> Limit:
+    place = known.places.get(aggregate)
     usable = 100 - known.site.free_percent
     return Limit(
         code="space_low",
         subject=str(known.site),
-        used=fresh.aggregate_used_bytes if fresh and is_known else None,
-        allowed=fresh.aggregate_size_bytes * usable // 100
-        if fresh and is_known
-        else None,
+        used=place.used_bytes if place else None,
+        allowed=place.size_bytes * usable // 100 if place else None,
         is_bytes=True,
         as_of=known.measured.measured_at if known.measured else None,
+        part=_part(known, aggregate),
     )
 
 
-def _promised(known: Known, *, needed_bytes: int) -> Limit:
+def _promised(known: Known, aggregate: str, *, needed_bytes: int) -> Limit:
     """Return how far the volumes may grow, including those not yet measured."""
-    fresh, percent = known.fresh, known.site.overcommit_percent
-    is_known = fresh is not None and fresh.aggregate_size_bytes > 0
+    place, percent = known.places.get(aggregate), known.site.overcommit_percent
     used = allowed = None
-    if fresh is not None and is_known:
-        used = fresh.provisioned_bytes + known.promised_since_bytes
+    if place is not None:
+        since = known.promised_since_bytes.get(aggregate, 0)
+        used = place.provisioned_bytes + since
         if percent is not None:
-            allowed = fresh.aggregate_size_bytes * percent // 100
+            allowed = place.size_bytes * percent // 100
     return Limit(
         code="overcommitted",
         subject=str(known.site),
@@ -482,18 +546,31 @@ def _promised(known: Known, *, needed_bytes: int) -> Limit:
         needed=needed_bytes,
         is_bytes=True,
         as_of=known.measured.measured_at if known.measured else None,
+        part=_part(known, aggregate),
     )
+
+
+def _part(known: Known, aggregate: str) -> str:
+    """Return what tells an aggregate from the site's own one."""
+    return "" if aggregate == known.site.aggregate else aggregate
 
 
 # The ORM takes longer to put this together than it takes to answer. A claimed one was
 # created when it was made, whenever it was asked for. None was asked for before it was
 # made, and for that, in a pool or out of it, is an index.
 _PROMISED = """
-    SELECT workspace.site_id, sum(
+    SELECT workspace.site_id, coalesce(
+        nullif(
+            CASE WHEN template.site_id = workspace.site_id THEN template.aggregate END,
+            ''
+        ),
+        site.aggregate
+    ) AS aggregate, sum(
         coalesce(template.actual_size_bytes, template.volume_size_bytes)
     )::bigint
     FROM workspaces_workspace AS workspace
     JOIN catalog_template AS template ON template.id = workspace.template_id
+    JOIN sites_site AS site ON site.id = workspace.site_id
     JOIN unnest(%(sites)s::bigint[], %(times)s::timestamptz[])
         AS measured (site_id, at) ON measured.site_id = workspace.site_id
     WHERE workspace.state <> %(retired)s
@@ -502,15 +579,21 @@ _PROMISED = """
             (NOT workspace.is_pooled AND workspace.created_at > %(first)s)
             OR (workspace.is_pooled AND workspace.created_at > %(first)s)
         )
-    GROUP BY workspace.site_id
+    GROUP BY 1, 2
 """
 
 
-def _promised_since(measured: Collection[SiteCapacity]) -> dict[int, int]:
-    """Return the total size of volumes newer than the measurement, by site."""
+def _promised_since(
+    measured: Collection[SiteCapacity],
+) -> defaultdict[int, dict[str, int]]:
+    """Return the total size of volumes newer than the measurement.
+
+    By the id of the site and the name of the aggregate.
+    """
+    promised = defaultdict[int, dict[str, int]](dict)
     known = {each.site_id: each.measured_at for each in measured if each.measured_at}
     if not known:
-        return {}
+        return promised
     with connection.cursor() as cursor:
         cursor.execute(
             _PROMISED,
@@ -521,4 +604,6 @@ def _promised_since(measured: Collection[SiteCapacity]) -> dict[int, int]:
                 "retired": Workspace.State.RETIRED,
             },
         )
-        return dict(cursor.fetchall())
+        for site_id, aggregate, size_bytes in cursor.fetchall():
+            promised[site_id][aggregate] = size_bytes
+    return promised

@@ -27,7 +27,7 @@ _SAMPLED: dict[str, Callable[[CapacityDay], int | None]] = {
 }
 
 
-_OF_SITES = ("space_low", "volume_limit", "overcommitted")
+_OF_SITES = ("space_low", "volume_limit", "node_volume_limit", "overcommitted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ def _trend(
     """Return the trend of a limit; None if it is not measured daily."""
     if limit.code in OF_TEMPLATES:
         return of_templates.get(Key(site_id, limit.subject, limit.code), Trend())
-    sampled = _SAMPLED.get(limit.code)
+    sampled = _SAMPLED.get(limit.code) if not limit.part else None
     if sampled is None:
         return None
     found = {

@@ -50,7 +50,7 @@ def refusals_of(
 
     Snapshots that can be cloned are left out. The snapshots have their templates
     loaded; `places` are the sites where they are cloned, by snapshot id, and `measured`
-    their measurements. Three queries.
+    their measurements. Four queries.
     """
     known = known_of(measured)
     by_site, by_template, by_snapshot = _counted(known)

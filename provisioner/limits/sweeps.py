@@ -27,6 +27,7 @@ from provisioner.gateways.errors import (
 )
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import (
+    Aggregate,
     Efficiency,
     VolumeUsage,
     is_short_of_inodes,
@@ -38,7 +39,7 @@ from provisioner.lib.names import TAG_PREFIX, tag_in
 from provisioner.limits.events import site_measured
 from provisioner.limits.samples import keep_limit_days
 from provisioner.mirrors.models import Mirror
-from provisioner.sites.models import CapacityDay, Site, SiteCapacity
+from provisioner.sites.models import AggregateSpace, CapacityDay, Site, SiteCapacity
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import mark_independent
 
@@ -89,15 +90,10 @@ def measure(site: Site) -> SiteCapacity:
     ontap = registry.ontap(site)
     began_at = clocks.database_now()
     version = _version_of(ontap)
-    size = available = 0
-    efficiency: Efficiency | None = None
-    message = ""
-    try:
-        aggregate = ontap.get_aggregate(site.aggregate)
-        size, available = aggregate.size_bytes, aggregate.available_bytes
-        efficiency = aggregate.efficiency
-    except PermanentGatewayError as error:
-        message = f"The aggregate could not be checked: {error}"
+    aggregates, message = _aggregates_of(site, ontap)
+    own = next((each for each in aggregates if each.name == site.aggregate), None)
+    size = own.size_bytes if own else 0
+    available = own.available_bytes if own else 0
     usage = ontap.list_volume_usage()
     max_volumes = ontap.max_volumes()
 
@@ -118,7 +114,7 @@ def measure(site: Site) -> SiteCapacity:
             "aggregate_size_bytes": size,
             "aggregate_used_bytes": size - available,
             "aggregate_available_bytes": available,
-            **_saved(efficiency),
+            **_saved(own.efficiency if own else None),
             "volumes": len(usage),
             "volumes_of_others": len(others),
             "max_volumes": max_volumes,
@@ -128,6 +124,7 @@ def measure(site: Site) -> SiteCapacity:
             "failing_since": None,
         },
     )
+    _write_aggregates(site, aggregates, usage, at=began_at)
     _keep_day(capacity)
     site_measured.send(Site, site=site, at=began_at)
     return capacity
@@ -139,6 +136,53 @@ def _version_of(ontap: OntapGateway) -> str:
         return ontap.get_cluster().version_number
     except Refused:
         return ""
+
+
+def _aggregates_of(site: Site, ontap: OntapGateway) -> tuple[list[Aggregate], str]:
+    """Return all aggregates, and why the site's own is not among them, "" if it is."""
+    try:
+        aggregates = ontap.list_aggregates()
+    except PermanentGatewayError as error:
+        return [], f"The aggregate could not be checked: {error}"
+    if site.aggregate in {each.name for each in aggregates}:
+        return aggregates, ""
+    return aggregates, f"There is no aggregate {site.aggregate}."
+
+
+def _write_aggregates(
+    site: Site,
+    aggregates: Iterable[Aggregate],
+    usage: list[VolumeUsage],
+    *,
+    at: dt.datetime,
+) -> None:
+    """Save the space of each aggregate of the SVM, and the volumes of its node."""
+    of_node = Counter[str]()
+    for each in aggregates:
+        of_node[each.node] += each.volumes or 0
+    AggregateSpace.objects.bulk_create(
+        [
+            AggregateSpace(
+                site=site,
+                name=each.name,
+                node=each.node,
+                size_bytes=each.size_bytes,
+                available_bytes=each.available_bytes,
+                provisioned_bytes=_promised_on(each.name, usage),
+                node_volumes=None if each.volumes is None else of_node[each.node],
+                measured_at=at,
+            )
+            for each in aggregates
+            if each.is_assigned
+        ],
+        update_conflicts=True,
+        unique_fields=("site", "name"),
+        update_fields=(
+            *("node", "size_bytes", "available_bytes"),
+            *("provisioned_bytes", "node_volumes", "measured_at"),
+        ),
+    )
+    AggregateSpace.objects.filter(site=site, measured_at__lt=at).delete()
 
 
 def _keep_day(capacity: SiteCapacity) -> None:
@@ -232,15 +276,16 @@ def _give_inodes(ontap: OntapGateway, site: Site, ours: Iterable[VolumeUsage]) -
 
 
 def _write_fullness(ours: Iterable[VolumeUsage]) -> None:
-    """Save how full the volumes of workspaces are, in bytes and inodes."""
+    """Save where the volumes of workspaces are, and how full, in bytes and inodes."""
     seen = [v for v in ours if v.used_inodes is not None and v.max_inodes is not None]
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE workspaces_workspace SET used_inodes = seen.used, "
             "max_inodes = seen.most, actual_size_bytes = seen.size, "
-            "used_bytes = seen.bytes "
+            "used_bytes = seen.bytes, aggregate = seen.aggregate "
             "FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], "
-            "%s::bigint[]) AS seen(uuid, used, most, size, bytes) "
+            "%s::bigint[], %s::text[]) "
+            "AS seen(uuid, used, most, size, bytes, aggregate) "
             "WHERE volume_uuid = seen.uuid",
             [
                 [volume.uuid for volume in seen],
@@ -248,12 +293,13 @@ def _write_fullness(ours: Iterable[VolumeUsage]) -> None:
                 [volume.max_inodes for volume in seen],
                 [volume.size_bytes for volume in seen],
                 [volume.used_bytes for volume in seen],
+                [volume.aggregate for volume in seen],
             ],
         )
 
 
 def _write_templates(usage: Iterable[VolumeUsage]) -> None:
-    """Save the size and usage of template volumes."""
+    """Save the place, size and usage of template volumes."""
     by_uuid = {volume.uuid: volume for volume in usage}
     templates = list(Template.objects.filter(volume_uuid__in=by_uuid))
     for template in templates:
@@ -262,6 +308,7 @@ def _write_templates(usage: Iterable[VolumeUsage]) -> None:
         template.used_bytes = volume.used_bytes
         template.used_inodes = volume.used_inodes
         template.max_inodes = volume.max_inodes
+        template.aggregate = volume.aggregate or template.aggregate
         template.snapshots_in_volume = volume.snapshots
     Template.objects.bulk_update(
         templates,
@@ -270,6 +317,7 @@ def _write_templates(usage: Iterable[VolumeUsage]) -> None:
             "used_bytes",
             "used_inodes",
             "max_inodes",
+            "aggregate",
             "snapshots_in_volume",
         ],
     )

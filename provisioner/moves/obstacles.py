@@ -5,7 +5,7 @@ from __future__ import annotations
 from provisioner.catalog.models import MOVING_TEMPLATES, Template
 from provisioner.engine.models import Operation
 from provisioner.lib.sizes import size_text
-from provisioner.moves.models import AggregateSpace, MoveOperation, TemplatePlace
+from provisioner.moves.models import MoveOperation, TemplatePlace
 from provisioner.moves.refusals import (
     AggregateNotUsable,
     NoRoomToMove,
@@ -13,6 +13,7 @@ from provisioner.moves.refusals import (
     SameAggregate,
     VolumeBusy,
 )
+from provisioner.sites.models import AggregateSpace
 from provisioner.workspaces.models import WorkspaceOperation
 
 _RUNNING = Operation.objects.filter(state=Operation.State.RUNNING)
@@ -27,8 +28,9 @@ def running_move(template: Template) -> Operation | None:
 
 def place_of(template: Template) -> TemplatePlace:
     """Return where the template's volume is. Raises: NothingToMove."""
-    place = TemplatePlace.objects.filter(template=template).first()
-    if place is None or not template.volume_uuid:
+    places = TemplatePlace.objects.filter(template=template)
+    place = places.select_related("template__site").first()
+    if place is None or not template.volume_uuid or not template.aggregate:
         raise NothingToMove(name=template.name)
     return place
 

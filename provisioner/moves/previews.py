@@ -17,9 +17,10 @@ from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import ActionRefused
 from provisioner.lib.sizes import size_text
-from provisioner.moves.models import AggregateSpace, Move, TemplatePlace
+from provisioner.moves.models import Move, TemplatePlace
 from provisioner.moves.obstacles import place_of, require_place_for, require_quiet
 from provisioner.moves.refusals import SameAggregate
+from provisioner.sites.models import AggregateSpace
 from provisioner.workspaces.models import Workspace
 
 SLOW_TIERS = ("all", "auto")

@@ -70,7 +70,7 @@ def ensure_room(run: TemplateRun) -> MovePlan:
         )
     found = {each.name: each for each in run.ontap.list_aggregates()}
     aggregate = found.get(move.destination)
-    if aggregate is None:
+    if aggregate is None or not aggregate.is_assigned:
         raise StepRefused(
             f"The SVM {run.site.svm} has no aggregate {move.destination}. Nothing was "
             "moved.",
@@ -184,13 +184,14 @@ def record_place(run: TemplateRun, volume: VolumeMove) -> None:
         TemplatePlace.objects.update_or_create(
             template=template,
             defaults={
-                "aggregate": volume.aggregate,
                 "tiering_policy": volume.tiering_policy,
                 "footprint_bytes": volume.footprint_bytes,
                 "measured_at": clocks.database_now(),
             },
         )
-        Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
+        Template.objects.filter(pk=template.pk).update(
+            volume_uuid=volume.uuid, aggregate=volume.aggregate
+        )
         for snapshot in Snapshot.objects.there().filter(template=template):
             uuid = snapshots.get(snapshot.name, snapshot.ontap_uuid)
             if uuid != snapshot.ontap_uuid:

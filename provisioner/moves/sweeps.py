@@ -1,4 +1,4 @@
-"""Every ten minutes: measure aggregates, and where templates are."""
+"""Every ten minutes: measure what the volumes of templates take."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from provisioner.catalog.models import Template
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import STORAGE
 from provisioner.gateways import registry
-from provisioner.gateways.errors import GatewayError, PermanentGatewayError
+from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
 from provisioner.lib.names import TAG_PREFIX
-from provisioner.moves.models import AggregateSpace, TemplatePlace
+from provisioner.moves.models import TemplatePlace
 from provisioner.sites.models import Site
 
 TEMPLATES = f"{TAG_PREFIX}template="
@@ -42,40 +42,17 @@ def measure_places(site_id: int) -> None:
 
 
 def measure(site: Site) -> None:
-    """Ask ONTAP for aggregates and for templates' volumes, and save them.
-
-    An account of the SVM may not see aggregates: then none is known. Safe to repeat.
+    """Ask ONTAP what templates' volumes take, and save that. Safe to repeat.
 
     Raises: GatewayError.
     """
     ontap, began_at = registry.ontap(site), clocks.database_now()
-    try:
-        aggregates = ontap.list_aggregates()
-    except PermanentGatewayError:
-        aggregates = []
-    AggregateSpace.objects.bulk_create(
-        [
-            AggregateSpace(
-                site=site,
-                name=each.name,
-                size_bytes=each.size_bytes,
-                available_bytes=each.available_bytes,
-                measured_at=began_at,
-            )
-            for each in aggregates
-        ],
-        update_conflicts=True,
-        unique_fields=("site", "name"),
-        update_fields=("size_bytes", "available_bytes", "measured_at"),
-    )
-    AggregateSpace.objects.filter(site=site, measured_at__lt=began_at).delete()
     found = {each.uuid: each for each in ontap.list_moves(comment_prefix=TEMPLATES)}
     templates = Template.objects.filter(site=site, volume_uuid__in=found)
     TemplatePlace.objects.bulk_create(
         [
             TemplatePlace(
                 template_id=pk,
-                aggregate=found[uuid].aggregate,
                 tiering_policy=found[uuid].tiering_policy,
                 footprint_bytes=found[uuid].footprint_bytes,
                 measured_at=began_at,
@@ -84,10 +61,5 @@ def measure(site: Site) -> None:
         ],
         update_conflicts=True,
         unique_fields=("template",),
-        update_fields=(
-            "aggregate",
-            "tiering_policy",
-            "footprint_bytes",
-            "measured_at",
-        ),
+        update_fields=("tiering_policy", "footprint_bytes", "measured_at"),
     )

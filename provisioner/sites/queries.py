@@ -19,6 +19,7 @@ from provisioner.lib import clocks
 from provisioner.lib.rows import with_words
 from provisioner.sites.connections.rows import queues_of
 from provisioner.sites.models import (
+    AggregateSpace,
     ConnectionCheck,
     ConnectionTest,
     HomeSite,
@@ -310,6 +311,13 @@ def find_server_overview(user: User, *, pk: int) -> ServerOverview | None:
         downstream=list(server.downstream.all()),
         secret=secret_source("P4PASSWD", key=server.name),
     )
+
+
+def find_space(site: Site, *, aggregate: str) -> AggregateSpace | None:
+    """Return an aggregate as last measured, None if it was not; "" is the site's."""
+    name = aggregate or site.aggregate
+    found = AggregateSpace.objects.filter(site=site, name=name)
+    return found.select_related("site").first()
 
 
 def same_installation(a: PerforceServer, b: PerforceServer) -> bool:

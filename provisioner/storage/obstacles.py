@@ -8,7 +8,7 @@ from provisioner.cloning.refusals import HasClones
 from provisioner.engine.models import Operation
 from provisioner.lib.refusals import NotAllowed
 from provisioner.lib.sizes import size_text
-from provisioner.sites.models import Site, SiteCapacity
+from provisioner.sites.queries import find_space
 from provisioner.storage.models import SplitPolicy
 from provisioner.storage.refusals import (
     AlreadyIndependent,
@@ -51,7 +51,7 @@ def require_splittable(workspace: Workspace) -> None:
     held = clones_held_by(workspace).first()
     if held is not None:
         raise HasClones(name=workspace.name, clone=held.workspace.name)
-    copied, room = workspace.split_bytes, room_of(workspace.site)
+    copied, room = workspace.split_bytes, room_of(workspace)
     if copied is not None and room is not None and copied >= room:
         raise NoRoomToSplit(
             name=workspace.name,
@@ -66,16 +66,15 @@ def running_operation(workspace: Workspace) -> Operation | None:
     return workspace.operations.filter(state=Operation.State.RUNNING).first()
 
 
-def room_of(site: Site, *, available_bytes: int | None = None) -> int | None:
+def room_of(workspace: Workspace, *, available_bytes: int | None = None) -> int | None:
     """Return how much a split may take of the aggregate, None if that is not known.
 
     The free part that the site keeps is left out. Without `available_bytes` it is as
     last measured.
     """
-    capacity = SiteCapacity.objects.filter(site=site).first()
-    if capacity is None or not capacity.aggregate_size_bytes:
+    space = find_space(workspace.site, aggregate=workspace.aggregate)
+    if space is None:
         return available_bytes
-    if available_bytes is None:
-        available_bytes = capacity.aggregate_available_bytes
-    kept = capacity.aggregate_size_bytes * site.free_percent // 100
-    return max(available_bytes - kept, 0)
+    if available_bytes is not None:
+        space.available_bytes = available_bytes
+    return space.room_bytes

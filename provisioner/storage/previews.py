@@ -144,7 +144,7 @@ def split_preview(user: User, workspace: Workspace) -> SplitPreview:
         copies_bytes=None if workspace.is_independent else workspace.split_bytes,
         measured_at=workspace.measured_at,
         bytes_per_second=measured_rate(workspace.site),
-        room_bytes=room_of(workspace.site),
+        room_bytes=room_of(workspace),
         pins=pins_of_snapshot(workspace.snapshot),
         last=last_split(workspace),
         refusal=refusal,

@@ -67,11 +67,12 @@ def ensure_room(run: WorkspaceRun) -> SplitPlan:
             code="clone_mirrored",
         )
     estimate = split.estimate_bytes or 0
-    room = room_of(run.site, available_bytes=_available(run))
+    aggregate = run.ontap.get_volume(run.workspace.volume_uuid).aggregate
+    room = room_of(run.workspace, available_bytes=_available(run, aggregate))
     if room is not None and estimate >= room:
         raise StepRefused(
             f"The split would copy up to {size_text(estimate)}, but the aggregate "
-            f"{run.site.aggregate} has room for {size_text(room)}. Free space there, "
+            f"{aggregate} has room for {size_text(room)}. Free space there, "
             "or ask a storage administrator for more. Then split it again.",
             code="no_room_to_split",
         )
@@ -80,10 +81,10 @@ def ensure_room(run: WorkspaceRun) -> SplitPlan:
     return SplitPlan(estimate)
 
 
-def _available(run: WorkspaceRun) -> int | None:
+def _available(run: WorkspaceRun, aggregate: str) -> int | None:
     """Return the free bytes of the aggregate; None if our account may not ask."""
     try:
-        return run.ontap.get_aggregate(run.site.aggregate).available_bytes
+        return run.ontap.get_aggregate(aggregate).available_bytes
     except PermanentGatewayError:
         return None
 

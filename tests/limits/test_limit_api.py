@@ -35,6 +35,7 @@ def test_a_refusal_says_which_limit_and_how_near_the_others_are(
         "percent": 100,
         "unit": "things",
         "as_of": None,
+        "part": "",
     }
     clones = next(x for x in body["limits"] if x["code"] == "clone_limit")
     assert (clones["used"], clones["allowed"]) == (0, 32_767)

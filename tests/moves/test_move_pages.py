@@ -9,7 +9,8 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.moves.models import AggregateSpace, Move, TemplatePlace
+from provisioner.moves.models import Move, TemplatePlace
+from provisioner.sites.models import AggregateSpace
 from provisioner.workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
@@ -21,11 +22,12 @@ GIB = 1 << 30
 def measured(ready: Workspace) -> Template:
     """A template in aggr1, of which alice has a clone; aggr2 has room, aggr3 none."""
     template, now = ready.template, timezone.now()
-    Template.objects.filter(pk=template.pk).update(volume_uuid="a-volume")
+    Template.objects.filter(pk=template.pk).update(
+        volume_uuid="a-volume", aggregate="aggr1"
+    )
     Workspace.objects.filter(pk=ready.pk).update(split_bytes=6 * GIB)
     TemplatePlace.objects.create(
         template=template,
-        aggregate="aggr1",
         tiering_policy="auto",
         footprint_bytes=50 * GIB,
         measured_at=now,

@@ -17,10 +17,11 @@ from provisioner.gateways import registry
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import wait_until
 from provisioner.lib.refusals import ActionRefused
+from provisioner.limits import sweeps as limit_sweeps
 from provisioner.moves.actions import template_move, template_move_stop
-from provisioner.moves.models import AggregateSpace, TemplatePlace
+from provisioner.moves.models import TemplatePlace
 from provisioner.moves.sweeps import measure, measure_places, sweep_places
-from provisioner.sites.models import Site
+from provisioner.sites.models import AggregateSpace, Site
 from provisioner.workspaces.actions.retiring import (
     workspace_purge,
     workspace_restore,
@@ -56,7 +57,9 @@ def control(lab_site: Site) -> Iterator[LabControl]:
 def template(published_template: Template, control: LabControl) -> Iterator[Template]:
     """A template that was measured; it is back where it was afterwards."""
     before = control.settings()
+    limit_sweeps.measure(published_template.site)
     measure(published_template.site)
+    published_template.refresh_from_db()
     yield published_template
     control.set_settings(**before)
     ontap_of(published_template).start_move(
@@ -137,6 +140,15 @@ def test_a_template_moves_and_its_clones_stay(template: Template, root: User) ->
     volumes = {v.uuid: v.aggregate for v in ontap_of(template).list_volumes()}
     assert (volumes[old.volume_uuid], volumes[new.volume_uuid]) == (HOME, AWAY)
     assert new.snapshot.clones_of_others == 0
+    limit_sweeps.measure(template.site)
+    for row, aggregate in ((template, AWAY), (new, AWAY), (old, HOME)):
+        row.refresh_from_db()
+        assert row.aggregate == aggregate
+    spaces = AggregateSpace.objects.filter(site=template.site)
+    assert all(each.node_volumes and each.provisioned_bytes for each in spaces)
+    spaces.filter(name=AWAY).update(available_bytes=0)
+    with pytest.raises(ActionRefused, match=f"The aggregate {AWAY} of the site"):
+        workspace_create(by=alice, template=template)
     workspace_retire(by=alice, workspace=old, unsubmitted="discard")
     assert settle(old).state == Workspace.State.TRASHED, old.status_message
     workspace_restore(by=alice, workspace=old)
@@ -249,6 +261,7 @@ def test_what_is_known_refuses_at_once(template: Template, root: User) -> None:
     assert refusal(template_move, **move, aggregate="aggr9") == "aggregate_not_usable"
     AggregateSpace.objects.filter(name=AWAY).update(available_bytes=0)
     assert refusal(template_move, **move, aggregate=AWAY) == "no_room_to_move"
+    limit_sweeps.measure(template.site)
     measure_places(template.site_id)
     Template.objects.filter(pk=template.pk).update(state=Template.State.BUILDING)
     assert refusal(template_move, **move, aggregate=AWAY) == "volume_busy"

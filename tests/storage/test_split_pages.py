@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from provisioner.accounts.models import User
 from provisioner.engine import states as engine_states
 from provisioner.engine.models import Operation
-from provisioner.sites.models import SiteCapacity
+from provisioner.sites.models import AggregateSpace
 from provisioner.storage.actions import split_policy_save, workspace_split
 from provisioner.storage.models import Split, SplitPolicy
 from provisioner.storage.sweeps import keep_own_bytes
@@ -28,8 +28,12 @@ def measured(ready: Workspace) -> Workspace:
     Workspace.objects.filter(pk=ready.pk).update(
         split_bytes=6 << 30, measured_at=timezone.now()
     )
-    SiteCapacity.objects.create(
-        site=ready.site, aggregate_size_bytes=2**41, aggregate_available_bytes=2**40
+    AggregateSpace.objects.create(
+        site=ready.site,
+        name=ready.site.aggregate,
+        size_bytes=2**41,
+        available_bytes=2**40,
+        measured_at=timezone.now(),
     )
     return ready
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.utils import timezone
 from netapp_ontap import HostConnection
 from netapp_ontap.resources import Snapshot as OntapSnapshot
 
@@ -20,7 +21,7 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.polling import wait_until
 from provisioner.lib.refusals import ActionRefused
 from provisioner.limits import sweeps as limit_sweeps
-from provisioner.sites.models import Site, SiteCapacity
+from provisioner.sites.models import AggregateSpace, Site
 from provisioner.storage.actions import (
     split_policy_save,
     workspace_split,
@@ -109,7 +110,9 @@ def test_after_a_split_the_snapshot_goes_and_no_byte_changes(
     before, snapshot = contents_of(workspace), workspace.snapshot
     split_policy_save(by=template.owner, site=workspace.site, owners_may_split=True)
     ontap = ontap_of(workspace)
-    SiteCapacity.objects.create(site=workspace.site, aggregate_size_bytes=2**60)
+    spaces = AggregateSpace.objects.filter(site=workspace.site)
+    limit_sweeps.measure(workspace.site)
+    spaces.update(size_bytes=2**60, available_bytes=2**60)
     assert failure_of(workspace_split(by=alice, workspace=workspace)) == (
         "no_room_to_split"
     )
@@ -261,11 +264,15 @@ def test_only_some_may_split_and_only_some_workspaces(
     assert refusal(alice) == "split_not_allowed"
     split_policy_save(by=admin, site=ready.site, owners_may_split=True)
     Workspace.objects.filter(pk=ready.pk).update(split_bytes=2**40)
-    SiteCapacity.objects.create(
-        site=ready.site, aggregate_size_bytes=2**41, aggregate_available_bytes=2**38
+    AggregateSpace.objects.create(
+        site=ready.site,
+        name=ready.site.aggregate,
+        size_bytes=2**41,
+        available_bytes=2**38,
+        measured_at=timezone.now(),
     )
     assert refusal(alice) == "no_room_to_split"
-    SiteCapacity.objects.update(aggregate_available_bytes=2**41)
+    AggregateSpace.objects.update(available_bytes=2**41)
     workspace_split(by=alice, workspace=ready)
     assert Split.objects.get().operation.requested_by == alice
     with pytest.raises(ActionRefused) as refused:

@@ -84,6 +84,7 @@ class Migration(migrations.Migration):
                 ('tag', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ('client_number', models.PositiveSmallIntegerField(default=1, editable=False, help_text='Which of its clients this is. Each Perforce server that it moves to gets another one, since clients are bound to edges.')),
                 ('volume_uuid', models.CharField(blank=True, max_length=36)),
+                ('aggregate', models.CharField(blank=True, help_text='The aggregate that its volume is in.', max_length=255)),
                 ('actual_size_bytes', models.BigIntegerField(blank=True, help_text='The size of its volume, as ONTAP reports it.', null=True)),
                 ('used_bytes', models.BigIntegerField(blank=True, help_text='The space used by its volume, as ONTAP reports it.', null=True)),
                 ('used_inodes', models.BigIntegerField(blank=True, help_text='Files and directories in it, as ONTAP reports them.', null=True)),

@@ -77,6 +77,7 @@ def ensure_nothing_left(run: TemplateRun) -> None:
         Template.objects.filter(pk=template.pk).update(
             volume_uuid="",
             actual_size_bytes=None,
+            aggregate="",
             used_bytes=None,
             used_inodes=None,
             max_inodes=None,

@@ -73,7 +73,9 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
     volume = ensure_volume_size(run, volume)
     ensure_inodes(run, volume, counted=run.result_of(Pin).tree)
     with run.writing():
-        Template.objects.filter(pk=template.pk).update(volume_uuid=volume.uuid)
+        Template.objects.filter(pk=template.pk).update(
+            volume_uuid=volume.uuid, aggregate=volume.aggregate
+        )
     return TemplateVolume(volume.uuid)
 
 

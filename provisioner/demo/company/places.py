@@ -23,6 +23,7 @@ from provisioner.lib.limits import (
 from provisioner.limits.models import LimitDay
 from provisioner.limits.samples import DAYS_KEPT
 from provisioner.sites.models import (
+    AggregateSpace,
     CapacityDay,
     ConnectionCheck,
     ConnectionTest,
@@ -233,6 +234,18 @@ def measure(
             volumes_of_others=6,
             max_volumes=12_000,
             provisioned_bytes=int(size * 2.6),
+            measured_at=studio.calendar.ago(seconds=70),
+        )
+    )
+    studio.rows.add(
+        AggregateSpace(
+            site=site,
+            name=site.aggregate,
+            node=f"{site.svm}-01",
+            size_bytes=size,
+            available_bytes=size - now_used,
+            provisioned_bytes=int(size * 2.6),
+            node_volumes=volumes + 40,
             measured_at=studio.calendar.ago(seconds=70),
         )
     )

@@ -70,7 +70,8 @@ SNAPSHOT_FIELDS = "uuid,name,comment,create_time,owners"
 SNAPSHOT_SPACE_FIELDS = "uuid,size,reclaimable_space"
 VERSION_FIELDS = "uuid,name,version_uuid"
 # All of space: releases that lack one kind of efficiency reject its name.
-AGGREGATE_FIELDS = "uuid,name,space"
+# "*" has the number of volumes, whose name older releases reject.
+AGGREGATE_FIELDS = "*,space"
 FILE_FIELDS = "name,type,owner_id,group_id"
 SVM_FIELDS = "uuid,name,state,nfs.enabled,aggregates.name"
 LIF_FIELDS = "name,ip.address,state,enabled"
@@ -122,6 +123,8 @@ def aggregate(record: Record) -> Aggregate:
         size_bytes=_at(record, "space.block_storage.size", 0),
         available_bytes=_at(record, "space.block_storage.available", 0),
         efficiency=_efficiency(record),
+        node=_at(record, "node.name", ""),
+        volumes=_at(record, "volume_count", None),
     )
 
 

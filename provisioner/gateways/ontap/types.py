@@ -108,13 +108,19 @@ class Efficiency:
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate:
-    """`efficiency` is None if this ONTAP release does not report it."""
+    """`efficiency` and `volumes` are None if this ONTAP release does not report them.
+
+    `volumes` are those of all SVMs. With `is_assigned` the SVM may use it.
+    """
 
     name: str
     uuid: str
     size_bytes: int
     available_bytes: int
     efficiency: Efficiency | None
+    node: str = ""
+    volumes: int | None = None
+    is_assigned: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +223,11 @@ class VolumeUsage:
     used_bytes: int | None = None
     used_inodes: int | None = None
     max_inodes: int | None = None
+
+    @property
+    def aggregate(self) -> str:
+        """The one that it is in, "" for a FlexGroup or if ONTAP did not say."""
+        return self.aggregates[0] if len(self.aggregates) == 1 else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from provisioner.gateways.errors import NotFound, Refused
@@ -16,7 +17,7 @@ class VolumeMoves(Verbs):
     """Where volumes are, and how to move them. It takes an account of the cluster."""
 
     def list_aggregates(self) -> list[Aggregate]:
-        """Return the aggregates that volumes of the SVM may be in.
+        """Return all aggregates, and which of them the SVM may use.
 
         Raises: NotFound (SVM), Refused (our account may not ask).
         Source: GET /api/storage/aggregates; aggregates of GET /api/svm/svms.
@@ -29,9 +30,11 @@ class VolumeMoves(Verbs):
         )
         assigned = records.svm(svm).aggregates
         return [
-            records.aggregate(record)
+            replace(
+                records.aggregate(record),
+                is_assigned=not assigned or record["name"] in assigned,
+            )
             for record in found
-            if not assigned or record["name"] in assigned
         ]
 
     def list_moves(self, *, comment_prefix: str) -> list[VolumeMove]:

@@ -12,7 +12,6 @@ class Migration(migrations.Migration):
     dependencies = [
         ('catalog', '0001_initial'),
         ('engine', '0001_initial'),
-        ('sites', '0001_initial'),
     ]
 
     operations = [
@@ -35,25 +34,10 @@ class Migration(migrations.Migration):
             name='TemplatePlace',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('aggregate', models.CharField(max_length=255)),
                 ('tiering_policy', models.CharField(blank=True, max_length=32)),
                 ('footprint_bytes', models.BigIntegerField(blank=True, null=True)),
                 ('measured_at', models.DateTimeField()),
                 ('template', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='place', to='catalog.template')),
             ],
-        ),
-        migrations.CreateModel(
-            name='AggregateSpace',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=255)),
-                ('size_bytes', models.BigIntegerField()),
-                ('available_bytes', models.BigIntegerField()),
-                ('measured_at', models.DateTimeField()),
-                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='aggregates', to='sites.site')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('site', 'name'), name='aggregate_space_once_for_a_site')],
-            },
         ),
     ]

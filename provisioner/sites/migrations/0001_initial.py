@@ -81,6 +81,7 @@ class Migration(migrations.Migration):
                 ('rescue_root', models.CharField(blank=True, help_text='A directory that its hosts see, outside the mount root, where unsubmitted work of retired workspaces is kept.', max_length=255, validators=[provisioner.sites.values.check_directory])),
                 ('clones_per_volume', models.PositiveIntegerField(blank=True, help_text='Empty: the limit of this ONTAP release.', null=True, validators=[django.core.validators.MinValueValidator(1)])),
                 ('volumes_per_svm', models.PositiveIntegerField(blank=True, help_text="Empty: no limit but ONTAP's own.", null=True, validators=[django.core.validators.MinValueValidator(1)])),
+                ('volumes_per_node', models.PositiveIntegerField(blank=True, help_text="Volumes of all SVMs on one node: 1,000 to 2,500, by its model and release. Empty: no limit but ONTAP's own.", null=True, validators=[django.core.validators.MinValueValidator(1)])),
                 ('snapshots_per_volume', models.PositiveIntegerField(default=1023, validators=[django.core.validators.MinValueValidator(1)])),
                 ('free_percent', models.PositiveSmallIntegerField(default=5, help_text='The share of the aggregate that stays free: no clone is made beyond it.', validators=[django.core.validators.MaxValueValidator(99)])),
                 ('overcommit_percent', models.PositiveIntegerField(blank=True, help_text='The sizes of all volumes, in percent of the aggregate, beyond which no clone is made. Empty: no limit.', null=True)),
@@ -120,6 +121,23 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('id',),
                 'constraints': [models.CheckConstraint(condition=models.Q(('about_host', ''), ('outcome', 'failed'), _connector='OR'), name='connection_check_of_a_host_has_failed')],
+            },
+        ),
+        migrations.CreateModel(
+            name='AggregateSpace',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=255)),
+                ('node', models.CharField(blank=True, max_length=255)),
+                ('size_bytes', models.BigIntegerField()),
+                ('available_bytes', models.BigIntegerField()),
+                ('provisioned_bytes', models.BigIntegerField(default=0)),
+                ('node_volumes', models.PositiveIntegerField(blank=True, null=True)),
+                ('measured_at', models.DateTimeField()),
+                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='aggregates', to='sites.site')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('site', 'name'), name='aggregate_space_once_for_a_site')],
             },
         ),
         migrations.CreateModel(

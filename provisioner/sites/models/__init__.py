@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from provisioner.sites.models.capacity import CapacityDay, MeasuredVolume, SiteCapacity
+from provisioner.sites.models.capacity import (
+    AggregateSpace,
+    CapacityDay,
+    MeasuredVolume,
+    SiteCapacity,
+)
 from provisioner.sites.models.ceilings import Ceiling, policy_name, qos_policy_for
 from provisioner.sites.models.connections import ConnectionCheck, ConnectionTest
 from provisioner.sites.models.perforce_servers import (
@@ -15,6 +20,7 @@ from provisioner.sites.models.perforce_servers import (
 from provisioner.sites.models.sites import HomeSite, OpenTo, Site
 
 __all__ = [
+    "AggregateSpace",
     "CapacityDay",
     "Ceiling",
     "ConnectionCheck",

@@ -10,9 +10,10 @@ from provisioner.sites.models.sites import Site
 
 
 class SiteCapacity(models.Model):
-    """The aggregate and the SVM of a site, so that pages need not ask ONTAP.
+    """The site's own aggregate and its SVM, so that pages need not ask ONTAP.
 
-    Sizes in bytes. `volumes` counts all volumes of the SVM, not only ours;
+    Sizes in bytes; those of the SVM's other aggregates are in `AggregateSpace`.
+    `volumes` counts all volumes of the SVM, not only ours;
     `provisioned_bytes` is the sum of their sizes, which may exceed the aggregate.
     """
 
@@ -61,6 +62,43 @@ class SiteCapacity(models.Model):
         return f"Capacity of {self.site}"
 
 
+class AggregateSpace(models.Model):
+    """An aggregate that the SVM of a site may use, as last measured. Sizes in bytes.
+
+    `provisioned_bytes` is how far the SVM's volumes in it may grow. `node_volumes`
+    counts the volumes of all SVMs on its node, None where ONTAP does not say.
+    """
+
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="aggregates")
+    name = models.CharField(max_length=255)
+    node = models.CharField(max_length=255, blank=True)
+    size_bytes = models.BigIntegerField()
+    available_bytes = models.BigIntegerField()
+    provisioned_bytes = models.BigIntegerField(default=0)
+    node_volumes = models.PositiveIntegerField(null=True, blank=True)
+    measured_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("site", "name"), name="aggregate_space_once_for_a_site"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.site}"
+
+    @property
+    def used_bytes(self) -> int:
+        return self.size_bytes - self.available_bytes
+
+    @property
+    def room_bytes(self) -> int:
+        """What volumes may take of it: the site keeps a part free."""
+        kept = self.size_bytes * self.site.free_percent // 100
+        return max(self.available_bytes - kept, 0)
+
+
 class CapacityDay(models.Model):
     """The capacity of a site at the end of a day in UTC, as last measured.
 
@@ -95,8 +133,11 @@ class CapacityDay(models.Model):
 
 
 class MeasuredVolume(models.Model):
-    """What ONTAP last reported of a volume; None before it was measured."""
+    """What ONTAP last reported of a volume; None, or "", before it was measured."""
 
+    aggregate = models.CharField(
+        max_length=255, blank=True, help_text="The aggregate that its volume is in."
+    )
     actual_size_bytes = models.BigIntegerField(
         null=True, blank=True, help_text="The size of its volume, as ONTAP reports it."
     )

@@ -153,6 +153,13 @@ class Site(models.Model):
         validators=[MinValueValidator(1)],
         help_text="Empty: no limit but ONTAP's own.",
     )
+    volumes_per_node = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Volumes of all SVMs on one node: 1,000 to 2,500, by its model and "
+        "release. Empty: no limit but ONTAP's own.",
+    )
     snapshots_per_volume = models.PositiveIntegerField(
         default=1023, validators=[MinValueValidator(1)]
     )

@@ -86,6 +86,7 @@ class Migration(migrations.Migration):
                 ('purge_at', models.DateTimeField(blank=True, help_text='When it is purged from the trash.', null=True)),
                 ('purge_seen_at', models.DateTimeField(blank=True, help_text='When a sweep first saw that its time is over.', null=True)),
                 ('retired_at', models.DateTimeField(blank=True, null=True)),
+                ('aggregate', models.CharField(blank=True, help_text='The aggregate that its volume is in.', max_length=255)),
                 ('actual_size_bytes', models.BigIntegerField(blank=True, help_text='The size of its volume, as ONTAP reports it.', null=True)),
                 ('used_bytes', models.BigIntegerField(blank=True, help_text='The space used by its volume, as ONTAP reports it.', null=True)),
                 ('used_inodes', models.BigIntegerField(blank=True, help_text='Files and directories in it, as ONTAP reports them.', null=True)),
