@@ -42,7 +42,8 @@ class Route:
 def all_rules() -> QuerySet[RoutingRule]:
     """Return all rules in order, with what they name."""
     return RoutingRule.objects.select_related(
-        *("account", "team", "site", "server__upstream", "server__slot_budget")
+        *("account", "team", "site", "server__upstream"),
+        *("server__slot_budget", "server__load"),
     )
 
 
