@@ -112,6 +112,7 @@ INSTALLED_APPS = [
     "provisioner.recovery",
     "provisioner.cloning",
     "provisioner.insight",
+    "provisioner.probes",
     "provisioner.transfer",
     "provisioner.bisect",
     "provisioner.drift",

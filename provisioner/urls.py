@@ -35,6 +35,7 @@ from provisioner.moves import urls as moves_urls
 from provisioner.notify import urls as notify_urls
 from provisioner.people import urls as people_urls
 from provisioner.pools import urls as pool_urls
+from provisioner.probes import urls as probe_urls
 from provisioner.recovery import urls as recovery_urls
 from provisioner.rescues import urls as rescue_urls
 from provisioner.routing import urls as routing_urls
@@ -76,6 +77,7 @@ FEATURES = (
     moves_urls,
     efficiency_urls,
     insight_urls,
+    probe_urls,
     transfer_urls,
     web_urls,
     workspace_requests_urls,

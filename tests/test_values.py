@@ -332,6 +332,7 @@ BY_ACTIONS = {
     "Mirror.cron": "croniter, five fields: lib/schedules.py",
     "DedupePlan.cron": "croniter, five fields: lib/schedules.py",
     "DedupePlan.more_volumes": "names that ONTAP allows: efficiency/actions.py",
+    "ProbePlan.commands": "arguments of p4: probes/commands.py",
     "Pool.windows": "lib/weekly.py reads each",
     "Webhook.url": "gateways/webhooks/addresses.py: no inside, no passwords, ASCII",
     "Webhook.events": "one of WebhookEvent",
@@ -388,6 +389,8 @@ OURS = {
     "PerforceServer": "kind when_behind",
     "Process": "state user program client host command arguments",
     "ProcessEnding": "user command state message",
+    "ProbeRun": "host gap",
+    "ProbeTime": "command error",
     "ProcessReading": "trouble",
     "RefreshPolicy": "mode",
     "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
@@ -548,6 +551,7 @@ TYPED = {
         "cron": "DedupePlan.cron",
         "more_volumes": "DedupePlan.more_volumes",
     },
+    "ProbePlanForm": {"commands": "ProbePlan.commands"},
     "FreeSpaceForm": {"site": CHOSEN, "wanted_bytes": "a size"},
     "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),
     "SiteForm": dict.fromkeys(
@@ -560,7 +564,7 @@ TYPED = {
             *("OwnWorkspaceFilterForm", "AuditLogFilterForm", "OperationFilterForm"),
             *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
             *("TrafficFilterForm", "SnapshotFilterForm", "ProcessFilterForm"),
-            *("DedupeRunFilterForm", "ReductionFilterForm"),
+            *("DedupeRunFilterForm", "ReductionFilterForm", "ProbeTimeFilterForm"),
         ),
         dict.fromkeys(
             (
@@ -585,6 +589,7 @@ TYPED = {
         "cron": "DedupePlan.cron",
         "more_volumes": "DedupePlan.more_volumes",
     },
+    "PatchedProbePlanChangeRequest": {"commands": "ProbePlan.commands"},
     "PatchedMirrorChangeRequest": {"cron": "Mirror.cron"},
     "WorkspaceCloneRequest": {"owner": ASKED, "name": "Workspace.name"},
     "RecoveryRequest": {"site": ASKED, "name": "Workspace.name"},

@@ -31,6 +31,7 @@ from provisioner.dashboard.weeks import WEEK, TwoWeeks, two_weeks
 from provisioner.engine import slots
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.workers import AliveWorker, alive_workers
+from provisioner.lib.percentiles import Percentile
 from provisioner.limits.admission import team_limits
 from provisioner.limits.forecasts import WINDOW as SAMPLED
 from provisioner.limits.forecasts import Forecast, nearest_forecasts
@@ -39,7 +40,6 @@ from provisioner.limits.samples import limit_trends
 from provisioner.limits.tallies import Tallies, Tally
 from provisioner.sites.models import SiteCapacity
 from provisioner.web.charts import Chart
-from provisioner.workspaces.ready_times import Percentile
 
 FAILURES_SHOWN = 10
 NEAREST_LIMITS = 4

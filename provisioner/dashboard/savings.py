@@ -36,10 +36,10 @@ from django.utils import timezone
 from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
 from provisioner.catalog.models import Snapshot
+from provisioner.lib.percentiles import Percentile
 from provisioner.lib.tables import Cell
 from provisioner.limits.tallies import Tallies
 from provisioner.workspaces.models import Workspace
-from provisioner.workspaces.ready_times import Percentile
 
 MONTHS = 12
 LATELY = dt.timedelta(days=30)

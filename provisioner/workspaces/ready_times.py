@@ -8,51 +8,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import (
-    Aggregate,
     Case,
     Count,
     DurationField,
     Exists,
     ExpressionWrapper,
     F,
-    Field,
     OuterRef,
     Q,
     When,
 )
-from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 
 from provisioner.catalog.models import Template
 from provisioner.engine.models import Operation
+from provisioner.lib.percentiles import Percentile
 from provisioner.lib.periods import period_of
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 USUAL_SINCE = dt.timedelta(days=28)
 _TOOK = ExpressionWrapper(F("ended_at") - F("created_at"), output_field=DurationField())
-
-
-class Percentile(Aggregate):
-    """A percentile, interpolated between two values."""
-
-    function = "PERCENTILE_CONT"
-    name = "percentile"
-    template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
-
-    def __init__(
-        self,
-        expression: Combinable,
-        *,
-        share: float,
-        filter: Q | None = None,
-        output_field: Field[Any, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            expression,
-            share=share,
-            filter=filter,
-            output_field=output_field or DurationField(),
-        )
 
 
 _MEASURED: dict[str, Any] = {

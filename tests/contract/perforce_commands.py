@@ -90,6 +90,7 @@ class Commands:
         self._p4.save_depot({"Depot": "st", "Type": "stream", "Map": "st/..."})
         stream = {"Type": "mainline", "Parent": "none", "Paths": ["share ..."]}
         self._p4.save_stream({**self._p4.fetch_stream("//st/main"), **stream})
+        self.run("depots")
         self.run("client", "-S", "//st/main", "-o", "nobody-yet")
         self.run("clients", "-a", "-e", "ws")
         self.run("client", "-o", "ws")

@@ -186,6 +186,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             ).pk,
             "perforce-servers": snapshot.template.site.perforce_server_id,
             "plans": snapshot.template.site_id,
+            "probes": snapshot.template.site.perforce_server_id,
         },
         prefix=token.token_key,
     )

@@ -39,6 +39,7 @@ from provisioner.notify.actions.subscriptions import template_subscribe
 from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import Webhook, WebhookDelivery
 from provisioner.people.actions.tokens import api_token_create
+from provisioner.probes.models import ProbeRun, ProcessCount
 from provisioner.sites.models import (
     CapacityDay,
     ConnectionCheck,
@@ -133,6 +134,7 @@ class Furnished:
         self.check_drift()
         self.mirrors()
         self.processes()
+        self.probes()
 
     def people(self) -> None:
         rendering = make_team("Rendering", max_workspaces=40)
@@ -470,6 +472,28 @@ class Furnished:
             ProcessFactory.create(server=self.server, command=command)
             for command in ("sync", "pull")
         )
+
+    def probes(self) -> None:
+        """Rounds of three weeks: most are fast, some fail, and some are gaps."""
+        for hour in range(0, 3 * 7 * 24, 3):
+            at = ago(hours=hour)
+            slow = 4.0 if at.hour in (9, 14) else 1.0
+            if hour % 99 == 0:
+                ProbeRun.objects.create(server=self.server, at=at, gap="No answer.")
+                continue
+            run = ProbeRun.objects.create(
+                server=self.server,
+                at=at,
+                host="desk7",
+                lapse_seconds=0.9 * slow,
+                change=48_000 - hour,
+            )
+            for command, share in (("info", 0.1), ("dirs //*", 0.7)):
+                run.times.create(command=command, seconds=share * slow)
+            running = 31 if hour % 60 == 0 else 4
+            ProcessCount.objects.create(server=self.server, at=at, processes=running)
+        failed = ProbeRun.objects.create(server=self.server, at=now(), change=48_000)
+        failed.times.create(command="dirs //*", error="Request too large.")
 
     def telling(self) -> None:
         self.webhook: Webhook = webhook_create(

@@ -97,6 +97,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "mirror-give-up": [(rows.mirror.pk,)],
         "perforce-server-detail": [(rows.server.pk,)],
         "perforce-server-edit": [(rows.server.pk,)],
+        "probe-plan-edit": [(rows.server.pk,)],
         "process-end": [(rows.process.pk,), (rows.pull.pk,)],
         "site-detail": [(rows.site.pk,), (rows.away.pk,)],
         "site-edit": [(rows.site.pk,)],

@@ -203,6 +203,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "split-policy": {"pk": template.site_id},
         "ceiling": {"pk": template.site_id, "purpose": "builds"},
         "dedupe-plan": {"pk": template.site_id},
+        "probe-plan": {"pk": template.site.perforce_server_id},
         "mount": {"site": template.site.name, "directory": workspace.path.name},
         "operation-log": {"pk": build.pk},
         "operation-step": {"pk": build.pk, "step": "build"},

@@ -1,9 +1,9 @@
 """One Perforce server, as one user: every verb that Cloneyard uses.
 
-`gateway.clients`, `files`, `changes`, `shelves`, `processes` and `configuration` hold
-the verbs of each kind; what concerns the server and its users is here. Every method may
-raise Unreachable, Busy (resource pressure, or a limit that a smaller request would stay
-below) and AuthFailed. Each docstring lists only what else it raises.
+`gateway.clients`, `files`, `changes`, `shelves`, `processes`, `configuration` and
+`timing` hold the verbs of each kind; what concerns the server and its users is here.
+Every method may raise Unreachable, Busy (resource pressure, or a limit that a smaller
+request would stay below) and AuthFailed. Each docstring lists only what else it raises.
 
 Methods marked "Local files" read or write below the client's Root. They must run where
 the namespace is mounted, as the owner of the files: see hosts/run_as.py. All others
@@ -33,6 +33,7 @@ from provisioner.gateways.perforce.library import Record
 from provisioner.gateways.perforce.processes import Processes
 from provisioner.gateways.perforce.protections import Protection, Protections
 from provisioner.gateways.perforce.shelves import Shelves
+from provisioner.gateways.perforce.timing import Timing
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount, ServerInfo
 
 _LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime")
@@ -50,6 +51,7 @@ class PerforceGateway(Facet):
         self.shelves = Shelves(account, holder=holder)
         self.processes = Processes(account, holder=holder)
         self.configuration = Configuration(account, holder=holder)
+        self.timing = Timing(account, holder=holder)
 
     def get_info(self) -> ServerInfo:
         """Return version, case handling and services: the cheapest connection test.

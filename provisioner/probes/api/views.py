@@ -1,0 +1,102 @@
+"""/api/v1/probes, /api/v1/probes/times and /api/v1/probes/weeks."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.shortcuts import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.accounts import permissions
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
+from provisioner.lib import clocks
+from provisioner.probes import actions
+from provisioner.probes.api import examples
+from provisioner.probes.api.shapes import (
+    ProbePlanChangeSerializer,
+    ProbePlanSerializer,
+    ProbeTimeQuery,
+    ProbeTimeSerializer,
+    ProbeWeekSerializer,
+)
+from provisioner.probes.models import ProbePlan, ProbeTime
+from provisioner.probes.queries import WEEKS_SHOWN, plans, times_matching, weeks_of
+from provisioner.sites.models import PerforceServer
+
+
+class ProbePlanViewSet(ShortListViewSet):
+    """For administrators: which commands are timed at each server."""
+
+    queryset = ProbePlan.objects.none()
+    serializer_class = ProbePlanSerializer
+
+    @described(
+        "List the plans of probes",
+        "For administrators. One for each server at a site.",
+        ok=ProbePlanSerializer(many=True),
+        refused=[403],
+        operation_id="probes_list",
+        examples=examples.PLANS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(plans())
+
+    @described(
+        "Change the plan of a probe",
+        "For administrators, by the id of its server. A command that may change "
+        "something is refused.",
+        body=ProbePlanChangeSerializer,
+        ok=ProbePlanSerializer,
+        refused=[400, 403, 404],
+        examples=examples.CHANGE,
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(PerforceServer, pk=pk)
+        asked = self.read_body(ProbePlanChangeSerializer)
+        return self.shown(actions.probe_plan_save(by=self.user, server=server, **asked))
+
+
+class ProbeTimeViewSet(ApiViewSet):
+    """For administrators: what each command took in each round."""
+
+    queryset = ProbeTime.objects.none()
+    serializer_class = ProbeTimeSerializer
+
+    @described(
+        "List what commands took",
+        "For administrators, newest round first. They are kept for 13 months.",
+        ok=ProbeTimeSerializer(many=True),
+        refused=[400, 403],
+        parameters=[ProbeTimeQuery],
+        operation_id="probes_times_list",
+        examples=examples.TIMES,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        query = self.read_query(ProbeTimeQuery)
+        return self.page_of(times_matching(self.user, **query).order_by("-pk"))
+
+
+class ProbeWeekViewSet(ShortListViewSet):
+    """For administrators: average, median, maximum and minimum by week."""
+
+    queryset = ProbeTime.objects.none()
+    serializer_class = ProbeWeekSerializer
+
+    @described(
+        "List what commands took by week",
+        "For administrators, newest week first, of the last eight.",
+        ok=ProbeWeekSerializer(many=True),
+        refused=[403],
+        operation_id="probes_weeks_list",
+        examples=examples.WEEKS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        servers = [plan.server for plan in plans()]
+        since = clocks.database_now() - dt.timedelta(weeks=WEEKS_SHOWN)
+        return self.page_of(weeks_of(servers, since=since))

@@ -1,0 +1,104 @@
+"""Probes of Perforce servers: which commands, how long each took, and how much ran."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from provisioner.probes.commands import USUAL
+from provisioner.sites.models import PerforceServer
+
+
+def usual_commands() -> str:
+    return "\n".join(USUAL)
+
+
+class ProbePlan(models.Model):
+    """The commands that are timed at a server every 15 minutes, one a line."""
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="probe_plan"
+    )
+    is_on = models.BooleanField(default=True)
+    commands = models.TextField(default=usual_commands)
+
+    def __str__(self) -> str:
+        return f"Probe of {self.server}"
+
+    @property
+    def lines(self) -> list[str]:
+        return self.commands.splitlines()
+
+
+class ProbeRun(models.Model):
+    """One round of a probe's commands, or why there was none.
+
+    `gap` is the reason, "" for a round. `lapse_seconds` is from the first command to
+    the end of the last, None in a gap and where a command failed. `change` is the
+    newest submitted change by then, None in a gap. `host` is where the commands ran.
+    """
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="probe_runs"
+    )
+    at = models.DateTimeField()
+    host = models.TextField(blank=True)
+    lapse_seconds = models.FloatField(null=True)
+    change = models.BigIntegerField(null=True)
+    gap = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                name="probe_run_gap_measures_nothing",
+                condition=Q(gap="", change__isnull=False)
+                | (~Q(gap="") & Q(lapse_seconds__isnull=True, change__isnull=True)),
+            ),
+        )
+        indexes = (models.Index(fields=("server", "at"), name="probe_run_by_time"),)
+
+    def __str__(self) -> str:
+        return f"Probe of {self.server} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class ProbeTime(models.Model):
+    """How long one command of a round took, or the error that it ended with."""
+
+    run = models.ForeignKey(ProbeRun, on_delete=models.CASCADE, related_name="times")
+    command = models.TextField()
+    seconds = models.FloatField(null=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("run", "command"), name="probe_time_once_a_round"
+            ),
+            models.CheckConstraint(
+                name="probe_time_has_seconds_or_error",
+                condition=Q(seconds__isnull=False, error="")
+                | (Q(seconds__isnull=True) & ~Q(error="")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.command} in {self.run}"
+
+
+class ProcessCount(models.Model):
+    """How many commands ran at a server. There is no row for a time without reading."""
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="process_counts"
+    )
+    at = models.DateTimeField()
+    processes = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        indexes = (models.Index(fields=("server", "at"), name="process_count_by_time"),)
+
+    def __str__(self) -> str:
+        return f"{self.processes} at {self.server}"

@@ -1,0 +1,142 @@
+"""What pages show of each server's probe."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from provisioner.lib.times import duration_text
+from provisioner.probes.models import ProbePlan, ProbeRun
+from provisioner.probes.peaks import Counts, Peak, baseline_of, peaks_of
+from provisioner.probes.queries import (
+    LAPSE,
+    WEEKS_SHOWN,
+    Week,
+    counts_since,
+    lapses_by_hour,
+    plans,
+    weeks_of,
+)
+from provisioner.sites.models import PerforceServer
+from provisioner.web.charts import Chart, Point, Unit
+
+CHARTED = dt.timedelta(days=7)
+PEAKS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeOverview:
+    """A server's probe: its plan, last round, weeks, charts and newest peaks.
+
+    `baseline` is the median number of running commands of the last days, None if none
+    were counted.
+    """
+
+    plan: ProbePlan
+    last: ProbeRun | None
+    weeks: list[Week]
+    commands: list[Week]
+    charts: list[Chart]
+    baseline: float | None
+    peaks: list[Peak]
+
+
+def probe_overviews(*, now: dt.datetime) -> list[ProbeOverview]:
+    """Return the probe of each server at a site, by name. Five queries."""
+    found = plans()
+    servers = [plan.server for plan in found]
+    last = {
+        run.server_id: run
+        for run in ProbeRun.objects.filter(server__in=servers)
+        .order_by("server_id", "-at")
+        .distinct("server_id")
+    }
+    weeks = weeks_of(servers, since=now - dt.timedelta(weeks=WEEKS_SHOWN))
+    hours: dict[int, list[dict[str, Any]]] = {}
+    for row in lapses_by_hour(servers, since=now - CHARTED):
+        hours.setdefault(row["server_id"], []).append(row)
+    counts = counts_since(servers, since=now - CHARTED)
+    return [
+        _overview(
+            plan,
+            last=last.get(plan.server.pk),
+            weeks=[week for week in weeks if week.server_id == plan.server.pk],
+            hours=hours.get(plan.server.pk, []),
+            counts=counts.get(plan.server.pk, []),
+        )
+        for plan in found
+    ]
+
+
+def _overview(
+    plan: ProbePlan,
+    *,
+    last: ProbeRun | None,
+    weeks: Sequence[Week],
+    hours: Sequence[dict[str, Any]],
+    counts: Counts,
+) -> ProbeOverview:
+    return ProbeOverview(
+        plan=plan,
+        last=last,
+        weeks=[week for week in weeks if week.command == LAPSE],
+        commands=[week for week in weeks if week.command != LAPSE],
+        charts=[_lapses(plan.server, hours), _processes(plan.server, counts)],
+        baseline=baseline_of(counts),
+        peaks=peaks_of(counts)[::-1][:PEAKS_SHOWN],
+    )
+
+
+def _lapses(server: PerforceServer, hours: Sequence[dict[str, Any]]) -> Chart:
+    """A gap is no zero: an hour in which nothing was measured has no bar."""
+    return Chart(
+        id=f"probe-{server.pk}",
+        title=f"First to last command at {server}, by hour",
+        unit=Unit.SECONDS,
+        of="Hour (UTC)",
+        columns=("Median", "Maximum", "Rounds", "Gaps"),
+        points=[
+            Point(
+                label=f"{row['hour']:%-d %b %H:%M}",
+                at=int(row["hour"].timestamp()),
+                value=row["median"],
+                ceiling=row["maximum"],
+                cells=(
+                    duration_text(row["median"]),
+                    duration_text(row["maximum"]),
+                    str(row["rounds"]),
+                    str(row["gaps"]),
+                ),
+            )
+            for row in hours
+            if row["median"] is not None
+        ],
+        text=duration_text,
+    )
+
+
+def _processes(server: PerforceServer, counts: Counts) -> Chart:
+    by_hour: dict[dt.datetime, list[int]] = {}
+    for at, processes in counts:
+        hour = at.astimezone(dt.UTC).replace(minute=0, second=0, microsecond=0)
+        by_hour.setdefault(hour, []).append(processes)
+    return Chart(
+        id=f"processes-{server.pk}",
+        title=f"Commands that ran at {server}, by hour",
+        unit=Unit.NUMBER,
+        of="Hour (UTC)",
+        columns=("Average", "Maximum"),
+        points=[
+            Point(
+                label=f"{hour:%-d %b %H:%M}",
+                at=int(hour.timestamp()),
+                value=sum(found) / len(found),
+                ceiling=max(found),
+                cells=(f"{sum(found) / len(found):.1f}", str(max(found))),
+            )
+            for hour, found in by_hour.items()
+        ],
+        text=lambda number: f"{number:.1f}",
+    )

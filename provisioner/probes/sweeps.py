@@ -1,0 +1,81 @@
+"""Have each server probed every 15 minutes, and count its processes every five."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from procrastinate.contrib.django import app
+
+from provisioner.engine.deferring import defer_once
+from provisioner.engine.workers import alive_workers, unserved
+from provisioner.lib import clocks
+from provisioner.probes.models import ProbeRun, ProcessCount
+from provisioner.probes.queries import plan_of, plans, running_now
+from provisioner.probes.reading import run_probe, save_gap
+from provisioner.sites.models import PerforceServer, Site
+
+DAYS_KEPT = dt.timedelta(days=396)
+# A job that waited longer than this would fall into the next round.
+LATE_AFTER = dt.timedelta(minutes=10)
+
+
+@app.periodic(cron="*/15 * * * *")
+@app.task(name="sweep_probes", queue="sweeps", queueing_lock="sweep_probes")
+def sweep_probes(timestamp: int) -> None:
+    """Queue a round for each server at a site, on a host where its developers work.
+
+    Nothing is run at a server that is paused. Why there is no round is saved.
+    """
+    now, workers = clocks.database_now(), alive_workers()
+    for plan in plans():
+        sites = Site.objects.filter(perforce_server=plan.server).order_by("name")
+        queues = [site.host_queue for site in sites]
+        if not plan.is_on or not queues:
+            continue
+        served = [queue for queue in queues if not unserved([queue], workers)]
+        budget = getattr(plan.server, "slot_budget", None)
+        if budget is not None and budget.is_paused:
+            save_gap(plan.server, at=now, reason=f"Paused: {budget.paused_reason}")
+        elif not served:
+            reason = f"No host worker is running at {sites[0].name}."
+            save_gap(plan.server, at=now, reason=reason)
+        else:
+            lock = f"probe.{plan.server.pk}"
+            job = probe_server.configure(queue=served[0], queueing_lock=lock)
+            due = int(now.timestamp())
+            if not defer_once(job, server_id=plan.server.pk, due=due):
+                reason = f"All host workers at {sites[0].name} were busy."
+                save_gap(plan.server, at=now, reason=reason)
+
+
+@app.task(name="probe_server")
+def probe_server(server_id: int, due: int) -> None:
+    """Run a server's commands once, from this host."""
+    server = PerforceServer.objects.filter(pk=server_id).first()
+    if server is None:
+        return
+    due_at = dt.datetime.fromtimestamp(due, tz=dt.UTC)
+    if clocks.database_now() - due_at > LATE_AFTER:
+        save_gap(server, at=due_at, reason="The host worker was busy.")
+        return
+    run_probe(plan_of(server))
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="sweep_process_counts", queue="sweeps", queueing_lock="process_counts")
+def sweep_process_counts(timestamp: int) -> None:
+    """Save how many commands run at each server, by its reading of this minute."""
+    now = clocks.database_now()
+    ProcessCount.objects.bulk_create(
+        ProcessCount(server_id=server_id, at=now, processes=running)
+        for server_id, running in running_now(at=now).items()
+    )
+
+
+@app.periodic(cron="37 3 * * *")
+@app.task(name="sweep_old_probes", queue="sweeps", queueing_lock="sweep_old_probes")
+def sweep_old_probes(timestamp: int) -> None:
+    """Delete what is older than 13 months."""
+    oldest = clocks.database_now() - DAYS_KEPT
+    ProbeRun.objects.filter(at__lt=oldest).delete()
+    ProcessCount.objects.filter(at__lt=oldest).delete()

@@ -1,0 +1,36 @@
+"""URLs of probes."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from provisioner.api.routes import Route
+from provisioner.probes import views
+from provisioner.probes.api.views import (
+    ProbePlanViewSet,
+    ProbeTimeViewSet,
+    ProbeWeekViewSet,
+)
+from provisioner.web.navigation import Place, Section, administrators, register
+
+register(
+    Place(
+        title="Probes",
+        section=Section.PERFORCE,
+        url_name="probe-list",
+        covers=("probe-",),
+        rank=62,
+        is_for=administrators,
+    ),
+)
+
+urlpatterns: list[URLPattern] = [
+    path("perforce/probes/", views.probe_list, name="probe-list"),
+    path("perforce/probes/<int:pk>/", views.probe_plan_edit, name="probe-plan-edit"),
+]
+
+api_routes = [
+    Route("v1/probes", ProbePlanViewSet, "probe-plan"),
+    Route("v1/probes/times", ProbeTimeViewSet, "probe-time"),
+    Route("v1/probes/weeks", ProbeWeekViewSet, "probe-week"),
+]
