@@ -13,7 +13,7 @@ from provisioner.catalog.retention import needs_of
 from provisioner.engine.models import Operation
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.overviews import MirrorOverview, overviews_of
-from provisioner.mirrors.queries import AVAILABLE, next_to_transfer
+from provisioner.mirrors.queries import AVAILABLE, copies_at, next_to_transfer
 from provisioner.sites.models import Site
 
 NAMED = 50
@@ -28,7 +28,8 @@ class PromotionPreview:
     `newest` is what new workspaces get then, with how far it is behind in `overview`.
     `lost` are snapshots that only the present home has, newest first; `held` is the one
     of them that holds the template. `operations` run at the present home; `workspaces`
-    stay there, of which `named` are the first by name. `needs` are others that need the
+    stay there, of which `named` are the first by name. `copied` are the workspaces that
+    are copied to the mirror: no more is sent then. `needs` are others that need the
     template, such as warm pools. `others` are the other mirrors, which follow the new
     home.
     `obstacle` is what is against it, as a sentence, "" for nothing.
@@ -43,6 +44,7 @@ class PromotionPreview:
     operations: list[Operation]
     workspaces: int
     named: list[Any]
+    copied: list[Any]
     needs: list[Found]
     others: list[Mirror]
 
@@ -73,6 +75,7 @@ def promotion_preview(mirror: Mirror) -> PromotionPreview:
         operations=_running_at_home(template),
         workspaces=workspaces,
         named=named,
+        copied=copies_at(mirror),
         needs=[each for each in needed_by(template) if each.what not in _SHOWN_APART],
         others=list(
             Mirror.objects.filter(template=template)

@@ -253,8 +253,22 @@ _other_clones: list[Callable[[Mirror], QuerySet[Any]]] = []
 
 
 def register_clones(rows: Callable[[Mirror], QuerySet[Any]]) -> None:
-    """Register rows of a feature whose volumes are clones of a mirror."""
+    """Register rows of a feature whose volumes are clones of a mirror.
+
+    Each row is a copy of a `workspace`.
+    """
     _other_clones.append(rows)
+
+
+def copies_at(mirror: Mirror) -> list[Any]:
+    """Return the workspaces of which copies are clones of a mirror, by name."""
+    return [
+        row.workspace
+        for rows in _other_clones
+        for row in rows(mirror)
+        .select_related("workspace__owner")
+        .order_by("workspace__name")
+    ]
 
 
 def remarks_on(mirrors: Iterable[tuple[Site, Site]]) -> dict[tuple[int, int], str]:

@@ -74,6 +74,18 @@ def test_a_copy_at_a_promoted_mirror_says_what_to_do(copy: WorkspaceCopy) -> Non
     assert "is the template's home now" in obstacle_of(copy, has_base=True)
 
 
+def test_a_promotion_names_the_workspaces_whose_copies_end(
+    copy: WorkspaceCopy, admin: User
+) -> None:
+    mirror, name = copy.mirror, copy.workspace.name
+
+    page = browser_of(admin).get(f"/mirrors/{mirror.pk}/promote/").text
+    said = api_of(admin).get(f"/api/v1/mirrors/{mirror.pk}/promotion").json()
+
+    assert f"1 workspace: {name} of alice. Nothing more is sent." in page
+    assert said["copied"] == [name]
+
+
 def test_an_administrator_switches_copies_on_and_off(
     mirror: Mirror, admin: User
 ) -> None:

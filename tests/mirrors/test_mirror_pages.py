@@ -272,7 +272,7 @@ def test_a_promotion_is_previewed_and_confirmed(
     Template.objects.update(state=Template.State.BUILDING)
     refused = as_admin.post(page_of(mirror, "mirror-promote"))
     assert refused.status_code == 409
-    assert "is being built, moved or deleted" in refused.text
+    assert "is being built, moved, resized or deleted" in refused.text
     Template.objects.update(state=Template.State.READY)
     done = as_admin.post(page_of(mirror, "mirror-promote"), follow=True).text
     assert "Being promoted" in done

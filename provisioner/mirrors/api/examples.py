@@ -122,6 +122,7 @@ PROMOTION = [
             "running": [412],
             "workspaces": 2,
             "owners": ["alice", "bob"],
+            "copied": ["alice-web-2"],
             "needs": ["1 warm pool"],
             "other_mirrors": ["austin"],
         },

@@ -168,6 +168,10 @@ class PromotionSerializer(serializers.Serializer[PromotionPreview]):
     )
     workspaces = serializers.IntegerField(help_text="How many stay at the old home.")
     owners = serializers.SerializerMethodField(help_text="Of the first of them.")
+    copied = serializers.SerializerMethodField(
+        help_text="Workspaces that are copied to the mirror, by name. No more of them "
+        "is sent; they can be restored there as of the last transfer."
+    )
     needs = serializers.SerializerMethodField(
         help_text="What else needs the template, such as “2 warm pools”."
     )
@@ -182,6 +186,10 @@ class PromotionSerializer(serializers.Serializer[PromotionPreview]):
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_owners(self, preview: PromotionPreview) -> list[str]:
         return sorted({each.owner.username for each in preview.named})
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_copied(self, preview: PromotionPreview) -> list[str]:
+        return [each.name for each in preview.copied]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_needs(self, preview: PromotionPreview) -> list[str]:
