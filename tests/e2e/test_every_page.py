@@ -1,11 +1,10 @@
 """Every page as people meet it: for everybody, in both themes, at every width.
 
-`make test` shows each page in one look, `make test-integration` in all of them.
+`make test` looks at the pages of who is nobody yet, `make test-integration` at all.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -30,11 +29,6 @@ expect.set_options(timeout=SETTLED_WITHIN_MS)
 # A wide window, what it has left at 200 %, a telephone, and a wide one at 400 %.
 WIDE, ZOOMED, NARROW, NARROWEST = 1280, 640, 360, 320
 Theme = Literal["light", "dark", "forced"]
-# Page by page, the short walk takes the next of these.
-LOOKS: tuple[tuple[int, Theme], ...] = (
-    *((WIDE, "light"), (NARROWEST, "dark"), (WIDE, "forced")),
-    *((ZOOMED, "dark"), (NARROW, "dark")),
-)
 ALL_RULES = {
     "runOnly": {
         "type": "tag",
@@ -94,15 +88,11 @@ TOO_FAINT = """
 
 
 class Look:
-    """Looks at what a page shows, and notes what nobody should have to put up with.
-
-    It looks once; the looks take turns.
-    """
+    """Looks at what a page shows, and notes what nobody should have to put up with."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.width, self.theme = 0, ""
-        self.turns = itertools.cycle(LOOKS)
         self.found: list[str] = []
         # In each page that is opened from now on, whatever its policy lets in.
         page.add_init_script(AXE_SCRIPT)
@@ -117,15 +107,16 @@ class Look:
         self.look()
 
     def look(self) -> None:
-        """Look at what is shown now, in the look whose turn it is."""
+        """Look at what is shown now: in both themes, at every width."""
         # A page that a click opened has its words before it has its styles.
         self.page.wait_for_load_state()
-        width, theme = next(self.turns)
-        self.resize(width, "light" if theme == "forced" else theme)
+        self.resize(WIDE, "light")
         self.ask_axe(ALL_RULES)
-        self.measure(width)
-        if theme == "forced":
-            self.force_colors()
+        self.force_colors()
+        for width in (ZOOMED, NARROWEST, NARROW):
+            self.resize(width, "dark")
+            self.measure(width)
+        self.ask_axe(OF_LOOKS)
 
     def resize(self, width: int, theme: Literal["light", "dark"]) -> None:
         if width != self.width:
@@ -153,32 +144,6 @@ class Look:
         self.found.append(f"{self.page.url} {self.width} {self.theme}: {what}")
 
 
-class WholeLook(Look):
-    """Looks at each page in all looks."""
-
-    def look(self) -> None:
-        """Look at what is shown now: in both themes, at every width."""
-        self.page.wait_for_load_state()
-        self.resize(WIDE, "light")
-        self.ask_axe(ALL_RULES)
-        self.force_colors()
-        for width in (ZOOMED, NARROWEST, NARROW):
-            self.resize(width, "dark")
-            self.measure(width)
-        self.ask_axe(OF_LOOKS)
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(Look, id="one look"),
-        pytest.param(WholeLook, id="all looks", marks=pytest.mark.integration),
-    ]
-)
-def look_at(request: pytest.FixtureRequest) -> type[Look]:
-    looks: type[Look] = request.param
-    return looks
-
-
 def answer_with(body: str) -> Callable[[Route], None]:
     return lambda route: route.fulfill(body=body, content_type="text/html")
 
@@ -189,10 +154,9 @@ def is_of_developers(address: str) -> bool:
     return address == "/" or address.startswith(OF_DEVELOPERS)
 
 
-def test_every_page_of_an_administrator(
-    sign_in: SignIn, furnished: Furnished, look_at: type[Look]
-) -> None:
-    look = look_at(sign_in(furnished.admin))
+@pytest.mark.integration
+def test_every_page_of_an_administrator(sign_in: SignIn, furnished: Furnished) -> None:
+    look = Look(sign_in(furnished.admin))
     pages = [one for one in addresses_of(furnished) if not is_of_developers(one)]
     assert len(pages) > 45
     for address in (*pages, "/", f"/workspaces/{furnished.mates.pk}/"):
@@ -217,10 +181,9 @@ def test_every_page_of_an_administrator(
     assert look.found == []
 
 
-def test_every_page_of_a_developer(
-    sign_in: SignIn, furnished: Furnished, look_at: type[Look]
-) -> None:
-    look = look_at(sign_in(furnished.alice))
+@pytest.mark.integration
+def test_every_page_of_a_developer(sign_in: SignIn, furnished: Furnished) -> None:
+    look = Look(sign_in(furnished.alice))
     pages = [one for one in addresses_of(furnished) if is_of_developers(one)]
     assert len(pages) > 25
     for address in (*pages, "/templates/", f"/templates/{furnished.template.pk}/"):
@@ -246,11 +209,10 @@ def test_pages_of_who_is_nobody_yet(
     furnished: Furnished,
     chromium: Browser,
     live_server: LiveServer,
-    look_at: type[Look],
 ) -> None:
-    newcomer = look_at(sign_in(furnished.newcomer))
+    newcomer = Look(sign_in(furnished.newcomer))
     newcomer.go("/")
-    nobody = look_at(chromium.new_page(base_url=live_server.url))
+    nobody = Look(chromium.new_page(base_url=live_server.url))
     nobody.go("/login/")
     nobody.page.get_by_label("Username").fill("alice")
     nobody.page.get_by_label("Password").fill("wrong")
