@@ -21,7 +21,7 @@ TELLS_WITHIN_SECONDS = 5
 @pytest.mark.parametrize(
     ("first_seed", "number"),
     [
-        (5, 3),  # one at a mirror's site, one while a template is built
+        (5, 1),  # freezes a worker, kills ONTAP, cuts connections
         pytest.param(1, 10, marks=pytest.mark.integration),
     ],
 )
