@@ -191,6 +191,7 @@ def runners(
     return runner
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(600)  # ten workspaces come and go, one after the other
 def test_the_examples_build_in_a_workspace_and_give_it_back(
     runners: Callable[..., Runner], worker: Child
