@@ -92,6 +92,7 @@ OF_MINUTES = (
     "e2e/test_every_page.py",
     "e2e/test_journeys.py",
     "engine/test_killed_worker.py",
+    "contract/test_api_schema.py",
     "rescues/test_downloads.py",
     "workspaces/test_trash.py",
     "drift/test_adopting.py",
