@@ -53,8 +53,8 @@ def test_the_list_takes_no_more_queries_for_more(
     known_to_be_behind(snapshot, "alice", "bob")
     # the session, its user, saved views, which are on the page, these, their snapshots,
     # which are watched, their changes, how long each takes, maintenance; and, of what
-    # stands against each, sites, the clock, clones and volumes, rules, slots, the clock,
-    # workers, pools
+    # stands against each, sites, the clock, clones and volumes, rules, slots, the clock
+    # again, workers, pools
     with django_assert_num_queries(20):
         as_alice.get("/templates/")
 
