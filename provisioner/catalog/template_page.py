@@ -15,6 +15,7 @@ from provisioner.catalog.models import BuildParameters, Template, TemplateOperat
 from provisioner.catalog.obstacles import Obstacle, known_obstacles
 from provisioner.catalog.overviews import SnapshotLine, TemplateOverview
 from provisioner.engine.models import Operation
+from provisioner.lib.sizes import size_text
 from provisioner.web.notices import Action, Level, Notice
 from provisioner.web.templatetags.cloneyard import ago, count
 
@@ -88,6 +89,15 @@ class TemplatePage:
             *self._no_default(),
             *self._not_refreshed(),
         ]
+
+    @property
+    def needs_sentence(self) -> str:
+        """What the last build of the whole or parts of it added to the volume."""
+        for line in self.overview.snapshots:
+            grew = line.snapshot.grew_bytes
+            if grew is not None and not line.snapshot.is_clean:
+                return f"The last build added {size_text(grew)}."
+        return "What a build adds was not measured yet."
 
     @property
     def may_change(self) -> bool:

@@ -19,6 +19,7 @@ from provisioner.gateways.hosts.room import NO_SPACE, OVER_QUOTA, Lack
 from provisioner.gateways.ontap.types import most_inodes
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
+from tests.support.ontap_scene import LabControl
 from tests.support.projects import Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -242,3 +243,42 @@ def test_a_sync_that_has_no_room_says_of_what(
     assert "Give the template a larger volume" in operation.status_message or (
         "The next build gives it more" in operation.status_message
     )
+
+
+@pytest.mark.parametrize(
+    ("is_clean", "aggregate_bytes", "where"),
+    [
+        (False, None, "100 MiB"),
+        (True, None, "100 MiB"),
+        (False, 1 << 10, "aggregate aggr1 has room for 0 B"),
+    ],
+)
+def test_a_build_that_there_is_no_room_for_does_not_begin(
+    is_clean: bool, aggregate_bytes: int | None, where: str, built_template: Template
+) -> None:
+    template = built_template
+    needed = 1 << 20 if aggregate_bytes else 1 << 40
+    first = template.snapshots.get()
+    assert first.is_clean
+    assert first.grew_bytes is not None
+    control = LabControl(account=registry.ontap_account(template.site))
+    before = control.settings()
+    # What a build of the other kind added says nothing.
+    template.snapshots.update(grew_bytes=1 << 50, is_clean=not is_clean)
+    operation = build(template, is_clean=is_clean)
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    template.snapshots.update(grew_bytes=needed, is_clean=is_clean)
+    if aggregate_bytes:
+        control.set_settings(aggregate_bytes=aggregate_bytes)
+
+    try:
+        operation = build(template, is_clean=is_clean)
+    finally:
+        control.set_settings(**before)
+
+    assert operation.status_code == "no_room_to_build", operation.status_message
+    assert f"needs about {'1.2 MiB' if aggregate_bytes else '1.2 TiB'}" in (
+        operation.status_message
+    )
+    assert where in operation.status_message
+    assert not operation.steps.get(name="sync").attempt

@@ -14,9 +14,13 @@ from tests.support.jobs import settle
 AS_ROOT = os.geteuid() == 0
 
 
-def build(template: Template, *, change: int | None = None) -> Operation:
+def build(
+    template: Template, *, change: int | None = None, is_clean: bool = False
+) -> Operation:
     """Build, and wait until nothing moves any more."""
-    operation = template_build(by=template.owner, template=template, change=change)
+    operation = template_build(
+        by=template.owner, template=template, change=change, is_clean=is_clean
+    )
     settle(template)
     operation.refresh_from_db()
     return operation

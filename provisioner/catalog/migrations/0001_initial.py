@@ -140,6 +140,7 @@ class Migration(migrations.Migration):
                 ('sync_seconds', models.FloatField(default=0)),
                 ('build_seconds', models.FloatField(default=0)),
                 ('test_seconds', models.FloatField(default=0)),
+                ('grew_bytes', models.BigIntegerField(blank=True, help_text='What its build added to the volume, as ONTAP reported it.', null=True)),
                 ('clones_of_others', models.PositiveIntegerField(default=0, help_text='Its clones without a tag of ours, by ONTAP.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('deleted_at', models.DateTimeField(blank=True, null=True)),

@@ -163,6 +163,11 @@ class Snapshot(models.Model):
     sync_seconds = models.FloatField(default=0)
     build_seconds = models.FloatField(default=0)
     test_seconds = models.FloatField(default=0)
+    grew_bytes = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="What its build added to the volume, as ONTAP reported it.",
+    )
     clones_of_others = models.PositiveIntegerField(
         default=0, help_text="Its clones without a tag of ours, by ONTAP."
     )

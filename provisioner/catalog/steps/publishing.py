@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from provisioner.catalog import checks
-from provisioner.catalog.models import BuildParameters, Quality, Snapshot
+from provisioner.catalog.models import Quality, Snapshot
 from provisioner.catalog.pins import Pin, goes_in_batches
 from provisioner.catalog.snapshot_comments import (
     MIRROR_LABEL,
@@ -17,6 +17,7 @@ from provisioner.catalog.snapshot_comments import (
 )
 from provisioner.catalog.steps.commands import Built, Tested
 from provisioner.catalog.steps.contents import Synced
+from provisioner.catalog.steps.room import began_clean
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.settled_tree import (
     changes_named,
@@ -25,7 +26,6 @@ from provisioner.catalog.steps.settled_tree import (
 )
 from provisioner.catalog.steps.volume import TemplateVolume
 from provisioner.catalog.steps.volumes import come_back_later, limits_in_our_words
-from provisioner.engine.models import Operation
 from provisioner.engine.results import StepResult
 from provisioner.gateways.errors import AlreadyExists
 from provisioner.gateways.hosts import files, root_paths, tree_remarks
@@ -135,8 +135,18 @@ def ensure_snapshot(run: TemplateRun) -> Published:
         parts=len(pin.parts),
     )
     name = f"c{pin.change}.b{run.operation.pk}"
-    _publish(run, pin, verified, taken=_take(run, name, mark=mark))
+    grew = _grew_bytes(run)
+    _publish(run, pin, verified, taken=_take(run, name, mark=mark), grew_bytes=grew)
     return Published(name)
+
+
+def _grew_bytes(run: TemplateRun) -> int | None:
+    """Return what the build added to the volume, None if ONTAP did not say."""
+    began = run.result_of(TemplateVolume)
+    used_bytes = run.ontap.get_volume(began.volume_uuid).used_bytes
+    if began.used_bytes is None or used_bytes is None:
+        return None
+    return max(used_bytes - began.used_bytes, 0)
 
 
 def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
@@ -166,7 +176,12 @@ def _take(run: TemplateRun, name: str, *, mark: SnapshotMark) -> VolumeSnapshot:
 
 
 def _publish(
-    run: TemplateRun, pin: Pin, verified: Verified, *, taken: VolumeSnapshot
+    run: TemplateRun,
+    pin: Pin,
+    verified: Verified,
+    *,
+    taken: VolumeSnapshot,
+    grew_bytes: int | None,
 ) -> None:
     """Ensure the row that publishes a snapshot."""
     assert parse_client_spec(pin.client_spec).name == run.template.client_name
@@ -186,7 +201,8 @@ def _publish(
                 "have_count": verified.have_count,
                 "have_digest": verified.have_digest,
                 "quality": tested.quality if tested else Quality.BUILT,
-                "is_clean": _began_clean(run.operation),
+                "grew_bytes": grew_bytes,
+                "is_clean": began_clean(run.operation),
                 "remarks": verified.remarks,
                 "sync_seconds": synced.seconds,
                 "build_seconds": built.seconds,
@@ -209,14 +225,6 @@ def _refuse_another(run: TemplateRun, name: str, *, volume_uuid: str) -> NoRetur
         "continue after it. The drift check offers to adopt it.",
         code="snapshot_of_another_build",
     )
-
-
-def _began_clean(operation: Operation) -> bool:
-    """Return whether the build started without leftovers of another one."""
-    earlier = Operation.objects.filter(
-        subject=operation.subject_id, pk__lt=operation.pk
-    )
-    return BuildParameters.of(operation).clean or not earlier.exists()
 
 
 def ensure_outcome(run: TemplateRun) -> None:

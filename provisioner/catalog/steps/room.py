@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioner.catalog.models import Template, TemplateCheck
+from provisioner.catalog.models import BuildParameters, Template, TemplateCheck
 from provisioner.catalog.steps.run import TemplateRun
-from provisioner.gateways.errors import GatewayError
+from provisioner.engine.models import Operation
+from provisioner.gateways.errors import GatewayError, PermanentGatewayError
 from provisioner.gateways.hosts.room import (
     NO_SPACE,
     OVER_QUOTA,
@@ -21,6 +22,10 @@ from provisioner.gateways.ontap.types import Volume, more_inodes, most_inodes
 from provisioner.gateways.perforce.types import TreeSize
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
+from provisioner.sites.models import AggregateSpace
+
+MARGIN_PERCENT = 20
+"""What a build may need beyond what the last one of its kind added."""
 
 INODES_FOR_A_FILE = 3
 """A file has one, and a build makes others: objects, directories, its own notes."""
@@ -137,6 +142,74 @@ def ensure_inodes(
     wanted = min(most, max(files * INODES_FOR_A_FILE, more_inodes(used, given or 0)))
     if given is not None and wanted > given:
         run.ontap.set_max_inodes(volume.uuid, max_inodes=wanted)
+
+
+def began_clean(operation: Operation) -> bool:
+    """Return whether a build starts without leftovers of another one."""
+    earlier = Operation.objects.filter(
+        subject=operation.subject_id, pk__lt=operation.pk
+    )
+    return BuildParameters.of(operation).clean or not earlier.exists()
+
+
+def require_room_to_build(
+    run: TemplateRun, volume: Volume, *, counted: TreeSize | None
+) -> None:
+    """Refuse a build that the volume, or its aggregate, has too little room for.
+
+    What is not known refuses nothing, nor does a volume that ONTAP grows when it fills.
+
+    Raises: StepRefused.
+    """
+    needed = _bytes_to_build(run, counted=counted)
+    if needed is None:
+        run.progress("What such a build adds is not known: none was measured yet.")
+        return
+    free = volume.size_bytes - (volume.used_bytes or 0)
+    if free < needed and volume.used_bytes is not None and not volume.sizes_itself:
+        raise StepRefused(
+            f"A build needs about {size_text(needed)}, and the volume {volume.name} "
+            f"has {size_text(max(free, 0))} free of {size_text(volume.size_bytes)}. "
+            "Give the template a larger volume, or keep fewer snapshots. Then build "
+            "again.",
+            code="no_room_to_build",
+        )
+    room = _room_in_aggregate(run, volume.aggregate)
+    if room is not None and room < needed:
+        raise StepRefused(
+            f"A build needs about {size_text(needed)}, and the aggregate "
+            f"{volume.aggregate} has room for {size_text(room)}. Free space there, "
+            "move the template to another aggregate, or ask a storage administrator "
+            "for more. Then build again.",
+            code="no_room_to_build",
+        )
+
+
+def _bytes_to_build(run: TemplateRun, *, counted: TreeSize | None) -> int | None:
+    """Return what a build adds to the volume, with a margin; None if not known.
+
+    As the last one of its kind did; a first one at least the files of its view.
+    """
+    built = run.template.snapshots.filter(
+        is_clean=began_clean(run.operation), grew_bytes__isnull=False
+    )
+    added = built.order_by("-pk").values_list("grew_bytes", flat=True).first()
+    if added is None and counted and not run.template.snapshots.exists():
+        added = counted.bytes
+    return None if added is None else added * (100 + MARGIN_PERCENT) // 100
+
+
+def _room_in_aggregate(run: TemplateRun, name: str) -> int | None:
+    """Return what the site may take of an aggregate; None if we may not ask."""
+    try:
+        found = run.ontap.get_aggregate(name)
+    except PermanentGatewayError:
+        return None
+    return AggregateSpace(
+        site=run.site,
+        size_bytes=found.size_bytes,
+        available_bytes=found.available_bytes,
+    ).room_bytes
 
 
 def _known_files(template: Template) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from provisioner.catalog.models import BuildParameters, Template
 from provisioner.catalog.pins import Pin
 from provisioner.catalog.queries import reference_snapshot
-from provisioner.catalog.steps.room import ensure_inodes
+from provisioner.catalog.steps.room import ensure_inodes, require_room_to_build
 from provisioner.catalog.steps.run import TemplateRun
 from provisioner.catalog.steps.sizing import ensure_volume_size
 from provisioner.catalog.steps.volumes import (
@@ -42,10 +42,14 @@ from provisioner.sites.replicas import require_bound, server_with
 
 @dataclass(frozen=True)
 class TemplateVolume(StepResult):
-    """The volume in which the template is built."""
+    """The volume in which the template is built.
+
+    `used_bytes` is what was in it before, None if ONTAP did not say.
+    """
 
     step = "volume"
     volume_uuid: str
+    used_bytes: int | None = None
 
 
 def ensure_volume(run: TemplateRun) -> TemplateVolume:
@@ -76,7 +80,11 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
         Template.objects.filter(pk=template.pk).update(
             volume_uuid=volume.uuid, aggregate=volume.aggregate
         )
-    return TemplateVolume(volume.uuid)
+    begun = run.find_result(TemplateVolume)
+    if begun is not None:  # the build may have written to it since
+        return TemplateVolume(volume.uuid, used_bytes=begun.used_bytes)
+    require_room_to_build(run, volume, counted=run.result_of(Pin).tree)
+    return TemplateVolume(volume.uuid, used_bytes=volume.used_bytes)
 
 
 def ensure_exported(run: TemplateRun) -> None:
