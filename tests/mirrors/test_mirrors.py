@@ -242,7 +242,35 @@ def test_a_destination_without_room_is_told(mirror_scene: MirrorScene) -> None:
     )
 
     assert (mirror.state, mirror.status_code) == ("failed", "space_low")
-    assert mirror_scene.labs.rows(records.Relationship) == []
+    assert "aggr1 of bangalore has 0 B free, and the template's" in (
+        mirror.status_message
+    )
+    assert nothing_is_there(mirror_scene)
+
+
+def nothing_is_there(scene: MirrorScene) -> bool:
+    volumes = scene.labs.there.list_volumes(comment_prefix="cloneyard")
+    return not volumes and scene.labs.rows(records.Relationship) == []
+
+
+@pytest.mark.parametrize("end", ["source", "destination"])
+def test_a_cluster_without_snapmirror_is_told_before_anything_is_made(
+    end: str, mirror_scene: MirrorScene
+) -> None:
+    scene = mirror_scene
+    getattr(scene.labs, end).control.set_settings(snapmirror_license=False)
+    where = {"source": "munich", "destination": "bangalore"}[end]
+
+    mirror = scene.settled(
+        mirror_create(by=scene.by, template=scene.template, site=scene.site)
+    )
+
+    assert (mirror.state, mirror.status_code) == ("failed", "mirror_not_licensed")
+    assert f"ONTAP of {where} has no SnapMirror license." in mirror.status_message
+    assert nothing_is_there(scene)
+    getattr(scene.labs, end).control.set_settings(snapmirror_license=True)
+    mirror_retry(by=scene.by, mirror=mirror)
+    assert scene.settled(mirror).state == Mirror.State.READY
 
 
 def test_a_mirror_whose_work_was_lost_says_so(mirror_scene: MirrorScene) -> None:

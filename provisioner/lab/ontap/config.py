@@ -25,6 +25,7 @@ class Settings:
     scan_seconds: how long a scan for duplicates takes beyond the reading.
     transfer_seconds: how long a SnapMirror transfer takes beyond the copying.
     all_flash: inline deduplication is supported.
+    snapmirror_license: the cluster has one.
     svm_peering: SVMs are peered, with each other and with those of the peer.
     volume_iops: what clients ask of each volume, which QoS policies limit.
     schedules: snapshot policies take snapshots by themselves.
@@ -46,6 +47,7 @@ class Settings:
     scan_seconds: float = 0.0
     transfer_seconds: float = 0.0
     all_flash: bool = True
+    snapmirror_license: bool = True
     svm_peering: bool = True
     volume_iops: int = 0
     schedules: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from provisioner.catalog.steps.volumes import (
 )
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
-from provisioner.gateways.errors import InUse, OutOfSpace
+from provisioner.gateways.errors import InUse, OutOfSpace, Refused
 from provisioner.gateways.hosts.file_digests import FileDigest, differing_files
 from provisioner.gateways.ontap.errors import refusal
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -25,8 +26,10 @@ from provisioner.gateways.ontap.types import (
     Relationship,
     SnapshotVersion,
     Transfer,
+    Volume,
 )
 from provisioner.lib.refusals import StepRefused
+from provisioner.lib.sizes import size_text
 from provisioner.mirrors import advice
 from provisioner.mirrors.models import Mirror, MirroredSnapshot, TransferParameters
 from provisioner.mirrors.queries import has_clones
@@ -36,6 +39,7 @@ from provisioner.mirrors.steps.relationships import (
     ensure_policy,
     follow_transfer,
 )
+from provisioner.sites.models import Site
 
 
 class MirrorRun(TemplateRun):
@@ -137,28 +141,62 @@ def ensure_peered(run: MirrorRun) -> Peered:
 
 
 def ensure_volume(run: MirrorRun) -> MirrorVolume:
-    """Ensure the destination volume, as large as the template's."""
+    """Ensure the destination volume, as large as the template's.
+
+    Raises: StepRefused (before it is created: no license, no room).
+    """
     mirror = run.mirror
     volume = ensure_ours(
         run,
         name=mirror.volume_name,
         comment=mirror.volume_comment,
-        create=lambda: run.ontap.create_mirror_volume(
-            MirrorVolumeSpec(
-                name=mirror.volume_name,
-                aggregate=run.site.aggregate,
-                size_bytes=run.source_ontap.get_volume(
-                    run.template.volume_uuid
-                ).size_bytes,
-                comment=mirror.volume_comment,
-                export_policy=ensure_templates_policy(run),
-            )
-        ),
+        create=lambda: _create_volume(run),
     )
     require_online(volume)
     with run.writing():
         Mirror.objects.filter(pk=mirror.pk).update(volume_uuid=volume.uuid)
     return MirrorVolume(volume.uuid)
+
+
+def _create_volume(run: MirrorRun) -> Volume:
+    mirror, site = run.mirror, run.site
+    _require_license(run.ontap, site)
+    _require_license(run.source_ontap, run.template.site)
+    source = run.source_ontap.get_volume(run.template.volume_uuid)
+    with suppress(Refused):  # our account may not ask for the aggregate
+        free = run.ontap.get_aggregate(site.aggregate).available_bytes
+        if source.used_bytes is not None and free <= source.used_bytes:
+            raise StepRefused(
+                f"The aggregate {site.aggregate} of {site.name} has "
+                f"{size_text(free)} free, and the template's volume takes "
+                f"{size_text(source.used_bytes)}. A storage administrator frees space "
+                "there, or the site gets another aggregate. Then retry.",
+                code="space_low",
+            )
+    return run.ontap.create_mirror_volume(
+        MirrorVolumeSpec(
+            name=mirror.volume_name,
+            aggregate=site.aggregate,
+            size_bytes=source.size_bytes,
+            comment=mirror.volume_comment,
+            export_policy=ensure_templates_policy(run),
+        )
+    )
+
+
+def _require_license(ontap: OntapGateway, site: Site) -> None:
+    """Refuse a cluster without SnapMirror, where our account may ask.
+
+    Raises: StepRefused.
+    """
+    with suppress(Refused):
+        if not ontap.has_license("snapmirror"):
+            raise StepRefused(
+                f"ONTAP of {site.name} has no SnapMirror license. A storage "
+                "administrator installs it (it is part of ONTAP One): system license "
+                "add. Then retry.",
+                code="mirror_not_licensed",
+            )
 
 
 def ensure_relationship(run: MirrorRun) -> Related:

@@ -142,6 +142,11 @@ _LICENSES = {
 }
 
 
+def _installed(array: Array) -> list[str]:
+    missing = () if array.settings.snapmirror_license else ("snapmirror",)
+    return [name for name in _LICENSES if name not in missing]
+
+
 def _license(array: Array, name: str) -> Flat:
     return {
         "name": name,
@@ -191,12 +196,12 @@ def get_node(call: Call, uuid: str) -> Reply:
 
 def list_licenses(call: Call) -> Reply:
     """List the cluster's licenses."""
-    return collection(call, LICENSES, _LICENSES)
+    return collection(call, LICENSES, _installed(call.array))
 
 
 def get_license(call: Call, name: str) -> Reply:
     """Return one license."""
-    if name not in _LICENSES:
+    if name not in _installed(call.array):
         raise OntapError("4", target="name")
     return instance(call, LICENSES, name)
 
