@@ -207,7 +207,7 @@ LISTS_DIRECTORIES = {
     "gateways/hosts/sampling.py:_sampled": SKIPS,
     "gateways/hosts/sandbox/cgroup.py": OTHER,
     "gateways/hosts/sandbox/init.py": OTHER,
-    "gateways/hosts/snapshot_files.py:_entries": SKIPS,
+    "gateways/hosts/snapshot_files.py:entries_of": SKIPS,
     "gateways/hosts/trees/native.py": OTHER,
     "gateways/hosts/trees/sequential.py:_list": SKIPS,
     "gateways/hosts/writers.py": "reads /proc",

@@ -115,6 +115,7 @@ PAGES: dict[str, dict[str, str]] = {
     "workspace-snapshot-list": {"get": SEE},
     "workspace-snapshot": {"get": CHANGE, "post": CHANGE},
     "workspace-snapshot-compare": {"post": CHANGE},
+    "workspace-snapshot-restore": {"get": CHANGE, "post": CHANGE},
     "split-policy-edit": {"get": ADMINISTER, "post": ADMINISTER},
     "template-move": {"get": ADMINISTER, "post": ADMINISTER},
     "template-move-stop": {"post": ADMINISTER},
@@ -276,6 +277,7 @@ API: dict[str, dict[str, str]] = {
     "workspace-transfer-transfer": {"get": SEE, "post": CHANGE},
     "workspace-snapshot-snapshots": {"get": SEE},
     "workspace-snapshot-compare": {"post": CHANGE},
+    "workspace-snapshot-restore-snapshot": {"post": CHANGE},
     "workspace-snapshot-take-back": {"post": CHANGE},
     "workspace-cloning-clone": {"post": CHANGE},
     "held-snapshot-list": {"get": ADMINISTER},
@@ -364,6 +366,7 @@ API: dict[str, dict[str, str]] = {
 BODIES: dict[str, dict[str, Any]] = {
     "workspace-lease-keep": {"reason": "Because."},
     "workspace-snapshot-compare": {"snapshot": 1},
+    "workspace-snapshot-restore-snapshot": {"snapshot": 1},
     "workspace-snapshot-take-back": {"snapshot": 1, "path": "a"},
     "template-refresh": {"mode": "manual"},
     "template-detail": {"title": "Main line"},

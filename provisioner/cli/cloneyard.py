@@ -1016,6 +1016,25 @@ def run_take_back(args: argparse.Namespace) -> None:
         raise Stop(FAILED, f"Files not taken back: {found['failed_count']}")
 
 
+def run_restore_snapshot(args: argparse.Namespace) -> None:
+    """Restore a workspace to a snapshot in place; say what could not be.
+
+    Raises: Stop if files could not be restored, or opened again.
+    """
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    where = f"workspaces/{workspace['id']}/snapshots/restore"
+    operation = server.ask("POST", where, body={"snapshot": args.snapshot})
+    said = (f"{workspace['name']} is", "being restored", "restored")
+    found = follow_operation(server, args, operation, said=said)["findings"] or {}
+    failed = [f"{path}: {reason}" for path, reason in found.get("failed", [])]
+    failed += found.get("not_restored", [])
+    for sentence in failed:
+        tell(sentence)
+    if failed:
+        raise Stop(FAILED, "Not everything was restored or opened again.")
+
+
 def run_rescue(args: argparse.Namespace) -> None:
     server = server_of(args)
     workspace = server.find(args.workspace)
@@ -1935,6 +1954,15 @@ def make_parser() -> Parser:
         *(one, as_of, asking),
     )
     back.add_argument("path", type=word, help="from the root of the workspace")
+    to_snapshot = add(
+        "restore-snapshot",
+        run_restore_snapshot,
+        "restore a workspace to one of its snapshots, in place",
+        *(one, asking),
+    )
+    to_snapshot.add_argument(
+        "--snapshot", metavar="ID", type=int, required=True, help="a snapshot of it"
+    )
     rescue = add("rescue", run_rescue, "list or download rescued work", one)
     rescue.add_argument(
         "-o",

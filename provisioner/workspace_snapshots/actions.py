@@ -1,4 +1,4 @@
-"""Change policies of snapshots of workspaces, compare with one, take files back."""
+"""Change policies of snapshots; compare, take back from and restore to a snapshot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from provisioner.workspace_snapshots.models import (
     SnapshotPolicy,
     WorkspaceSnapshot,
 )
-from provisioner.workspace_snapshots.refusals import SnapshotsHidden
+from provisioner.workspace_snapshots.refusals import (
+    ClientNotRecorded,
+    SnapshotsHidden,
+)
 from provisioner.workspaces.actions.retiring import locked
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.permissions import can_change_workspace
@@ -115,6 +118,20 @@ def snapshot_take_back(
     return _begin(WorkspaceOperation.TAKE_BACK, by=by, snapshot=snapshot, path=path)
 
 
+def snapshot_restore(*, by: User, snapshot: WorkspaceSnapshot) -> Operation:
+    """Begin to make a workspace what it was at a snapshot, in place.
+
+    Its newer state is kept as a snapshot first. The operation is refused while files
+    are opened. A repeated call meanwhile returns the running operation.
+
+    Raises: NotAllowed, SnapshotsHidden, ClientNotRecorded, WorkspaceNotReady.
+    """
+    permissions.require(can_change_workspace(by, snapshot.workspace))
+    if snapshot.workspace.client_name and snapshot.reading_id is None:
+        raise ClientNotRecorded()
+    return _begin(WorkspaceOperation.RESTORE_SNAPSHOT, by=by, snapshot=snapshot)
+
+
 def _begin(
     kind: WorkspaceOperation, *, by: User, snapshot: WorkspaceSnapshot, path: str = ""
 ) -> Operation:
@@ -136,11 +153,11 @@ def _begin(
             raise WorkspaceNotReady(name=workspace.name, state="busy")
         if running is not None:
             return running
-        if path:
+        if kind != WorkspaceOperation.COMPARE:
             record_event(
                 workspace,
-                kind="take_back_requested",
-                message=f"Requested to take back {path} from {snapshot.name}.",
+                kind=f"{kind}_requested",
+                message=f"{kind.label} {snapshot.name} requested{path and ': '}{path}.",
                 actor=by,
             )
         return start_operation(kind, by=by, about=workspace, parameters=asked)

@@ -14,6 +14,12 @@ from provisioner.sites.models import Site
 from provisioner.workspaces.models import ReadClient, Workspace
 
 MOST_HOURLY, MOST_DAILY = 168, 365
+BEFORE_RESTORE = "cloneyard-ws-before-restore."
+"""How snapshots of what a restore replaced begin. Sweeps follow them like others."""
+
+KEPT_BEFORE_RESTORES = 5
+"""How many of them a workspace has; ONTAP's policies do not delete them."""
+
 PREFIX = "cloneyard-ws-"
 """How the names of these snapshots begin, before ONTAP's schedule and the time."""
 

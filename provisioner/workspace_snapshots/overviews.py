@@ -13,9 +13,12 @@ from provisioner.workspace_snapshots.models import (
     WorkspaceSnapshot,
 )
 from provisioner.workspace_snapshots.queries import snapshots_of
-from provisioner.workspaces.models import Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    OF_SNAPSHOTS,
+    Workspace,
+    WorkspaceOperation,
+)
 
-KINDS = (WorkspaceOperation.COMPARE, WorkspaceOperation.TAKE_BACK)
 LOOKED_AT = 20
 """How many operations with a snapshot its page looks at."""
 
@@ -61,13 +64,14 @@ class Differences:
 class SnapshotWork:
     """What was last done with a snapshot, and what is under way.
 
-    `compared` and `taken` are the last ones that succeeded; `failed` says why the last
-    operation did not.
+    `compared`, `taken` and `restored` are the last ones that succeeded; `failed` says
+    why the last operation did not.
     """
 
     running: Operation | None = None
     compared: Operation | None = None
     taken: Operation | None = None
+    restored: Operation | None = None
     failed: str = ""
 
     @property
@@ -93,7 +97,7 @@ def snapshot_work(snapshot: WorkspaceSnapshot) -> SnapshotWork:
     """Return what the page of a snapshot shows, in one query."""
     operations = list(
         snapshot.workspace.operations.filter(
-            kind__in=KINDS, parameters__snapshot=snapshot.name
+            kind__in=OF_SNAPSHOTS, parameters__snapshot=snapshot.name
         ).order_by("-pk")[:LOOKED_AT]
     )
 
@@ -105,8 +109,9 @@ def snapshot_work(snapshot: WorkspaceSnapshot) -> SnapshotWork:
     last = operations[0] if operations else None
     is_well = last is None or last.state in (Operation.State.RUNNING, ended_well)
     return SnapshotWork(
-        running=newest(Operation.State.RUNNING, *KINDS),
+        running=newest(Operation.State.RUNNING, *OF_SNAPSHOTS),
         compared=newest(ended_well, WorkspaceOperation.COMPARE),
         taken=newest(ended_well, WorkspaceOperation.TAKE_BACK),
+        restored=newest(ended_well, WorkspaceOperation.RESTORE_SNAPSHOT),
         failed="" if last is None or is_well else last.status_message,
     )

@@ -1,8 +1,14 @@
-"""Why nothing is compared with a snapshot or taken back from it."""
+"""Why nothing is compared with a snapshot, taken back from it or restored to it."""
 
 from __future__ import annotations
 
-from provisioner.lib.refusals import ActionRefused
+import dataclasses
+from collections.abc import Sequence
+
+from provisioner.gateways.perforce.types import OpenedFile
+from provisioner.lib.refusals import ActionRefused, StepRefused
+
+OPENED_SHOWN = 50
 
 
 class SnapshotsHidden(ActionRefused):
@@ -10,3 +16,23 @@ class SnapshotsHidden(ActionRefused):
     can show it on the site's page, or clone the workspace as of the snapshot."""
 
     code = "snapshots_hidden"
+
+
+class ClientNotRecorded(ActionRefused):
+    """What the client had at this snapshot is not recorded yet. Try again in a few
+    minutes, or take back single files."""
+
+    code = "client_not_recorded"
+
+
+class FilesOpened(StepRefused):
+    """Restoring now would lose what is opened; `findings` has the first files."""
+
+    def __init__(self, opened: Sequence[OpenedFile]) -> None:
+        super().__init__(
+            f"Files are opened: {len(opened):,}. Submit or shelve them, then revert "
+            "them, and restore again. Or clone the workspace as of the snapshot.",
+            code="files_opened",
+        )
+        first = opened[:OPENED_SHOWN]
+        self.findings = {"opened": [dataclasses.asdict(file) for file in first]}

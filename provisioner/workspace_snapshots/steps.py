@@ -1,16 +1,35 @@
-"""How a workspace is compared with a snapshot, and files are taken back from it."""
+"""How a workspace is compared with a snapshot, taken back from it, restored to it.
+
+Each step is safe to repeat.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 
 from provisioner.engine import states as engine_states
-from provisioner.gateways.hosts import snapshot_files
+from provisioner.engine.models import Operation
+from provisioner.gateways.errors import AlreadyExists, InUse
+from provisioner.gateways.hosts import snapshot_files, snapshot_restoring
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
-from provisioner.workspace_snapshots.models import SnapshotParameters
+from provisioner.lib.refusals import StepRefused
+from provisioner.workspace_snapshots.models import (
+    BEFORE_RESTORE,
+    KEPT_BEFORE_RESTORES,
+    ClientReading,
+    SnapshotParameters,
+    WorkspaceSnapshot,
+)
+from provisioner.workspace_snapshots.queries import snapshots_of
+from provisioner.workspace_snapshots.refusals import FilesOpened
+from provisioner.workspaces.steps import locks, recording
+from provisioner.workspaces.steps.clients import find_own_client
+from provisioner.workspaces.steps.provision import Flushed
 from provisioner.workspaces.steps.run import WorkspaceRun, room_of
+from provisioner.workspaces.steps.unsubmitted import our_volume
 
 MOST_NAMED = 500
 MOST_ENTRIES = 5_000_000
@@ -70,3 +89,147 @@ def ensure_taken_back(run: WorkspaceRun) -> None:
         "failed_count": len(found.failed),
     }
     engine_states.note_findings(run.step, findings)
+
+
+def kept_name(operation: Operation) -> str:
+    """Return the name of the snapshot of what a restore replaces."""
+    return f"{BEFORE_RESTORE}{operation.created_at:%Y-%m-%d_%H%M%S}"
+
+
+def _chosen(run: WorkspaceRun) -> WorkspaceSnapshot:
+    """Return the snapshot to restore to, with its reading.
+
+    Raises: StepRefused (ONTAP has deleted it).
+    """
+    name = SnapshotParameters.of(run.operation).snapshot
+    rows = snapshots_of(run.workspace).select_related("reading")
+    found = rows.filter(name=name).first()
+    if found is None:
+        raise StepRefused(
+            f"ONTAP has deleted the snapshot {name}. Choose another one.",
+            code="snapshot_of_workspace_gone",
+        )
+    return found
+
+
+def ensure_nothing_opened(run: WorkspaceRun) -> None:
+    """Refuse to restore over opened files, or with a client that others may not use.
+
+    Raises: FilesOpened, StepRefused.
+    """
+    client = find_own_client(run)
+    if client is None:
+        raise StepRefused(
+            f"The Perforce client {run.workspace.client_name} does not exist. Let a "
+            "drift check define it again.",
+            code="client_missing",
+        )
+    if locks.is_locked(client) or client.host:
+        raise StepRefused(
+            f"The client {client.name} is locked, or bound to a host. Clear both with "
+            "p4 client, then restore again.",
+            code="client_locked",
+        )
+    if opened := run.perforce.changes.list_opened(client.name):
+        raise FilesOpened(opened)
+
+
+def ensure_kept(run: WorkspaceRun) -> None:
+    """Ensure a snapshot of what is there now, before anything is replaced.
+
+    Only so many are kept: the oldest go, but never the one to restore to.
+
+    Raises: StepRefused.
+    """
+    chosen, workspace, name = _chosen(run), run.workspace, kept_name(run.operation)
+    volume = our_volume(run)
+    if volume is None:
+        raise StepRefused(
+            f"The clone {workspace.volume_name} is no longer on the SVM "
+            f"{run.site.svm}.",
+            code="clone_is_gone",
+        )
+    with contextlib.suppress(AlreadyExists):  # our own, before a lost reply
+        run.ontap.create_snapshot(
+            volume.uuid, name=name, comment=workspace.volume_comment
+        )
+    kept = run.ontap.find_snapshot(volume.uuid, name=name)
+    assert kept is not None
+    with run.writing():
+        WorkspaceSnapshot.objects.get_or_create(
+            workspace=workspace,
+            ontap_uuid=kept.uuid,
+            defaults={
+                "name": name,
+                "taken_at": kept.created_at or run.operation.created_at,
+            },
+        )
+    ours = snapshots_of(workspace).filter(name__startswith=BEFORE_RESTORE)
+    for old in ours.exclude(pk=chosen.pk)[KEPT_BEFORE_RESTORES:]:
+        with contextlib.suppress(InUse):  # a clone needs it
+            run.ontap.delete_snapshot(volume.uuid, snapshot_uuid=old.ontap_uuid)
+
+
+def ensure_recorded(run: WorkspaceRun) -> None:
+    """Record what the client has with the snapshot of now, once.
+
+    Raises: StepRefused.
+    """
+    kept = snapshots_of(run.workspace).filter(name=kept_name(run.operation))
+    if kept.filter(reading=None).exists():
+        known = recording.read_client(run.workspace, before=None)
+        with run.writing():
+            reading = ClientReading.objects.create(workspace=run.workspace, **known)
+            kept.update(reading=reading)
+
+
+def ensure_files(run: WorkspaceRun) -> None:
+    """Ensure that the files are those of the snapshot.
+
+    The operation records how many were copied and removed, and which could not be.
+
+    Raises: GatewayError, StepRefused (there is no room).
+    """
+    then, now = _trees(run)
+    with room_of(run).told_if_lacking():
+        found = run_as(
+            run.workspace,
+            snapshot_restoring.restore_tree,
+            then,
+            now,
+            on_progress=lambda seen: run.progress(
+                "restoring", done=seen, unit="entries"
+            ),
+        )
+    room_of(run).require(after="\n".join(reason for _, reason in found.failed))
+    findings = {
+        "copied": found.copied,
+        "removed": found.removed,
+        "failed": found.failed[:MOST_NAMED],
+        "failed_count": len(found.failed),
+    }
+    engine_states.note_findings(run.step, findings)
+
+
+def ensure_flushed(run: WorkspaceRun) -> Flushed:
+    """Ensure that the have list is what it was.
+
+    Raises: StepRefused.
+    """
+    return recording.flush_as_recorded(run, _reading(run))
+
+
+def ensure_opened(run: WorkspaceRun) -> None:
+    """Open the files that were opened, as who had them opened.
+
+    The operation records which could not be opened again.
+    """
+    not_restored = recording.reopen_as_recorded(run, _reading(run))
+    findings = {**(run.operation.findings or {}), "not_restored": not_restored}
+    engine_states.note_findings(run.step, findings)
+
+
+def _reading(run: WorkspaceRun) -> ClientReading:
+    reading = _chosen(run).reading
+    assert reading is not None  # the action asks for one
+    return reading

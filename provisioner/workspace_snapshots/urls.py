@@ -43,6 +43,11 @@ urlpatterns: list[URLPattern] = [
         views.workspace_snapshot_compare,
         name="workspace-snapshot-compare",
     ),
+    path(
+        "workspaces/<int:pk>/snapshots/<int:snapshot_pk>/restore/",
+        views.workspace_snapshot_restore,
+        name="workspace-snapshot-restore",
+    ),
 ]
 
 api_routes = [Route("v1/workspaces", WorkspaceSnapshotViewSet, "workspace-snapshot")]

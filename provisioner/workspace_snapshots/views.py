@@ -8,11 +8,16 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
 from provisioner.workspace_snapshots import actions
 from provisioner.workspace_snapshots.forms import SnapshotPolicyForm, TakeBackForm
-from provisioner.workspace_snapshots.models import SnapshotPolicy, WorkspaceSnapshot
+from provisioner.workspace_snapshots.models import (
+    KEPT_BEFORE_RESTORES,
+    SnapshotPolicy,
+    WorkspaceSnapshot,
+)
 from provisioner.workspace_snapshots.overviews import snapshot_work
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspaces.models import Workspace
@@ -88,6 +93,26 @@ def workspace_snapshot_compare(
     snapshot = _snapshot(workspace, snapshot_pk)
     act = partial(actions.snapshot_compare, by=request.user, snapshot=snapshot)
     return acted(request, act, "workspace-snapshot", workspace.pk, snapshot.pk)
+
+
+@require_safe_or_POST
+@for_changing
+def workspace_snapshot_restore(
+    request: WebRequest, workspace: Workspace, snapshot_pk: int
+) -> HttpResponse:
+    """Say what a restore to a snapshot does, and begin it."""
+    snapshot = _snapshot(workspace, snapshot_pk)
+    form = AskingForm(posted(request))
+    if form.tried(actions.snapshot_restore, by=request.user, snapshot=snapshot):
+        return redirect("workspace-snapshot", workspace.pk, snapshot.pk)
+    return form_page(
+        request,
+        "workspace_snapshots/restore.html",
+        form,
+        workspace=workspace,
+        snapshot=snapshot,
+        kept=KEPT_BEFORE_RESTORES,
+    )
 
 
 def _snapshot(workspace: Workspace, pk: int) -> WorkspaceSnapshot:

@@ -1,19 +1,91 @@
-"""The workflows of snapshots of workspaces: compare, take back."""
+"""The workflows of snapshots of workspaces: compare, take back, restore."""
 
 from __future__ import annotations
 
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.models import Operation
-from provisioner.engine.queues import HOST
+from provisioner.engine.queues import HOST, PERFORCE, STORAGE
 from provisioner.engine.subjects import Failure
-from provisioner.engine.workflow import StepSpec, Workflow, register
+from provisioner.engine.workflow import (
+    LIGHT,
+    SHORT,
+    StepSpec,
+    Workflow,
+    register,
+)
 from provisioner.workspace_snapshots import steps
 from provisioner.workspace_snapshots.models import SnapshotParameters
 from provisioner.workspaces.models import WorkspaceOperation
+from provisioner.workspaces.steps.provision import ensure_p4config
 from provisioner.workspaces.steps.run import WorkspaceRun
 
 COMPARE = (StepSpec("compare", "Compare the files", steps.ensure_compared, HOST),)
 TAKE_BACK = (StepSpec("copy", "Copy the files", steps.ensure_taken_back, HOST),)
+
+
+def _has_client(operation: Operation) -> bool:
+    return bool(operation.subject.workspace.client_name)
+
+
+RESTORE = (
+    StepSpec(
+        "check",
+        "Check that nothing is opened",
+        steps.ensure_nothing_opened,
+        PERFORCE,
+        applies=_has_client,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "keep",
+        "Take a snapshot of what is there now",
+        steps.ensure_kept,
+        STORAGE,
+        ("check",),
+    ),
+    StepSpec(
+        "record",
+        "Record what is synced now",
+        steps.ensure_recorded,
+        PERFORCE,
+        ("keep",),
+        applies=_has_client,
+        perforce=LIGHT,
+    ),
+    StepSpec(
+        "files",
+        "Restore the files",
+        steps.ensure_files,
+        HOST,
+        ("record",),
+    ),
+    StepSpec(
+        "p4config",
+        "Write .p4config",
+        ensure_p4config,
+        HOST,
+        ("files",),
+        applies=_has_client,
+    ),
+    StepSpec(
+        "flush",
+        "Flush to what was synced",
+        steps.ensure_flushed,
+        PERFORCE,
+        ("files",),
+        applies=_has_client,
+        perforce=SHORT,
+    ),
+    StepSpec(
+        "opened",
+        "Open the files that were opened",
+        steps.ensure_opened,
+        HOST,
+        ("flush", "p4config"),
+        applies=_has_client,
+        perforce=LIGHT,
+    ),
+)
 
 
 def _is_compared(operation: Operation) -> None:
@@ -32,6 +104,17 @@ def _is_taken_back(operation: Operation) -> None:
     )
 
 
+def _is_restored(operation: Operation) -> None:
+    snapshot = SnapshotParameters.of(operation).snapshot
+    record_event(
+        operation.subject.workspace,
+        kind="snapshot_restored",
+        message=f"Restored it to {snapshot}. What it was before is in "
+        f"{steps.kept_name(operation)}.",
+        actor=operation.requested_by,
+    )
+
+
 def _has_failed(operation: Operation, failure: Failure) -> None:
     """Record why; the workspace stays ready."""
     record_event(
@@ -45,6 +128,7 @@ def _has_failed(operation: Operation, failure: Failure) -> None:
 for _kind, _steps, _on_success in (
     (WorkspaceOperation.COMPARE, COMPARE, _is_compared),
     (WorkspaceOperation.TAKE_BACK, TAKE_BACK, _is_taken_back),
+    (WorkspaceOperation.RESTORE_SNAPSHOT, RESTORE, _is_restored),
 ):
     register(
         _kind,

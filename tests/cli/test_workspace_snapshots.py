@@ -10,7 +10,7 @@ from provisioner.cli import cloneyard
 from provisioner.engine.models import Operation
 from provisioner.lib import clocks
 from provisioner.sites.models import Site
-from provisioner.workspace_snapshots.models import WorkspaceSnapshot
+from provisioner.workspace_snapshots.models import ClientReading, WorkspaceSnapshot
 from provisioner.workspaces.models import Workspace
 from tests.support.command_line import CommandLine, ended_with, printed
 from tests.support.workspaces import end, ready, workspace
@@ -76,5 +76,18 @@ def test_snapshots_are_listed_compared_and_taken_back(
     assert code == cloneyard.FAILED, out
     assert "Newer content: a b.c.newer-1" in out
     assert "x: Not a directory." in err
+    restoring = ("restore-snapshot", ready.name, "--snapshot", str(taken.pk))
+    early = command_line.run(*restoring)
+    ended_with(early, cloneyard.REFUSED, saying="not recorded yet")
+    taken.reading = ClientReading.objects.create(workspace=ready)
+    taken.save()
+    code, out, err = run_with(
+        *(command_line, ready, *restoring),
+        failed=[],
+        not_restored=["f.c: It is locked."],
+    )
+    assert code == cloneyard.FAILED, out
+    assert f"{ready.name} is restored." in out
+    assert "f.c: It is locked." in err
     outside = command_line.run("take-back", ready.name, "../x")
     ended_with(outside, cloneyard.REFUSED, saying="must not contain")

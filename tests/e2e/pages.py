@@ -55,6 +55,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-extend": [(workspace,)],
         "workspace-clone": [(workspace,)],
         "workspace-snapshot": [(workspace, rows.taken.pk)],
+        "workspace-snapshot-restore": [(workspace, rows.taken.pk)],
         "workspace-snapshot-list": [(workspace,)],
         "workspace-copy-restore": [(workspace, rows.copy.pk)],
         "workspace-share": [(workspace,)],

@@ -126,6 +126,7 @@ def test_what_flushes_compares_or_syncs_a_whole_client_counts_against_the_budget
         (WorkspaceOperation.RETIRE, "unsubmitted", PerforceUse.SHORT),
         (WorkspaceOperation.RETIRE, "work", PerforceUse.SHORT),
         (WorkspaceOperation.RESTORE, "flush", PerforceUse.SHORT),
+        (WorkspaceOperation.RESTORE_SNAPSHOT, "flush", PerforceUse.SHORT),
         (TemplateOperation.BUILD, "sync", PerforceUse.LONG),
         (TemplateOperation.BUILD, "verify", PerforceUse.LONG),
         (MirrorOperation.PROMOTE, "client", PerforceUse.LONG),

@@ -71,7 +71,7 @@ def compare_with_snapshot(
     Raises: NotFound (the snapshot is not seen there); OSError.
     """
     comparing = _Comparing(most_named=most_named, most_entries=most_entries)
-    with _opened(then) as earlier, _opened(now) as current:
+    with opened_root(then) as earlier, opened_root(now) as current:
         return comparing.run(earlier, current, on_progress)
 
 
@@ -95,7 +95,7 @@ def take_back(
     (too many files); OSError.
     """
     path = as_named(path)
-    with _opened(then) as root:
+    with opened_root(then) as root:
         paths = list(itertools.islice(_files_at(root, path), most_files + 1))
     if len(paths) > most_files:
         raise Refused(
@@ -115,7 +115,7 @@ def take_back(
 
 
 @contextlib.contextmanager
-def _opened(root: Path) -> Iterator[int]:
+def opened_root(root: Path) -> Iterator[int]:
     """Open the root of a tree for the block.
 
     Raises: NotFound.
@@ -138,7 +138,7 @@ def _opened(root: Path) -> Iterator[int]:
 Entries = dict[str, os.stat_result]
 
 
-def _entries(root_fd: int, way: list[str]) -> Entries:
+def entries_of(root_fd: int, way: list[str]) -> Entries:
     """Return what is in a directory and on its filesystem, without .snapshot.
 
     Raises: OSError.
@@ -160,7 +160,7 @@ def _files_at(root_fd: int, path: str) -> Iterator[str]:
     """
     *above, name = path.split("/")
     try:
-        status = _entries(root_fd, above)[name]
+        status = entries_of(root_fd, above)[name]
     except (KeyError, OSError) as error:
         raise NotFound(
             f"The snapshot has nothing at {storable(path)} that is reached without "
@@ -175,7 +175,7 @@ def _files_at(root_fd: int, path: str) -> Iterator[str]:
     while waiting:
         way = waiting.pop()
         try:
-            entries = sorted(_entries(root_fd, way).items())
+            entries = sorted(entries_of(root_fd, way).items())
         except OSError:  # it may not be read, which its copy will say
             yield "/".join(way)
             continue
@@ -205,7 +205,7 @@ class _Comparing:
                 break
             way = waiting.pop()
             try:
-                before, after = _entries(earlier, way), _entries(current, way)
+                before, after = entries_of(earlier, way), entries_of(current, way)
             except OSError:  # it may not be read, or it was moved
                 self._unread += 1
                 continue

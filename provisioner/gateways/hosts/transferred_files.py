@@ -221,38 +221,53 @@ class _Copying:
     @contextlib.contextmanager
     def _copied(self, found: Found, directory: int, name: str) -> Iterator[str]:
         """Write a file, if it is one, under a temporary name for the block."""
-        # Derived from the name, so that the leftover of a killed attempt is replaced.
-        called = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-        temporary = f".cloneyard-copy-{called}"
+        temporary = temporary_name(name)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=directory)
         try:
             if found.is_file:
-                self._write(found, directory, temporary)
+                write_copy(found, directory, temporary)
             yield temporary
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=directory)
 
-    def _write(self, found: Found, directory: int, name: str) -> None:
-        fd = os.open(name, _NEW, 0o600, dir_fd=directory)
-        os.lseek(found.fd, 0, os.SEEK_SET)
-        with (
-            os.fdopen(os.dup(found.fd), "rb") as reading,
-            os.fdopen(fd, "wb") as writing,
-        ):
-            shutil.copyfileobj(reading, writing, _BLOCK)
-            writing.flush()
-            os.fchmod(writing.fileno(), stat.S_IMODE(found.status.st_mode) & 0o777)
-            times = (found.status.st_atime_ns, found.status.st_mtime_ns)
-            os.utime(writing.fileno(), ns=times)
+
+def temporary_name(name: str) -> str:
+    """Return a file's name while it is written.
+
+    It derives from the name, so that the leftover of a killed attempt is replaced.
+    """
+    return f".cloneyard-copy-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}"
+
+
+def write_copy(found: Found, directory: int, name: str) -> None:
+    """Write a file or link like another, with its mode and times; it must not exist.
+
+    Raises: OSError.
+    """
+    times = (found.status.st_atime_ns, found.status.st_mtime_ns)
+    if found.is_link:
+        os.symlink(found.link_target, name, dir_fd=directory)
+        os.utime(name, ns=times, dir_fd=directory, follow_symlinks=False)
+        return
+    fd = os.open(name, _NEW, 0o600, dir_fd=directory)
+    os.lseek(found.fd, 0, os.SEEK_SET)
+    with (
+        os.fdopen(os.dup(found.fd), "rb") as reading,
+        os.fdopen(fd, "wb") as writing,
+    ):
+        shutil.copyfileobj(reading, writing, _BLOCK)
+        writing.flush()
+        os.fchmod(writing.fileno(), stat.S_IMODE(found.status.st_mode) & 0o777)
+        os.utime(writing.fileno(), ns=times)
 
 
 def _has_got(name: str, found: Found, directory: int, *, copy: str) -> bool:
     """Ensure that the copy has this name; return False if something else has it."""
     try:
         if found.is_link:
-            os.symlink(found.link_target, name, dir_fd=directory)
+            write_copy(found, directory, name)
         else:
             # Unlike a rename, a link never replaces anything.
             os.link(copy, name, src_dir_fd=directory, dst_dir_fd=directory)

@@ -6,7 +6,10 @@ from typing import Any
 
 from provisioner.api.examples import answer, refusal, request_body
 from provisioner.engine.api.examples import operation, step
-from provisioner.workspace_snapshots.refusals import SnapshotsHidden
+from provisioner.workspace_snapshots.refusals import (
+    ClientNotRecorded,
+    SnapshotsHidden,
+)
 
 SNAPSHOTS = [
     answer(
@@ -46,4 +49,13 @@ TAKE_BACK = [
     request_body("A file", {"snapshot": 31, "path": "src/main.c"}),
     answer("Started", _started("take_back", "copy", "Copy the files"), status=202),
     _HIDDEN,
+]
+RESTORE = [
+    request_body("To one", {"snapshot": 31}),
+    answer(
+        "Started",
+        _started("restore_snapshot", "check", "Check that nothing is opened"),
+        status=202,
+    ),
+    refusal("Not recorded", ClientNotRecorded()),
 ]

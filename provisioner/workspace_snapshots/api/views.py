@@ -1,4 +1,4 @@
-"""The API of snapshots of workspaces: list, compare, take back."""
+"""The API of snapshots of workspaces: list, compare, take back, restore."""
 
 from __future__ import annotations
 
@@ -73,6 +73,23 @@ class WorkspaceSnapshotViewSet(OfWorkspace):
         operation = actions.snapshot_take_back(
             by=self.user, snapshot=snapshot, path=asked["path"]
         )
+        return operation_answer(request, operation)
+
+    @described(
+        "Restore a workspace to a snapshot",
+        "In place: files, have list and opened files become what they were. What is "
+        "there now is kept as a snapshot first. The operation ends as refused while "
+        "files are opened; its findings list them.",
+        body=SnapshotChoiceSerializer,
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.RESTORE,
+    )
+    @action(methods=["post"], detail=True, url_path="snapshots/restore")
+    def restore_snapshot(self, request: Request, pk: int) -> Response:
+        snapshot, _ = self._asked(SnapshotChoiceSerializer)
+        operation = actions.snapshot_restore(by=self.user, snapshot=snapshot)
         return operation_answer(request, operation)
 
     def _asked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from provisioner.workspaces.models.clients import WorkspaceClient
 from provisioner.workspaces.models.kinds import (
     BESIDE_WORK,
+    OF_SNAPSHOTS,
     SPLITS,
     RetireParameters,
     WorkspaceOperation,
@@ -25,6 +26,7 @@ __all__ = [
     "BESIDE_WORK",
     "LEASED",
     "MOVING",
+    "OF_SNAPSHOTS",
     "PUT_AWAY",
     "SPLITS",
     "ReadClient",

@@ -19,10 +19,16 @@ class WorkspaceOperation(models.TextChoices):
     STOP_SPLIT = "stop_split", "Stop the split"
     COMPARE = "compare_snapshot", "Compare with a snapshot"
     TAKE_BACK = "take_back", "Take back from a snapshot"
+    RESTORE_SNAPSHOT = "restore_snapshot", "Restore to a snapshot"
 
 
 SPLITS = (WorkspaceOperation.SPLIT, WorkspaceOperation.STOP_SPLIT)
-BESIDE_WORK = (*SPLITS, WorkspaceOperation.COMPARE, WorkspaceOperation.TAKE_BACK)
+OF_SNAPSHOTS = (
+    WorkspaceOperation.COMPARE,
+    WorkspaceOperation.TAKE_BACK,
+    WorkspaceOperation.RESTORE_SNAPSHOT,
+)
+BESIDE_WORK = (*SPLITS, *OF_SNAPSHOTS)
 """The workspace stays ready meanwhile, and people go on working in it."""
 
 

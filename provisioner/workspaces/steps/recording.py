@@ -89,6 +89,15 @@ def open_as_recorded(
     Each is opened as who had it opened, or all as `user`. The operation records which
     could not be opened again.
     """
+    not_restored = reopen_as_recorded(run, recorded, user=user)
+    with run.writing():
+        engine_states.note_findings(run.step, {"not_restored": not_restored})
+
+
+def reopen_as_recorded(
+    run: WorkspaceRun, recorded: RecordedClient, *, user: str = ""
+) -> list[str]:
+    """Open the files that were opened; return sentences on those that could not be."""
     client = run.workspace.client_name
     as_was = Rescue(
         workspace=run.workspace,
@@ -96,9 +105,7 @@ def open_as_recorded(
         descriptions=recorded.descriptions,
     )
     with room_of(run).told_if_lacking():
-        not_restored = restore.reopen(run, as_was, host="")
-    with run.writing():
-        engine_states.note_findings(run.step, {"not_restored": not_restored})
+        return restore.reopen(run, as_was, host="")
 
 
 def _of_client(file: dict[str, Any], client: str, user: str) -> dict[str, Any]:

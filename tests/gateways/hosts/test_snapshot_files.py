@@ -11,8 +11,7 @@ from provisioner.gateways.errors import NotFound, Refused
 from provisioner.gateways.hosts import snapshot_files
 from provisioner.gateways.hosts.snapshot_files import TakenBack, TreeChanges
 from provisioner.lib.inner_paths import inner_path
-
-NOT_TEXT = os.fsdecode(b"caf\xe9.c")
+from tests.support.file_trees import NOT_TEXT, tree
 
 
 @pytest.fixture
@@ -25,13 +24,6 @@ def then(tmp_path: Path) -> Path:
 def now(tmp_path: Path) -> Path:
     """The tree that people go on working in."""
     return tree(tmp_path / "now", {"src/a b.c": "newer"})
-
-
-def tree(root: Path, files: dict[str, str]) -> Path:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
 
 
 def contents(root: Path) -> dict[str, str]:

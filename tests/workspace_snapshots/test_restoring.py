@@ -1,0 +1,134 @@
+"""A workspace is restored to a snapshot in place, with its client, and back again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from provisioner.gateways import registry
+from provisioner.lib import clocks
+from provisioner.lib.refusals import ActionRefused
+from provisioner.workspace_snapshots.actions import snapshot_restore
+from provisioner.workspace_snapshots.models import (
+    BEFORE_RESTORE,
+    ClientReading,
+    WorkspaceSnapshot,
+)
+from provisioner.workspace_snapshots.sweeps import record_snapshots
+from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.recording import read_client
+from tests.support.browsers import browser_of
+from tests.support.jobs import perform_again, settle
+from tests.support.lab import Lab
+from tests.support.work import AtWork
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def taken_now(workspace: Workspace) -> WorkspaceSnapshot:
+    ontap = registry.ontap(workspace.site)
+    kept = ontap.create_snapshot(
+        workspace.volume_uuid, name="cloneyard-ws-hourly.1", comment=""
+    )
+    reading = ClientReading.objects.create(
+        workspace=workspace, **read_client(workspace, before=None)
+    )
+    return WorkspaceSnapshot.objects.create(
+        workspace=workspace,
+        name=kept.name,
+        ontap_uuid=kept.uuid,
+        taken_at=clocks.database_now(),
+        reading=reading,
+    )
+
+
+def state_of(at_work: AtWork) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the files, what is synced, and what is opened."""
+    at_work.p4.exception_level = 1
+    files = {
+        str(path.relative_to(at_work.root)): path.read_text()
+        for path in sorted((at_work.root / "src").rglob("*"))
+        if path.is_file()
+    }
+    have = [f"{f['depotFile']}#{f['haveRev']}" for f in at_work.p4.run("have")]
+    opened = [f"{f['depotFile']} {f['action']}" for f in at_work.p4.run("opened")]
+    return files, sorted(have), opened
+
+
+def give(at_work: AtWork) -> None:
+    for path in (at_work.root / "src", *(at_work.root / "src").iterdir()):
+        os.chown(path, at_work.workspace.uid, at_work.workspace.gid)
+
+
+def test_it_is_restored_with_its_client_and_back(at_work: AtWork, lab: Lab) -> None:
+    source, by = at_work.workspace, at_work.workspace.owner
+    at_work.open_for_edit()
+    at_work.file.write_text("mine\n")
+    at_work.p4.run("sync", f"{at_work.root}/src/file7.txt#none")
+    give(at_work)
+    then = state_of(at_work)
+    snapshot = taken_now(source)
+    at_work.file.write_text("ruined\n")
+
+    refused = snapshot_restore(by=by, snapshot=snapshot)
+    assert snapshot_restore(by=by, snapshot=snapshot) == refused  # a second click
+    settle(source)
+    refused.refresh_from_db()
+    assert refused.state == "refused", refused.status_message
+    assert refused.findings is not None
+    assert refused.findings["opened"][0]["depot_file"].endswith("/src/file3.txt")
+    page = f"/workspaces/{source.pk}/snapshots/{snapshot.pk}/"
+    assert "Submit or shelve them" in browser_of(by).get(page).text
+    assert at_work.file.read_text() == "ruined\n"
+
+    at_work.p4.run("revert", str(at_work.file))
+    at_work.p4.run("sync", f"{at_work.root}/src/file7.txt")
+    at_work.leave_an_untracked_file()
+    give(at_work)
+    newer = state_of(at_work)
+    path = "/api/storage/volumes/*/snapshots"
+    lab.break_ontap(
+        {"method": "POST", "path": path, "drop": True, "when": "after", "times": 1}
+    )
+    assert browser_of(by).post(f"{page}restore/").status_code == 302
+    settle(source)
+    lab.break_ontap()
+
+    operation = source.operations.first()
+    assert operation is not None
+    assert operation.state == "succeeded", operation.status_message
+    assert operation.findings is not None
+    assert (operation.findings["removed"], operation.findings["failed"]) == (2, [])
+    assert operation.findings["not_restored"] == []
+    assert state_of(at_work) == then
+    assert at_work.file.stat().st_uid == source.uid
+    assert "1 copied, 2 removed" in browser_of(by).get(page).text
+    for step in operation.steps.filter(name__in=["keep", "record", "files", "opened"]):
+        perform_again(step)
+    assert state_of(at_work) == then
+
+    record_snapshots(source.site, registry.ontap(source.site))
+    kept = WorkspaceSnapshot.objects.get(name__startswith=BEFORE_RESTORE)
+    at_work.p4.run("revert", "-k", str(at_work.file))
+    snapshot_restore(by=by, snapshot=kept)
+    settle(source)
+    back = source.operations.first()
+    assert back is not None
+    assert back.state == "succeeded", back.status_message
+    assert state_of(at_work) == newer
+    assert Path(source.path / ".p4config").exists()
+    assert source.state == Workspace.State.READY
+
+
+def test_a_client_that_was_not_read_is_refused(at_work: AtWork) -> None:
+    snapshot = WorkspaceSnapshot.objects.create(
+        workspace=at_work.workspace,
+        name="s",
+        ontap_uuid="u",
+        taken_at=clocks.database_now(),
+    )
+    with pytest.raises(ActionRefused) as refused:
+        snapshot_restore(by=at_work.workspace.owner, snapshot=snapshot)
+    assert refused.value.code == "client_not_recorded"
