@@ -113,6 +113,7 @@ INSTALLED_APPS = [
     "provisioner.cloning",
     "provisioner.insight",
     "provisioner.probes",
+    "provisioner.server_log",
     "provisioner.transfer",
     "provisioner.bisect",
     "provisioner.drift",
@@ -412,6 +413,9 @@ STEP_GIVE_UP_SECONDS = env.float("STEP_GIVE_UP_SECONDS", default=1800.0)
 
 # After how many days without a sign of life a workspace looks abandoned.
 ABANDONED_AFTER_DAYS = env.int("ABANDONED_AFTER_DAYS", default=28)
+
+# How many days each command of a Perforce server's log is kept; sums stay.
+SERVER_LOG_DAYS = env.int("SERVER_LOG_DAYS", default=30)
 
 # --- commands of templates and bisections
 

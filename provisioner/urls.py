@@ -39,6 +39,7 @@ from provisioner.probes import urls as probe_urls
 from provisioner.recovery import urls as recovery_urls
 from provisioner.rescues import urls as rescue_urls
 from provisioner.routing import urls as routing_urls
+from provisioner.server_log import urls as server_log_urls
 from provisioner.sites import urls as site_urls
 from provisioner.storage import urls as storage_urls
 from provisioner.transfer import urls as transfer_urls
@@ -78,6 +79,7 @@ FEATURES = (
     efficiency_urls,
     insight_urls,
     probe_urls,
+    server_log_urls,
     transfer_urls,
     web_urls,
     workspace_requests_urls,

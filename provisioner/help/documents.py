@@ -27,6 +27,7 @@ GROUPS = (
             "storage",
             "insight",
             "monitoring",
+            "server-logs",
             "security",
             "changelog",
             "lab",

@@ -190,6 +190,11 @@ class LogParser:
         self._keep(_BETWEEN_BLOCKS + blocks[-1], at)
         return self._take()
 
+    def close_block(self) -> list[Record]:
+        """Return the records that are complete as the last block has ended."""
+        self._cut(len(self._rest) - self._rest.endswith(b"\n"))
+        return self._take()
+
     def finish(self) -> list[Record]:
         """Return what is left, as the log ends here; commands may lack their end.
 
@@ -197,10 +202,10 @@ class LogParser:
         """
         if not self._is_log:
             raise NotAServerLog
-        self._cut(len(self._rest))
+        records = self.close_block()
         for command in self.running:
             self._emit(command)
-        return self._take()
+        return records + self._take()
 
     def _keep(self, rest: bytes, at: int) -> None:
         self._rest, self._rest_at = rest, at

@@ -184,6 +184,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             "shares": Share.objects.create(
                 workspace=workspace, person=UserFactory.create(), created_by=alice
             ).pk,
+            "server-logs": snapshot.template.site.perforce_server_id,
             "perforce-servers": snapshot.template.site.perforce_server_id,
             "plans": snapshot.template.site_id,
             "probes": snapshot.template.site.perforce_server_id,

@@ -52,6 +52,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "ceiling-edit": [(rows.site.pk, "builds")],
         "template-move": [(rows.template.pk,)],
         "dedupe-plan-edit": [(rows.site.pk,)],
+        "server-log-edit": [(rows.server.pk,)],
         "workspace-extend": [(workspace,)],
         "workspace-clone": [(workspace,)],
         "workspace-snapshot": [(workspace, rows.taken.pk)],

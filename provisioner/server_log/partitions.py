@@ -1,0 +1,57 @@
+"""The days that commands, table uses and messages are stored by, each a partition."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from django.db import connection, models
+
+from provisioner.server_log.models import LogCommand, LogMessage, LogTableUse
+
+_BY_DAY: tuple[type[models.Model], ...] = (LogCommand, LogTableUse, LogMessage)
+# Two that make the same day wait for each other.
+_LOCK = 0x5E_71_06
+
+
+def ensure_days(days: Iterable[dt.date]) -> None:
+    """Ensure that rows of these days can be stored. Call it in a transaction."""
+    missing = [day for day in days if day not in _existing()]
+    if not missing:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        for day in missing:
+            begin, end = day.isoformat(), (day + dt.timedelta(days=1)).isoformat()
+            for model in _BY_DAY:
+                table = model._meta.db_table
+                cursor.execute(
+                    f"CREATE TABLE IF NOT EXISTS {table}_{day:%Y%m%d} "
+                    f"PARTITION OF {table} FOR VALUES "
+                    f"FROM ('{begin} 00:00+00') TO ('{end} 00:00+00')"
+                )
+
+
+def drop_days_before(day: dt.date) -> int:
+    """Drop what was stored before this day; return how many days that were."""
+    old = [each for each in _existing() if each < day]
+    with connection.cursor() as cursor:
+        for each in old:
+            for model in _BY_DAY:
+                table = f"{model._meta.db_table}_{each:%Y%m%d}"
+                cursor.execute(f"DROP TABLE IF EXISTS {table}")
+    return len(old)
+
+
+def _existing() -> set[dt.date]:
+    """Return the days that there are partitions for."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT right(inhrelid::regclass::text, 8) FROM pg_inherits "
+            "WHERE inhparent = %s::regclass",
+            [LogCommand._meta.db_table],
+        )
+        return {
+            dt.datetime.strptime(f"{name}Z", "%Y%m%d%z").date()
+            for (name,) in cursor.fetchall()
+        }

@@ -1,0 +1,204 @@
+"""The log of a Perforce server, followed on its host and stored."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioner.server_log.following import follow
+from provisioner.server_log.models import (
+    LockSum,
+    LogCommand,
+    LogMessage,
+    LogSum,
+    LogTableUse,
+    ServerLog,
+)
+from provisioner.server_log.redaction import redacted, redacted_text
+from provisioner.server_log.sweeps import sweep_log_days
+from tests.server_log.logs import MIXED, SYNC, end, info, start, whole
+from tests.support.factories import PerforceServerFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def log(tmp_path: Path, settings: Any) -> ServerLog:
+    settings.SERVER_LOG_DAYS = 20_000
+    server = PerforceServerFactory.create()
+    path = str(tmp_path / "log")
+    return ServerLog.objects.create(server=server, path=path, time_zone="Europe/Berlin")
+
+
+def _write(log: ServerLog, text: str, *, age: int = 60) -> None:
+    """Add to the log; `age` is how many seconds ago it was written."""
+    path = Path(log.path)
+    with path.open("ab") as file:
+        file.write(os.fsencode(text))
+    modified = path.stat().st_mtime - age
+    os.utime(path, (modified, modified))
+
+
+def _follow(log: ServerLog) -> ServerLog:
+    log.refresh_from_db()
+    follow(log, for_seconds=60)
+    log.refresh_from_db()
+    return log
+
+
+def _names() -> list[str]:
+    return list(LogCommand.objects.order_by("pk").values_list("command", flat=True))
+
+
+def test_a_log_is_stored_with_its_sums(log: ServerLog) -> None:
+    _write(log, MIXED)
+
+    _follow(log)
+
+    assert log.trouble == ""
+    assert log.commands == LogCommand.objects.count() == 4
+    # The last one has not ended.
+    assert [each["command"] for each in log.running] == ["user-files"]
+    sync = LogCommand.objects.get(command="user-sync")
+    assert (sync.started_at.isoformat(), sync.lapse_ms) == (
+        "2026-11-23T08:00:00+00:00",
+        8390,
+    )
+    assert (sync.sent_mb, sync.cpu_ms, sync.wait_ms) == (1862, 665, 45)
+    use = LogTableUse.objects.get(command_id=sync.pk)
+    assert (use.table, use.write_held_ms) == ("clients", 1367)
+    assert LogMessage.objects.get(kind="error").operation == "user-resolved"
+    for span in ("hour", "day"):
+        of_ann = LogSum.objects.get(span=span, by="user", name="ann")
+        assert (of_ann.commands, of_ann.failed, of_ann.longest_ms) == (4, 1, 8390)
+        locks = LockSum.objects.get(span=span, table="db.have")
+        assert (locks.user, locks.write_wait_ms, locks.longest_held_ms) == (
+            *("ann", 30),
+            4,
+        )
+
+
+def test_what_comes_later_is_read_once(log: ServerLog) -> None:
+    _write(log, MIXED)
+    _follow(log)
+    before = copy.copy(log)
+    _follow(log)
+    _write(log, info(end(79, "7.5", second=28)) + whole(80, "user-have", second=40))
+    _follow(log)
+
+    # As another worker that did not notice.
+    follow(before, for_seconds=60)
+
+    assert _names()[4:] == ["user-files", "user-have"]
+    assert log.behind_bytes == 0
+    assert LogSum.objects.get(span="day", by="user", name="ann").commands == 6
+
+
+def test_a_block_that_is_being_written_waits_for_its_end(log: ServerLog) -> None:
+    _write(log, SYNC + info(start(5, "user-info")), age=-60)
+
+    _follow(log)
+
+    assert log.running == []
+    assert log.offset == len(SYNC)
+
+
+def test_a_log_is_followed_through_rotation(log: ServerLog) -> None:
+    path = Path(log.path)
+    _write(log, SYNC + info(start(5, "user-edit")), age=300)
+    _follow(log)
+    _write(log, whole(6, "user-have"), age=240)
+    compressed = path.with_name("log.1.gz")
+    compressed.write_bytes(gzip.compress(path.read_bytes()))
+    times = (path.stat().st_mtime,) * 2
+    os.utime(compressed, times)
+    path.unlink()
+    _write(log, whole(7, "user-opened"), age=120)
+    path.rename(path.with_name("log.2"))
+    _write(log, info(end(5, "9.5", second=30)) + whole(8, "user-where", second=40))
+
+    _follow(log)
+
+    assert sorted(_names()) == [
+        *("user-edit", "user-have", "user-opened", "user-sync", "user-where"),
+    ]
+    assert LogCommand.objects.get(command="user-edit").lapse_ms == 9500
+    assert log.gaps == 0
+
+
+def test_a_rotated_log_that_is_gone_is_a_gap(log: ServerLog) -> None:
+    _write(log, SYNC)
+    _follow(log)
+    Path(log.path).write_text("")
+    _follow(log)
+    _write(log, whole(7, "user-opened"))
+
+    _follow(log)
+
+    assert _names() == ["user-sync", "user-opened"]
+    assert log.gaps == 1
+
+
+def test_the_log_of_another_program_is_said_and_nothing_stored(log: ServerLog) -> None:
+    _write(log, "x" * 3 * 2**20)
+
+    _follow(log)
+
+    assert "not the log of a Perforce server" in log.trouble
+    assert (log.offset, LogMessage.objects.count()) == (0, 0)
+
+
+def test_a_log_that_is_not_there_is_said(log: ServerLog) -> None:
+    assert (
+        _follow(log).trouble == f"{log.path} cannot be read: No such file or directory."
+    )
+
+
+def test_days_that_are_not_kept_are_summed_alone(log: ServerLog, settings: Any) -> None:
+    settings.SERVER_LOG_DAYS = 30
+    later = whole(9, "user-have").replace("2026/", "2199/")
+    _write(log, SYNC.replace("2026/", "2020/") + later)
+
+    _follow(log)
+
+    assert _names() == []
+    assert LogSum.objects.get(span="day", by="command").name == "user-sync"
+    assert log.misdated == 1
+
+
+def test_days_go_when_they_are_over_and_their_sums_stay(
+    log: ServerLog, settings: Any
+) -> None:
+    _write(log, SYNC.replace("2026/", "2020/"))
+    _follow(log)
+    settings.SERVER_LOG_DAYS = 30
+
+    sweep_log_days(0)
+
+    assert _names() == []
+    assert set(LogSum.objects.values_list("span", flat=True)) == {"day"}
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "stored"),
+    [
+        ("user-sync", "-q //depot/...", "-q //depot/..."),
+        ("user-passwd", "-O old -P new", "***"),
+        ("user-info", "-P s3cret -u ann", "-P *** -u ann"),
+        ("user-counter", "token=abc x", "token=*** x"),
+        ("user-files", "0123456789ABCDEF0123456789ABCDEF", "***"),
+        ("user-print", "http://ann:pw@host/x", "http://***@host/x"),
+    ],
+)
+def test_secrets_are_not_stored(command: str, arguments: str, stored: str) -> None:
+    assert redacted(command, arguments) == stored
+
+
+def test_a_torn_line_has_no_secret() -> None:
+    line = "pid 4 ann@a 10.1.1.1 [p4] 'user-login -s alpha"
+    assert redacted_text(line) == "pid 4 ann@a 10.1.1.1 [p4] 'user-login ***"
