@@ -359,6 +359,7 @@ OURS = {
     "TemplatePlace": "tiering_policy",
     "Move": "source destination",
     "Ceiling": "purpose kept_as status_message",
+    "VolumePolicy": "autosize_mode guarantee security_style status_message",
     "ConnectionCheck": "about_host name outcome sentence advice",
     "ConnectionTest": "place host",
     "Conflict": "kind path sentence commands",
@@ -454,6 +455,9 @@ TYPED = {
     },
     "TemplateCreateForm": {"site": CHOSEN, "name": "Template.name"},
     "TemplateDefinitionForm": {"volume_size_bytes": "a number: lib/sizes.py"},
+    "VolumePolicyForm": dict.fromkeys(
+        ("autosize_mode", "guarantee", "fractional_reserve", "security_style"), CHOSEN
+    ),
     "TemplateBuildForm": {"paths": "arguments of p4: templates._checked_paths"},
     "QuotaForm": {
         **dict.fromkeys(("workspaces", "space"), CHOSEN),
@@ -596,6 +600,7 @@ TYPED = {
     "LeasePolicySaveRequest": {"seal": "compared alone"},
     "SpacePlanRequestRequest": {"seal": "compared alone", "site": ASKED},
     "CeilingSaveRequest": {"site": ASKED},
+    "VolumePolicySaveRequest": {"site": ASKED, "template": ASKED},
     "MoveRequestRequest": {"aggregate": ASKED},
     "MirrorCreateRequest": {"site": ASKED, "cron": "Mirror.cron"},
     "PatchedDedupePlanChangeRequest": {

@@ -220,6 +220,9 @@ class TemplatePage:
         if self.template.volume_uuid and self.user.is_administrator:
             move = self._url("template-move")
             yield Action(label="Move to another aggregate…", url=move, look="link")
+        if self.user.is_administrator:
+            settings = self._url("volume-policy-template")
+            yield Action(label="Settings of its volume…", url=settings, look="link")
 
     def _for_owners(self) -> Iterator[Action]:
         if not self.may_change or self._is_going:

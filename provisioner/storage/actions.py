@@ -1,4 +1,4 @@
-"""Split a workspace's clone, free space by a plan, and limit traffic of volumes."""
+"""Split clones, free space by a plan, limit traffic, and set up volumes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, Template, VolumePolicy
 from provisioner.catalog.sweeps.retention import prune_template
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
@@ -29,7 +29,7 @@ from provisioner.storage.obstacles import (
 )
 from provisioner.storage.planning import Kind
 from provisioner.storage.refusals import NoSplitToStop, PlanStale
-from provisioner.storage.tasks import keep_ceilings_soon
+from provisioner.storage.tasks import keep_ceilings_soon, keep_volume_policies_soon
 from provisioner.workspaces.actions.retiring import locked, workspace_retire
 from provisioner.workspaces.models import (
     Unsubmitted,
@@ -157,6 +157,38 @@ def ceiling_save(
         keep_ceilings_soon(site.pk)
     ceiling.refresh_from_db()
     return ceiling
+
+
+def volume_policy_save(
+    *, by: User, site: Site, template: Template | None = None, **settings: Any
+) -> VolumePolicy:
+    """Change the settings of templates' volumes at a site, or of one template's.
+
+    `settings` are `VOLUME_SETTINGS`; empty ones are as the site's defaults say, or as
+    they are in ONTAP. A worker applies the rest within minutes.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(by))
+    with transaction.atomic():
+        policy, _ = VolumePolicy.objects.select_for_update().get_or_create(
+            site=site, template=template
+        )
+        before = {name: getattr(policy, name) for name in settings}
+        if changes := changes_between(before, settings):
+            VolumePolicy.objects.filter(pk=policy.pk).update(**settings)
+            record_event(
+                template or site,
+                kind="volume_policy_changed",
+                message="Settings of its volume changed."
+                if template
+                else "Settings of templates' volumes changed.",
+                actor=by,
+                data=changes,
+            )
+        keep_volume_policies_soon(site.pk)
+    policy.refresh_from_db()
+    return policy
 
 
 @dataclass(frozen=True, kw_only=True)

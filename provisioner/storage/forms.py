@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from django import forms
+from typing import Any
 
+from django import forms
+from django.db import models
+
+from provisioner.catalog.models import VolumePolicy
+from provisioner.catalog.models.volume_policies import (
+    MOST_AUTOSIZE_PERCENT,
+    MOST_INODES,
+    MOST_RESERVE_PERCENT,
+)
 from provisioner.sites.models import Site
 from provisioner.sites.models.ceilings import MOST_IOPS, MOST_MBPS
 from provisioner.web.filters import FilterForm
@@ -66,6 +75,65 @@ class CeilingForm(AskingForm):
         required=False,
         label="For all volumes together",
         help_text="Otherwise each volume may reach the limits by itself.",
+    )
+
+
+def _choices(kinds: type[models.Choices]) -> list[tuple[Any, str]]:
+    """Return the choices of a setting that may stay as it is."""
+    return [("", "As it is"), *kinds.choices]
+
+
+class VolumePolicyForm(AskingForm):
+    """How the volumes of templates grow, and what they set apart."""
+
+    autosize_mode = forms.ChoiceField(
+        required=False,
+        choices=_choices(VolumePolicy.Autosize),
+        label="Autosize",
+        help_text="ONTAP grows a volume that fills up, and may shrink it again.",
+    )
+    autosize_max_percent = forms.IntegerField(
+        required=False,
+        min_value=101,
+        max_value=MOST_AUTOSIZE_PERCENT,
+        label="Grow up to, in percent of its size",
+        help_text="Empty: what ONTAP chooses, such as 120.",
+    )
+    snapshot_reserve_percent = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_RESERVE_PERCENT,
+        label="Snapshot reserve, in percent",
+        help_text="New volumes have 0. It is part of the size.",
+    )
+    guarantee = forms.ChoiceField(
+        required=False,
+        choices=_choices(VolumePolicy.Guarantee),
+        label="Space guarantee",
+        help_text="Thick volumes, and their clones, take their whole size from the "
+        "aggregate.",
+    )
+    fractional_reserve = forms.TypedChoiceField(
+        required=False,
+        choices=_choices(VolumePolicy.FractionalReserve),
+        coerce=int,
+        empty_value=None,
+        label="Fractional reserve",
+        help_text="For files and LUNs with reserved space. Workspaces need none.",
+    )
+    security_style = forms.ChoiceField(
+        required=False,
+        choices=_choices(VolumePolicy.SecurityStyle),
+        label="Security style",
+        help_text="Workers and hosts mount over NFS, which UNIX fits.",
+    )
+    min_inodes = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_INODES,
+        label="Inodes at least",
+        help_text="At most one for each 4 KB is possible. Builds raise it for the "
+        "files of the view.",
     )
 
 

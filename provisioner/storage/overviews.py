@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from django.db.models import QuerySet
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, VolumePolicy
 from provisioner.catalog.retention import Pins, pins_of_all
 from provisioner.lib.rows import with_words
 from provisioner.sites.models import Ceiling, Site
@@ -120,6 +121,51 @@ def ceilings_of(sites: Iterable[Site]) -> list[CeilingRow]:
         for site in sites
         for purpose in Ceiling.Purpose
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumePolicyRow:
+    """The settings of the volumes of a site's templates, or of one template's."""
+
+    site: Site
+    template: Template | None = None
+    policy: VolumePolicy | None = None
+
+    @property
+    def settings(self) -> str:
+        """What was set, as people read it; empty for nothing."""
+        policy = self.policy
+        if policy is None:
+            return ""
+        labels = {
+            "autosize_mode": f"autosize: {policy.get_autosize_mode_display().lower()}",
+            "autosize_max_percent": f"up to {policy.autosize_max_percent} %",
+            "snapshot_reserve_percent": f"reserve {policy.snapshot_reserve_percent} %",
+            "guarantee": policy.get_guarantee_display().lower(),
+            "fractional_reserve": f"fractional reserve {policy.fractional_reserve} %",
+            "security_style": policy.get_security_style_display(),
+            "min_inodes": f"at least {policy.min_inodes or 0:,} inodes",
+        }
+        return ", ".join(labels[name] for name in policy.settings)
+
+
+def volume_policies_of(sites: Iterable[Site]) -> list[VolumePolicyRow]:
+    """Return the defaults of each site, followed by what its templates have instead."""
+    sites = list(sites)
+    found = defaultdict[int, list[VolumePolicy]](list)
+    policies = VolumePolicy.objects.filter(site__in=sites).select_related("template")
+    for policy in policies.order_by("template__name"):
+        found[policy.site_id].append(policy)
+    rows = []
+    for site in sites:
+        own = [each for each in found[site.pk] if each.template is None]
+        rows.append(VolumePolicyRow(site=site, policy=own[0] if own else None))
+        rows += [
+            VolumePolicyRow(site=site, template=each.template, policy=each)
+            for each in found[site.pk]
+            if each.template is not None and each.settings
+        ]
+    return rows
 
 
 @dataclass(frozen=True, kw_only=True)

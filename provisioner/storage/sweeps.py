@@ -1,4 +1,4 @@
-"""Measure snapshots, save what workspaces have, split what is due, keep ceilings."""
+"""Measure snapshots, save what workspaces have, split what is due, keep policies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import structlog
 from procrastinate.contrib.django import app
 
 from provisioner.accounts.system import system_user
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, VolumePolicy
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.models import Operation
 from provisioner.engine.queues import STORAGE
@@ -20,7 +20,7 @@ from provisioner.sites.models import Ceiling, Site
 from provisioner.storage.actions import workspace_split
 from provisioner.storage.models import OwnBytesDay, SnapshotSize, SplitPolicy
 from provisioner.storage.overviews import due_splits
-from provisioner.storage.tasks import keep_ceilings_soon
+from provisioner.storage.tasks import keep_ceilings_soon, keep_volume_policies_soon
 from provisioner.workspaces.models import Workspace, WorkspaceOperation
 
 AT_ONCE = 3
@@ -91,6 +91,17 @@ def sweep_ceilings(timestamp: int) -> None:
     sites = Ceiling.objects.order_by("site").values_list("site", flat=True)
     for site_id in sites.distinct():
         keep_ceilings_soon(site_id)
+
+
+@app.periodic(cron="3-59/5 * * * *")
+@app.task(
+    name="sweep_volume_policies", queue="sweeps", queueing_lock="sweep_volume_policies"
+)
+def sweep_volume_policies(timestamp: int) -> None:
+    """Apply the policies of volumes of each site that has any."""
+    sites = VolumePolicy.objects.order_by("site").values_list("site", flat=True)
+    for site_id in sites.distinct():
+        keep_volume_policies_soon(site_id)
 
 
 def split_due(policy: SplitPolicy) -> int:

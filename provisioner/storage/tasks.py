@@ -1,4 +1,4 @@
-"""The job that applies a site's ceilings in ONTAP."""
+"""The jobs that apply a site's ceilings and policies of volumes in ONTAP."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from provisioner.engine.queues import STORAGE
 from provisioner.gateways.errors import GatewayError
 from provisioner.sites.models import Site
 from provisioner.storage.ceilings import keep_ceilings
+from provisioner.storage.volume_policies import keep_volume_policies
 
 log = structlog.get_logger(__name__)
 
@@ -31,3 +32,22 @@ def keep_ceilings_of(site_id: int) -> None:
         keep_ceilings(site)
     except GatewayError as error:
         log.warning("ceilings_not_applied", site=site.name, **error.log_context())
+
+
+def keep_volume_policies_soon(site_id: int) -> None:
+    """Queue the job for a site, one at a time."""
+    name = f"keep_volume_policies.{site_id}"
+    job = keep_volume_policies_of.configure(queueing_lock=name, lock=name)
+    defer_once(job, site_id=site_id)
+
+
+@app.task(name="keep_volume_policies", queue=STORAGE)
+def keep_volume_policies_of(site_id: int) -> None:
+    """Apply a site's policies of volumes. What fails is tried with the next sweep."""
+    site = Site.objects.filter(pk=site_id).first()
+    if site is None:
+        return
+    try:
+        keep_volume_policies(site)
+    except GatewayError as error:
+        log.warning("volume_policies_not_kept", site=site.name, **error.log_context())

@@ -10,6 +10,7 @@ from provisioner.storage.api.views import (
     CeilingViewSet,
     HeldSnapshotViewSet,
     SpacePlanViewSet,
+    VolumePolicyViewSet,
     WorkspaceSplitViewSet,
 )
 from provisioner.web.navigation import Place, Section, administrators, register
@@ -44,6 +45,13 @@ register(
         covers=("ceiling-",),
         is_for=administrators,
     ),
+    Place(
+        title="Volumes",
+        section=Section.POLICIES,
+        url_name="volume-policy-list",
+        covers=("volume-policy-",),
+        is_for=administrators,
+    ),
 )
 
 urlpatterns: list[URLPattern] = [
@@ -68,6 +76,17 @@ urlpatterns: list[URLPattern] = [
         views.ceiling_edit,
         name="ceiling-edit",
     ),
+    path("policies/volumes/", views.volume_policy_list, name="volume-policy-list"),
+    path(
+        "policies/volumes/<int:pk>/",
+        views.volume_policy_edit,
+        name="volume-policy-edit",
+    ),
+    path(
+        "policies/volumes/templates/<int:pk>/",
+        views.volume_policy_template,
+        name="volume-policy-template",
+    ),
 ]
 
 api_routes = [
@@ -75,4 +94,5 @@ api_routes = [
     Route("v1/storage/snapshots", HeldSnapshotViewSet, "held-snapshot"),
     Route("v1/storage/plan", SpacePlanViewSet, "space-plan"),
     Route("v1/storage/ceilings", CeilingViewSet, "ceiling"),
+    Route("v1/storage/volume-policies", VolumePolicyViewSet, "volume-policy"),
 ]

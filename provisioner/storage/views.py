@@ -1,4 +1,4 @@
-"""Pages of splits, of what holds snapshots, and of ceilings."""
+"""Pages of splits, of what holds snapshots, of ceilings, and of volumes' settings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from provisioner.catalog.models import Template, VolumePolicy
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.engine.overviews import operation_overview
 from provisioner.lib import clocks
 from provisioner.sites.models import Ceiling, Site
 from provisioner.storage import actions
-from provisioner.storage.forms import CeilingForm, FreeSpaceForm, SplitPolicyForm
+from provisioner.storage.forms import (
+    CeilingForm,
+    FreeSpaceForm,
+    SplitPolicyForm,
+    VolumePolicyForm,
+)
 from provisioner.storage.freeing import space_plan
 from provisioner.storage.lists import FILLING, SNAPSHOTS
 from provisioner.storage.models import SplitPolicy
-from provisioner.storage.overviews import ceilings_of, due_splits
+from provisioner.storage.overviews import ceilings_of, due_splits, volume_policies_of
 from provisioner.storage.previews import own_bytes_chart, split_preview
 from provisioner.web.forms import AskingForm
 from provisioner.web.http import WebRequest, administrators_only, posted
@@ -130,3 +137,42 @@ def ceiling_edit(request: WebRequest, pk: int, purpose: str) -> HttpResponse:
     label = Ceiling.Purpose(purpose).label
     context = {"site": site, "purpose": purpose, "label": label}
     return form_page(request, "storage/ceiling.html", form, **context)
+
+
+@require_safe
+@administrators_only
+def volume_policy_list(request: WebRequest) -> HttpResponse:
+    """List the settings of templates' volumes, of sites and of single templates."""
+    rows = volume_policies_of(Site.objects.order_by("name"))
+    return render(request, "storage/volume_policies.html", {"rows": rows})
+
+
+@require_safe_or_POST
+@administrators_only
+def volume_policy_edit(request: WebRequest, pk: int) -> HttpResponse:
+    """Change the settings of templates' volumes at a site."""
+    return _edit_volume_policy(request, site=get_object_or_404(Site, pk=pk))
+
+
+@require_safe_or_POST
+@administrators_only
+def volume_policy_template(request: WebRequest, pk: int) -> HttpResponse:
+    """Change what the volume of one template has instead."""
+    visible = templates_visible_to(request.user).select_related("site")
+    template = get_object_or_404(visible, pk=pk)
+    return _edit_volume_policy(request, site=template.site, template=template)
+
+
+def _edit_volume_policy(
+    request: WebRequest, *, site: Site, template: Template | None = None
+) -> HttpResponse:
+    policies = VolumePolicy.objects.filter(site=site)
+    policy = policies.filter(template=template).first()
+    initial = model_to_dict(policy, VolumePolicyForm.base_fields) if policy else {}
+    form = VolumePolicyForm(posted(request), initial=initial)
+    save = partial(actions.volume_policy_save, site=site, template=template)
+    if form.tried(save, by=request.user):
+        said = "Saved. It is applied in ONTAP within minutes."
+        return done(request, said, "volume-policy-list")
+    context = {"site": site, "template": template}
+    return form_page(request, "storage/volume_policy.html", form, **context)

@@ -26,6 +26,7 @@ from provisioner.gateways.ontap.types import (
     EfficiencyPolicy,
     ExportRule,
     QosSpec,
+    VolumeSettings,
     most_inodes,
 )
 from tests.support.ontap_scene import (
@@ -314,6 +315,29 @@ def test_a_volume_has_another_size_and_more_inodes(ontap: OntapScene) -> None:
         ontap.gateway.set_volume_size(volume.uuid, size_bytes=2**20)
     with pytest.raises(NotFound):
         ontap.gateway.set_max_inodes(NO_SUCH_UUID, max_inodes=most)
+
+
+def test_a_volume_has_other_settings(ontap: OntapScene) -> None:
+    volume = ontap.make_volume()
+    wanted = VolumeSettings(
+        autosize_mode="grow",
+        autosize_max_bytes=2 * volume.size_bytes,
+        snapshot_reserve_percent=20,
+        fractional_reserve=0,
+        security_style="mixed",
+    )
+    assert wanted.lacking_in(ontap.gateway.get_volume_settings(volume.uuid))
+    for _ in range(2):
+        changed = ontap.gateway.set_volume_settings(volume.uuid, wanted)
+        assert not wanted.lacking_in(changed)
+        assert changed.guarantee == "none"
+    assert ontap.gateway.list_volume_settings()[volume.uuid] == changed
+    with pytest.raises(Refused):
+        ontap.gateway.set_volume_settings(
+            volume.uuid, VolumeSettings(snapshot_reserve_percent=91)
+        )
+    with pytest.raises(NotFound):
+        ontap.gateway.set_volume_settings(NO_SUCH_UUID, wanted)
 
 
 def test_an_offline_volume_is_brought_online_unmounted_and_again(

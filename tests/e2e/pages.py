@@ -50,6 +50,8 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "workspace-split": [(workspace,)],
         "split-policy-edit": [(rows.site.pk,)],
         "ceiling-edit": [(rows.site.pk, "builds")],
+        "volume-policy-edit": [(rows.site.pk,)],
+        "volume-policy-template": [(rows.template.pk,)],
         "template-move": [(rows.template.pk,)],
         "dedupe-plan-edit": [(rows.site.pk,)],
         "server-log-edit": [(rows.server.pk,)],

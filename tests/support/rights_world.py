@@ -203,6 +203,8 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "site": {"pk": template.site_id},
         "split-policy": {"pk": template.site_id},
         "ceiling": {"pk": template.site_id, "purpose": "builds"},
+        "volume-policy-template": {"pk": template.pk},
+        "volume-policy": {"pk": template.site_id},
         "dedupe-plan": {"pk": template.site_id},
         "probe-plan": {"pk": template.site.perforce_server_id},
         "mount": {"site": template.site.name, "directory": workspace.path.name},

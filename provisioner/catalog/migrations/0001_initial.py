@@ -277,4 +277,24 @@ class Migration(migrations.Migration):
             model_name='pinnedtemplate',
             constraint=models.UniqueConstraint(fields=('person', 'template'), name='template_pinned_once_by_a_person'),
         ),
+        migrations.CreateModel(
+            name='VolumePolicy',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('autosize_mode', models.CharField(blank=True, choices=[('off', 'Off'), ('grow', 'Grow'), ('grow_shrink', 'Grow and shrink')], max_length=11)),
+                ('autosize_max_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(101), django.core.validators.MaxValueValidator(1000)])),
+                ('snapshot_reserve_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(90)])),
+                ('guarantee', models.CharField(blank=True, choices=[('none', 'Thin'), ('volume', 'Thick')], max_length=6)),
+                ('fractional_reserve', models.PositiveSmallIntegerField(blank=True, choices=[(0, '0 %'), (100, '100 %')], null=True)),
+                ('security_style', models.CharField(blank=True, choices=[('unix', 'UNIX'), ('mixed', 'Mixed'), ('ntfs', 'NTFS')], max_length=5)),
+                ('min_inodes', models.BigIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(2000000000)])),
+                ('applied_at', models.DateTimeField(blank=True, null=True)),
+                ('status_message', models.TextField(blank=True, help_text='Why it could not be applied last time.')),
+                ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='volume_policies', to='sites.site')),
+                ('template', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='volume_policy', to='catalog.template')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('template__isnull', True)), fields=('site',), name='volume_policy_one_default_of_a_site')],
+            },
+        ),
     ]

@@ -27,10 +27,12 @@ from provisioner.catalog.models.templates import (
     TemplateOperation,
     VolumeOperation,
 )
+from provisioner.catalog.models.volume_policies import VOLUME_SETTINGS, VolumePolicy
 
 __all__ = [
     "AT_LEAST",
     "MOVING_TEMPLATES",
+    "VOLUME_SETTINGS",
     "BuildParameters",
     "LineEnd",
     "PinnedTemplate",
@@ -46,6 +48,7 @@ __all__ = [
     "TemplateOperation",
     "TemplateWatch",
     "VolumeOperation",
+    "VolumePolicy",
     "reference_among",
     "snapshot_is_there",
 ]

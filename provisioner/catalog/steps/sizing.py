@@ -1,18 +1,23 @@
-"""The size of a template's volume. Each step is safe to repeat."""
+"""The size and the settings of a template's volume. Each step is safe to repeat."""
 
 from __future__ import annotations
 
 from provisioner.audit_log.actions import record_event
 from provisioner.catalog.models import Template
 from provisioner.catalog.steps.run import TemplateRun
-from provisioner.catalog.steps.volumes import own_volume
+from provisioner.catalog.steps.volumes import limits_in_our_words, own_volume
+from provisioner.catalog.volume_policies import (
+    ensure_settings,
+    policies_of,
+    wanted_settings,
+)
 from provisioner.gateways.ontap.types import Volume, is_same_size
 from provisioner.lib.refusals import StepRefused
 from provisioner.lib.sizes import size_text
 
 
 def ensure_size(run: TemplateRun) -> None:
-    """Resize the template's volume to the size in its definition.
+    """Resize the template's volume to the size in its definition, with its settings.
 
     Raises: StepRefused (not our volume, offline, or smaller than what it holds).
     """
@@ -24,7 +29,24 @@ def ensure_size(run: TemplateRun) -> None:
             "template: that resizes it.",
             code="volume_offline",
         )
-    ensure_volume_size(run, volume, shrinks_grown=True)
+    volume = ensure_volume_size(run, volume, shrinks_grown=True)
+    ensure_volume_settings(run, volume)
+
+
+def ensure_volume_settings(run: TemplateRun, volume: Volume) -> None:
+    """Give a volume what its template's and its site's policies say."""
+    template, policies = run.template, policies_of(run.site)
+    if not policies:
+        return
+    template.volume_uuid = volume.uuid  # of one that was just created
+    with limits_in_our_words():
+        ensure_settings(
+            run.ontap,
+            template,
+            wanted=wanted_settings(template, policies, size_bytes=volume.size_bytes),
+            seen=run.ontap.get_volume_settings(volume.uuid),
+            actor=run.operation.requested_by,
+        )
 
 
 def ensure_volume_size(

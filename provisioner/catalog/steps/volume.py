@@ -9,7 +9,7 @@ from provisioner.catalog.pins import Pin
 from provisioner.catalog.queries import reference_snapshot
 from provisioner.catalog.steps.room import ensure_inodes, require_room_to_build
 from provisioner.catalog.steps.run import TemplateRun
-from provisioner.catalog.steps.sizing import ensure_volume_size
+from provisioner.catalog.steps.sizing import ensure_volume_settings, ensure_volume_size
 from provisioner.catalog.steps.volumes import (
     ensure_junction,
     ensure_ours,
@@ -53,7 +53,10 @@ class TemplateVolume(StepResult):
 
 
 def ensure_volume(run: TemplateRun) -> TemplateVolume:
-    """Ensure the template's volume at its size: thin, no reserve, no schedule."""
+    """Ensure the template's volume at its size: thin, no reserve, no schedule.
+
+    What policies of volumes say besides follows at once.
+    """
     template = run.template
     spec = VolumeSpec(
         name=template.volume_name,
@@ -75,6 +78,7 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
     )
     require_online(volume)
     volume = ensure_volume_size(run, volume)
+    ensure_volume_settings(run, volume)
     ensure_inodes(run, volume, counted=run.result_of(Pin).tree)
     with run.writing():
         Template.objects.filter(pk=template.pk).update(

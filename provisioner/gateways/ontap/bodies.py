@@ -10,6 +10,7 @@ from provisioner.gateways.ontap.types import (
     ExportRule,
     MirrorVolumeSpec,
     QosSpec,
+    VolumeSettings,
     VolumeSpec,
 )
 
@@ -133,3 +134,30 @@ def export_rule(rule: ExportRule) -> dict[str, Any]:
         "allow_suid": rule.allow_suid,
         "allow_device_creation": rule.allow_device_creation,
     }
+
+
+def volume_settings(wanted: VolumeSettings) -> dict[str, Any]:
+    """Return the body that changes settings of a volume, and leaves out the rest."""
+    told: dict[str, Any] = {
+        "autosize": {
+            "mode": wanted.autosize_mode,
+            "maximum": wanted.autosize_max_bytes,
+        },
+        "space": {
+            "snapshot": {"reserve_percent": wanted.snapshot_reserve_percent},
+            "fractional_reserve": wanted.fractional_reserve,
+        },
+        "guarantee": {"type": wanted.guarantee},
+        "nas": {"security_style": wanted.security_style},
+        "files": {"maximum": wanted.max_inodes},
+    }
+    return _without_nothing(told)
+
+
+def _without_nothing(body: dict[str, Any]) -> dict[str, Any]:
+    """Leave out values that are None, and records without others."""
+    kept = {
+        name: _without_nothing(value) if isinstance(value, dict) else value
+        for name, value in body.items()
+    }
+    return {name: value for name, value in kept.items() if value not in (None, {})}

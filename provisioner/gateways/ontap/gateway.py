@@ -18,12 +18,14 @@ from provisioner.gateways.ontap.snapshot_policies import SnapshotPolicies
 from provisioner.gateways.ontap.snapshots import Snapshots
 from provisioner.gateways.ontap.system import System
 from provisioner.gateways.ontap.volume_moves import VolumeMoves
+from provisioner.gateways.ontap.volume_settings import VolumeSettingsVerbs
 
 
 class OntapGateway(
     System,
     SnapshotPolicies,
     VolumeMoves,
+    VolumeSettingsVerbs,
     Snapshots,
     ExportPolicies,
     QosPolicies,

@@ -35,6 +35,7 @@ from provisioner.gateways.ontap.types import (
     VolumeEfficiency,
     VolumeMove,
     VolumeQos,
+    VolumeSettings,
     VolumeSnapshot,
     VolumeUsage,
 )
@@ -49,6 +50,11 @@ VOLUME_FIELDS = (
     "guarantee.type,"
     "space.used,space.snapshot.reserve_percent,"
     "files.used,files.maximum,autosize.mode"
+)
+# All of space: releases that lack a part reject its name.
+SETTINGS_FIELDS = (
+    "uuid,name,autosize.mode,autosize.maximum,guarantee.type,nas.security_style,space,"
+    "space.snapshot.reserve_percent,files.maximum"
 )
 # All of clone: releases without clone.inherited_physical_used reject that name.
 USAGE_FIELDS = (
@@ -223,6 +229,18 @@ def volume(record: Record) -> Volume:
         created_at=_time(record.get("create_time")),
         sizes_itself=_at(record, "autosize.mode", "off") != "off",
         is_destination=record.get("type") == "dp",
+    )
+
+
+def volume_settings(record: Record) -> VolumeSettings:
+    return VolumeSettings(
+        autosize_mode=_at(record, "autosize.mode", None),
+        autosize_max_bytes=_at(record, "autosize.maximum", None),
+        snapshot_reserve_percent=_at(record, "space.snapshot.reserve_percent", None),
+        guarantee=_at(record, "guarantee.type", None),
+        fractional_reserve=_at(record, "space.fractional_reserve", None),
+        security_style=_at(record, "nas.security_style", None),
+        max_inodes=_at(record, "files.maximum", None),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +197,49 @@ def more_inodes(used: int, given: int) -> int:
 def is_short_of_inodes(used: int, given: int) -> bool:
     """Return whether at least nine tenths of the inodes are used."""
     return used * 10 >= given * 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeSettings:
+    """How a volume grows, and what it sets apart.
+
+    None is what ONTAP did not report, or what a change leaves as it is. `autosize_mode`
+    is "off", "grow" or "grow_shrink", `guarantee` "none" or "volume",
+    `fractional_reserve` 0 or 100, `security_style` "unix", "mixed" or "ntfs".
+    """
+
+    autosize_mode: str | None = None
+    autosize_max_bytes: int | None = None
+    snapshot_reserve_percent: int | None = None
+    guarantee: str | None = None
+    fractional_reserve: int | None = None
+    security_style: str | None = None
+    max_inodes: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != VolumeSettings()
+
+    def lacking_in(self, seen: VolumeSettings) -> VolumeSettings:
+        """Return which of these settings a volume does not have.
+
+        It has what ONTAP does not report. More inodes than wanted are fine.
+        """
+        lacking = {
+            name: wanted
+            for name, wanted in vars(self).items()
+            if wanted is not None and not _is_given(name, wanted, vars(seen)[name])
+        }
+        return VolumeSettings(**lacking)
+
+
+def _is_given(name: str, wanted: Any, seen: Any) -> bool:
+    if seen is None:
+        return True
+    if name == "max_inodes":
+        return bool(seen >= wanted)
+    if name == "autosize_max_bytes":
+        return is_same_size(seen, wanted)
+    return bool(seen == wanted)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,6 +123,37 @@ CEILING = [
         status=202,
     ),
 ]
+_VOLUME_POLICY: dict[str, Any] = {
+    "site": "munich",
+    "template": None,
+    "autosize_mode": "grow",
+    "autosize_max_percent": 200,
+    "snapshot_reserve_percent": 0,
+    "guarantee": "none",
+    "fractional_reserve": None,
+    "security_style": "unix",
+    "min_inodes": None,
+    "applied_at": "2026-11-27T04:30:00Z",
+    "status_message": "",
+}
+VOLUME_POLICIES = [answer("Volumes grow to twice their size", _VOLUME_POLICY)]
+VOLUME_POLICY = [
+    request_body(
+        "Volumes grow to twice their size",
+        {"site": "munich", "autosize_mode": "grow", "autosize_max_percent": 200},
+    ),
+    answer(
+        "Saved",
+        {
+            **_VOLUME_POLICY,
+            "snapshot_reserve_percent": None,
+            "guarantee": "",
+            "security_style": "",
+            "applied_at": None,
+        },
+        status=202,
+    ),
+]
 PREVIEW = [answer("It frees the snapshot", _PREVIEW)]
 SPLIT = [
     answer(

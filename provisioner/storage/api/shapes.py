@@ -7,6 +7,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from provisioner.api.fields import Number, Text
+from provisioner.catalog.models import VOLUME_SETTINGS, VolumePolicy
+from provisioner.catalog.models.volume_policies import (
+    MOST_AUTOSIZE_PERCENT,
+    MOST_INODES,
+    MOST_RESERVE_PERCENT,
+)
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.sites.models import Ceiling
 from provisioner.sites.models.ceilings import MOST_IOPS, MOST_MBPS
@@ -143,6 +150,57 @@ class CeilingSerializer(serializers.Serializer[Any]):
     status_message = serializers.CharField(
         help_text="Why it could not be applied last time; empty: it was."
     )
+
+
+class VolumePolicySaveSerializer(serializers.Serializer[Any]):
+    site = Text(help_text="Its name.")
+    template = Text(
+        allow_null=True,
+        default=None,
+        help_text="Its name, or id. null: the defaults of the site.",
+    )
+    autosize_mode = serializers.ChoiceField(
+        choices=VolumePolicy.Autosize.choices, allow_blank=True, default=""
+    )
+    autosize_max_percent = Number(
+        min_value=101,
+        max_value=MOST_AUTOSIZE_PERCENT,
+        allow_null=True,
+        default=None,
+        help_text="How far it grows, in percent of the template's size.",
+    )
+    snapshot_reserve_percent = Number(
+        min_value=0, max_value=MOST_RESERVE_PERCENT, allow_null=True, default=None
+    )
+    guarantee = serializers.ChoiceField(
+        choices=VolumePolicy.Guarantee.choices, allow_blank=True, default=""
+    )
+    fractional_reserve = serializers.ChoiceField(
+        choices=VolumePolicy.FractionalReserve.choices, allow_null=True, default=None
+    )
+    security_style = serializers.ChoiceField(
+        choices=VolumePolicy.SecurityStyle.choices, allow_blank=True, default=""
+    )
+    min_inodes = Number(
+        min_value=1, max_value=MOST_INODES, allow_null=True, default=None
+    )
+
+
+class VolumePolicySerializer(serializers.ModelSerializer[VolumePolicy]):
+    """Settings of volumes. Empty ones are the site's, or as they are in ONTAP."""
+
+    site = serializers.CharField(source="site.name")
+    template = serializers.CharField(
+        source="template.name",
+        allow_null=True,
+        default=None,
+        help_text="null: the defaults of the site.",
+    )
+
+    class Meta:
+        model = VolumePolicy
+        fields = ("site", "template", *VOLUME_SETTINGS, "applied_at", "status_message")
+        read_only_fields = fields
 
 
 class PlannedActSerializer(serializers.Serializer[Any]):

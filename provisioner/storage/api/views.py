@@ -1,4 +1,4 @@
-"""The API of splits, of what holds snapshots, of plans, and of ceilings."""
+"""The API of splits, what holds snapshots, plans, ceilings, and volumes' settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from rest_framework.response import Response
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
-from provisioner.catalog.models import Snapshot
+from provisioner.catalog.models import Snapshot, VolumePolicy
+from provisioner.catalog.queries import templates_visible_to
 from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.lib import clocks
@@ -26,6 +27,8 @@ from provisioner.storage.api.shapes import (
     SpacePlanRequestSerializer,
     SpacePlanSerializer,
     SplitSerializer,
+    VolumePolicySaveSerializer,
+    VolumePolicySerializer,
 )
 from provisioner.storage.freeing import space_plan
 from provisioner.storage.overviews import held, snapshots_matching
@@ -187,6 +190,52 @@ class CeilingViewSet(ShortListViewSet):
         asked["site"] = _site(asked["site"])
         ceiling = actions.ceiling_save(by=self.user, **asked)
         return Response(CeilingSerializer(ceiling).data, status=202)
+
+
+class VolumePolicyViewSet(ShortListViewSet):
+    """For administrators: how templates' volumes grow, and what they set apart."""
+
+    queryset = VolumePolicy.objects.none()
+    serializer_class = VolumePolicySerializer
+
+    @described(
+        "List settings of volumes",
+        "For administrators. The defaults of sites, and what single templates have "
+        "instead.",
+        ok=VolumePolicySerializer(many=True),
+        refused=[403],
+        operation_id="storage_volume_policies_list",
+        examples=examples.VOLUME_POLICIES,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        found = VolumePolicy.objects.select_related("site", "template")
+        return self.page_of(found.order_by("site__name", "template__name"))
+
+    @described(
+        "Save settings of volumes",
+        "For administrators. They replace those of that site or template. ONTAP "
+        "follows within minutes. What is not given is as the site's defaults say, or "
+        "as it is in ONTAP.",
+        body=VolumePolicySaveSerializer,
+        ok=VolumePolicySerializer,
+        status=202,
+        refused=[403],
+        operation_id="storage_volume_policies_save",
+        examples=examples.VOLUME_POLICY,
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(VolumePolicySaveSerializer)
+        site = asked["site"] = _site(asked["site"])
+        if asked["template"] is not None:
+            asked["template"] = chosen(
+                templates_visible_to(self.user).filter(site=site),
+                word="template",
+                id_or_name=asked["template"],
+            )
+        policy = actions.volume_policy_save(by=self.user, **asked)
+        return Response(VolumePolicySerializer(policy).data, status=202)
 
 
 def _site(name: str) -> Site:

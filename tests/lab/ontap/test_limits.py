@@ -54,6 +54,23 @@ def test_a_volume_is_not_shrunk_below_what_it_holds(rest: Rest, lab: OntapLab) -
     assert rest.get(address, fields="size")["size"] == 48 * MB
 
 
+def test_a_fractional_reserve_is_all_or_nothing_and_inherited(rest: Rest) -> None:
+    def reserve_of(uuid: str) -> int:
+        fields = "space.fractional_reserve"
+        found: int = rest.get(f"{VOLUMES}/{uuid}", fields=fields)["space"][
+            "fractional_reserve"
+        ]
+        return found
+
+    thin = rest.volume("v", size=64 * MB, guarantee={"type": "none"})
+    thick = rest.volume("w", size=64 * MB, guarantee={"type": "volume"})
+    assert (reserve_of(thin), reserve_of(thick)) == (0, 100)
+    half = {"space": {"fractional_reserve": 50}}
+    assert rest("PATCH", f"{VOLUMES}/{thin}", half).json()["error"]["code"] == "2"
+    rest.done("PATCH", f"{VOLUMES}/{thin}", {"space": {"fractional_reserve": 100}})
+    assert reserve_of(thin) == reserve_of(rest.clone("c", "v")) == 100
+
+
 def test_files_that_are_used_are_counted_and_a_clone_begins_with_them(
     rest: Rest, lab: OntapLab
 ) -> None:

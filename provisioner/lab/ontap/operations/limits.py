@@ -1,8 +1,8 @@
-"""The least size of volumes, their inode limit, and autosize.
+"""The least size of volumes, their inode limit, fractional reserve and autosize.
 
-Source: "Set the maximum number of files allowed for a volume"; `files` and `autosize`
-of `/storage/volumes` in the ONTAP REST reference; `volume autosize` of the command
-reference.
+Source: "Set the maximum number of files allowed for a volume"; `files`, `autosize` and
+`space` of `/storage/volumes` in the ONTAP REST reference; `volume autosize` of the
+command reference.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from provisioner.lab.ontap.records import Volume
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
+FRACTIONAL_RESERVE = "space.fractional_reserve"
 _BYTES_OF_A_FILE = 32 << 10
 _LEAST_BYTES_OF_A_FILE = 4 << 10
 _MOST_FILES = 2_040_109_451
@@ -28,9 +29,21 @@ def most_files(volume: Volume) -> int:
     return int(str(volume.remembered.get("files.maximum", given)))
 
 
+def fractional_reserve(volume: Volume) -> int:
+    """Return space.fractional_reserve: the set value, else what the guarantee brings.
+
+    Source: "Considerations for setting fractional reserve": 100 with guarantee volume.
+    """
+    given = 100 if volume.guarantee == "volume" else 0
+    return int(str(volume.remembered.get(FRACTIONAL_RESERVE, given)))
+
+
 def inherited(parent: Volume) -> dict[str, object]:
     """Return what a clone keeps of its parent: its inode file has that size."""
-    return {"files.maximum": most_files(parent)}
+    kept = {"files.maximum": most_files(parent)}
+    if FRACTIONAL_RESERVE in parent.remembered:
+        kept[FRACTIONAL_RESERVE] = fractional_reserve(parent)
+    return {**kept}
 
 
 def check_holds(array: Array, volume: Volume, *, size: int) -> None:
@@ -58,8 +71,12 @@ def check_holds(array: Array, volume: Volume, *, size: int) -> None:
 def check(array: Array, volume: Volume, fields: Mapping[str, Any]) -> None:
     """Refuse limits that are impossible for the volume's size.
 
-    Raises: OntapError 917536, 917829, 917831, 918521.
+    Raises: OntapError 2, 917536, 917829, 917831, 918521.
     """
+    reserve = fields.get(FRACTIONAL_RESERVE, 0)
+    if reserve not in (0, 100):
+        field = FRACTIONAL_RESERVE
+        raise OntapError("2", target=field, field=field, value=reserve)
     size = fields.get("size", volume.size_bytes)
     _check_files(array, volume, fields.get("files.maximum"), size=size)
     largest = array.settings.max_volume_bytes

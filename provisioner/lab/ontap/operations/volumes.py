@@ -310,7 +310,9 @@ def remembered_in(fields: Fields) -> dict[str, object]:
     kept = {
         name.replace(f"{AUTODELETE}_", f"{AUTODELETE}."): value
         for name, value in fields.items()
-        if name.partition(".")[0] in _REMEMBERED or name.startswith(AUTODELETE)
+        if name.partition(".")[0] in _REMEMBERED
+        or name.startswith(AUTODELETE)
+        or name == limits.FRACTIONAL_RESERVE
     }
     return kept | qos_policies.replaced_by(kept)
 

@@ -55,6 +55,7 @@ EXPENSIVE = (
     "space.logical_space.used_percent",
     "space.logical_space.reporting",
     "space.logical_space.enforcement",
+    "space.fractional_reserve",
     "space.snapshot.reserve_percent",
     "space.snapshot.reserve_size",
     "space.snapshot.used",
@@ -80,6 +81,7 @@ def view(array: Array, volume: Volume) -> Flat:
     active = max(1, size - reserve)
     settled: dict[str, object] = {
         "space.size": size,
+        "space.fractional_reserve": limits.fractional_reserve(volume),
         "space.snapshot.reserve_percent": percent,
         "space.snapshot.reserve_size": reserve,
         **_autodelete(volume),

@@ -48,6 +48,7 @@ _SETTABLE: dict[str, Kind] = {
     "snapshot_policy.name": text,
     "snapshot_policy.uuid": text,
     "space.snapshot.reserve_percent": integer,
+    "space.fractional_reserve": integer,
     "nas.path": text,
     "nas.uid": identity,
     "nas.gid": identity,

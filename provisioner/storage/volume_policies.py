@@ -1,0 +1,55 @@
+"""Apply the policies of a site's volumes in ONTAP, and find what differs."""
+
+from __future__ import annotations
+
+from provisioner.accounts.system import system_user
+from provisioner.catalog.models import Template, VolumePolicy
+from provisioner.catalog.volume_policies import (
+    ensure_settings,
+    policies_of,
+    wanted_settings,
+)
+from provisioner.gateways import registry
+from provisioner.gateways.errors import GatewayError
+from provisioner.lib import clocks
+from provisioner.sites.models import Site
+
+
+def keep_volume_policies(site: Site) -> None:
+    """Make the volumes of a site's templates agree with its policies.
+
+    What somebody changed in ONTAP is changed back. One request asks for all volumes. A
+    volume that ONTAP does not change leaves the others alone, and its policy says why.
+    Safe to repeat.
+
+    Raises: GatewayError if ONTAP could not be asked; each policy then says why.
+    """
+    policies = policies_of(site)
+    if not policies:
+        return
+    rows = VolumePolicy.objects.filter(site=site)
+    ontap = registry.ontap(site)
+    try:
+        seen = ontap.list_volume_settings()
+    except GatewayError as error:
+        rows.update(status_message=str(error))
+        raise
+    own = {policy.template_id: policy.pk for policy in policies}
+    failures = dict[int, str]()
+    for template in Template.objects.filter(site=site, volume_uuid__in=seen):
+        size = template.clone_size_bytes
+        try:
+            ensure_settings(
+                ontap,
+                template,
+                wanted=wanted_settings(template, policies, size_bytes=size),
+                seen=seen[template.volume_uuid],
+                actor=system_user(),
+            )
+        except GatewayError as error:
+            of_it = own.get(template.pk) or own[None]
+            failures.setdefault(of_it, f"{template.name}: {error}")
+    now = clocks.database_now()
+    for policy in policies:
+        message = failures.get(policy.pk, "")
+        rows.filter(pk=policy.pk).update(status_message=message, applied_at=now)

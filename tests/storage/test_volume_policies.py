@@ -1,0 +1,185 @@
+"""Settings of templates' volumes, applied in the lab's ONTAP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from provisioner.accounts.models import User
+from provisioner.audit_log.models import Event
+from provisioner.catalog.actions.templates import template_update
+from provisioner.catalog.models import Template, VolumePolicy
+from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import VolumeSettings
+from provisioner.lib.refusals import NotAllowed
+from provisioner.sites.models import Site
+from provisioner.storage.actions import volume_policy_save
+from provisioner.storage.sweeps import sweep_volume_policies
+from provisioner.storage.tasks import keep_volume_policies_of
+from provisioner.storage.volume_policies import keep_volume_policies
+from tests.support.factories import UserFactory
+from tests.support.jobs import run_jobs_once, settle
+from tests.support.lab import Lab
+from tests.support.lab_builds import build
+from tests.support.ontap_scene import LabControl
+from tests.support.requests import workspace_create
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+GIB = 2**30
+DEFAULTS: dict[str, Any] = {
+    "autosize_mode": "grow",
+    "autosize_max_percent": 300,
+    "snapshot_reserve_percent": 10,
+    "guarantee": "none",
+    "fractional_reserve": 100,
+    "security_style": "mixed",
+    "min_inodes": 9000,
+}
+AS_DEFAULT = VolumeSettings(
+    autosize_mode="grow",
+    autosize_max_bytes=300 * 2**20,
+    snapshot_reserve_percent=10,
+    guarantee="none",
+    fractional_reserve=100,
+    security_style="mixed",
+    max_inodes=9000,
+)
+
+
+def settings_of(template: Template) -> VolumeSettings:
+    return registry.ontap(template.site).get_volume_settings(template.volume_uuid)
+
+
+def told(template: Template) -> list[str]:
+    events = Event.objects.filter(template=template, kind="template_volume_settings")
+    return list(events.order_by("pk").values_list("message", flat=True))
+
+
+def test_a_volume_gets_its_settings_when_it_is_made_and_keeps_them(
+    lab_template: Template,
+) -> None:
+    template, by = lab_template, lab_template.owner
+    volume_policy_save(by=by, site=template.site, **DEFAULTS)
+    build(template)
+    template.refresh_from_db()
+
+    assert not AS_DEFAULT.lacking_in(settings_of(template))
+    assert told(template) == [
+        "Set in ONTAP for its volume: autosize grow, autosize up to 300 MiB, "
+        "snapshot reserve 10 %, fractional reserve 100 %, security style mixed, "
+        "9,000 inodes."
+    ]
+    alice = UserFactory.create(username="alice", uid=20001, gid=20000)
+    clone = settle(workspace_create(by=alice, template=template))
+    seen = registry.ontap(template.site).get_volume_settings(clone.volume_uuid)
+    assert (seen.security_style, seen.fractional_reserve) == ("mixed", 100)
+
+    volume_policy_save(
+        by=by, site=template.site, template=template, snapshot_reserve_percent=0
+    )
+    run_jobs_once()
+    assert settings_of(template).snapshot_reserve_percent == 0
+    assert not VolumePolicy.objects.filter(applied_at=None).exists()
+    template_update(by=by, template=template, volume_size_bytes=GIB)
+    settle(template)
+    assert settings_of(template).autosize_max_bytes == 3 * GIB
+    kept = told(template)
+    keep_volume_policies(template.site)
+    assert told(template) == kept
+
+    # What somebody changed in ONTAP is found, and changed back.
+    changed = VolumeSettings(autosize_mode="off", security_style="ntfs")
+    ontap = registry.ontap(template.site)
+    ontap.set_volume_settings(template.volume_uuid, changed)
+    sweep_volume_policies(timestamp=0)
+    run_jobs_once()
+    seen = settings_of(template)
+    assert (seen.autosize_mode, seen.security_style) == ("grow", "mixed")
+    assert told(template)[-1] == (
+        "Set in ONTAP for its volume: autosize grow, security style mixed."
+    )
+
+
+def test_after_a_failure_and_a_lost_reply_the_next_attempt_goes_on(
+    built_template: Template, lab: Lab
+) -> None:
+    template = built_template
+    control = LabControl(account=registry.ontap_account(template.site))
+    before = control.settings()
+    control.set_settings(aggregate_bytes=1 << 10)
+    settings = {"guarantee": "volume", "fractional_reserve": 0}
+    volume_policy_save(
+        by=template.owner, site=template.site, template=template, **settings
+    )
+    keep_volume_policies_of(template.site_id)
+    control.set_settings(**before)
+    policy = VolumePolicy.objects.get()
+    assert f"{template.name}: The aggregate has too little" in policy.status_message
+    assert settings_of(template).guarantee == "none"
+
+    for method, fault, sentence in (
+        ("GET", {"status": 403, "code": "6"}, "is not permitted"),
+        ("PATCH", {"drop": True, "when": "after"}, "closed the connection"),
+    ):
+        place = {"path": "/api/storage/volumes*", "method": method}
+        lab.break_ontap({**place, **fault})
+        keep_volume_policies_of(template.site_id)
+        policy.refresh_from_db()
+        assert sentence in policy.status_message
+    lab.break_ontap()
+    keep_volume_policies_of(template.site_id)
+
+    policy.refresh_from_db()
+    assert policy.status_message == ""
+    seen = settings_of(template)
+    assert (seen.guarantee, seen.fractional_reserve) == ("volume", 0)
+
+
+def test_pages_and_api_save_settings_for_administrators_alone(
+    lab_site: Site,
+    template: Template,
+    as_admin: Client,
+    as_carol: Client,
+    carol: User,
+    admin: User,
+) -> None:
+    page = f"/policies/volumes/{lab_site.pk}/"
+    own = f"/policies/volumes/templates/{template.pk}/"
+    for address in (page, own, "/policies/volumes/"):
+        assert as_carol.get(address).status_code == 403
+        assert "/login/" in Client().get(address)["Location"]
+    wrong = {"autosize_max_percent": "100", "guarantee": "soft", "min_inodes": "many"}
+    answer = as_admin.post(page, wrong)
+    assert answer.status_code == 422
+    assert "many" in answer.text
+    assert not VolumePolicy.objects.exists()
+    right = {"autosize_mode": "grow", "fractional_reserve": "0"}
+    assert as_admin.post(page, right).status_code == 302
+    policy = VolumePolicy.objects.get()
+    assert policy.settings == {"autosize_mode": "grow", "fractional_reserve": 0}
+    assert as_admin.post(own, {"min_inodes": "5000"}).status_code == 302
+    shown = as_admin.get("/policies/volumes/").text
+    assert "autosize: grow, fractional reserve 0 %" in shown
+    assert "at least 5,000 inodes" in shown
+    assert 'value="5000"' in as_admin.get(own).text
+
+    api, url = APIClient(), "/api/v1/storage/volume-policies"
+    body = {"site": template.site.name, "template": template.name, "guarantee": "none"}
+    assert api.get(url).status_code == 401
+    api.force_authenticate(carol)
+    assert api.get(url).status_code == 403
+    assert api.post(url, body, format="json").status_code == 403
+    api.force_authenticate(admin)
+    saved = api.post(url, body, format="json")
+    assert saved.status_code == 202
+    assert (saved.json()["guarantee"], saved.json()["min_inodes"]) == ("none", None)
+    assert len(api.get(url).json()["results"]) == 2
+    for unknown in ({"template": "never"}, {"fractional_reserve": 50}):
+        assert api.post(url, {**body, **unknown}, format="json").status_code == 400
+    assert Event.objects.filter(kind="volume_policy_changed").count() == 3
+    with pytest.raises(NotAllowed):
+        volume_policy_save(by=UserFactory.create(), site=lab_site)
