@@ -12,6 +12,7 @@ from psycopg import sql
 from pytest_django import DjangoDbBlocker
 
 from tests.support.database_outage import leave_database
+from tests.support.jobs import leave_jobs
 
 MIGRATED = "test_migrated"
 
@@ -105,6 +106,7 @@ def django_db_setup(
             _migrated.keep()
     yield
     with django_db_blocker.unblock():
+        leave_jobs()
         end_other_sessions()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -36,25 +38,63 @@ def queue_sweep(sweep: Task[..., Any, ...]) -> int:
     return app.configure_task(sweep.name).defer(timestamp=0)
 
 
+class Jobs:
+    """Runs jobs in one event loop, over connections that it keeps.
+
+    Opening a loop and a connection for each run takes longer than most jobs.
+    """
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        # One connection to begin with: most have few jobs, and each costs its start.
+        self._connector = PsycopgConnector(
+            kwargs=connector_params(), min_size=1, max_size=2
+        )
+
+    def run(self, queues: list[str] | None) -> None:
+        self._runner.run(self._work(queues))
+
+    async def _work(self, queues: list[str] | None) -> None:
+        await self._connector.open_async()
+        with (
+            app.replace_connector(self._connector) as worker_app,
+            _no_clock(worker_app),
+        ):
+            await worker_app.run_worker_async(
+                queues=queues,  # type: ignore[arg-type]  # None: all queues
+                wait=False,
+                listen_notify=False,
+                install_signal_handlers=False,
+            )
+
+    def close(self) -> None:
+        self._runner.run(self._connector.close_async())
+        self._runner.close()
+
+
 def run_jobs_once(*, queues: list[str] | None = None) -> None:
     """Run what may run now, and what that queues; of these queues, or of all.
 
     What is due by the clock does not run: a test queues it, or calls it.
     """
+    if threading.current_thread() is threading.main_thread():
+        jobs_of_tests().run(queues)
+    else:
+        with contextlib.closing(Jobs()) as jobs:
+            jobs.run(queues)
 
-    async def work() -> None:
-        # One connection to begin with: most have few jobs, and each costs its start.
-        connector = PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=4)
-        with app.replace_connector(connector) as worker_app, _no_clock(worker_app):
-            async with worker_app.open_async():
-                await worker_app.run_worker_async(
-                    queues=queues,  # type: ignore[arg-type]  # None: all queues
-                    wait=False,
-                    listen_notify=False,
-                    install_signal_handlers=False,
-                )
 
-    asyncio.run(work())
+@functools.cache
+def jobs_of_tests() -> Jobs:
+    """Return what runs the jobs of all tests of this process."""
+    return Jobs()
+
+
+def leave_jobs() -> None:
+    """Close the connections and the loop of this process, where there are any."""
+    if jobs_of_tests.cache_info().currsize:
+        jobs_of_tests().close()
+        jobs_of_tests.cache_clear()
 
 
 @contextlib.contextmanager
