@@ -390,7 +390,7 @@ OURS = {
     "Operation": "kind state parameters status_code status_message findings",
     "Pool": "purpose status_message",
     "PerforceServer": "kind when_behind",
-    "Process": "state user program client host command arguments",
+    "Process": "state user program client host command arguments gone_host",
     "ProcessEnding": "user command state message",
     "ProbeRun": "host gap",
     "ProbeTime": "command error",

@@ -1,12 +1,43 @@
-"""Filters of processes."""
+"""Filters of processes, and the rule for orphans."""
 
 from __future__ import annotations
 
 from django import forms
 
+from provisioner.insight.actions import MOST_HOURS
 from provisioner.insight.models import Process
 from provisioner.sites.models import PerforceServer
 from provisioner.web.filters import FilterForm
+from provisioner.web.forms import AskingForm
+
+
+class OrphanRuleForm(AskingForm):
+    command_hours = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_HOURS,
+        label="A command counts after, in hours",
+        help_text="Running or paused. Empty: never.",
+    )
+    idle_hours = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_HOURS,
+        label="An idle connection counts after, in hours",
+        help_text="Shown where monitor=2 or more is set. Empty: never.",
+    )
+    only_gone_hosts = forms.BooleanField(
+        required=False,
+        label="Only if the client's host is gone",
+        help_text="Its name is unknown, or no route leads to it from a worker. A host "
+        "that is silent is not gone.",
+    )
+    is_automatic = forms.BooleanField(
+        required=False,
+        label="End orphans by themselves",
+        help_text="Every five minutes, 20 of a server at most. Look at the "
+        "preview first.",
+    )
 
 
 class ProcessFilterForm(FilterForm):

@@ -70,7 +70,7 @@ def load_of(
     )
 
 
-def is_ours(process: ServerProcess, *, our_user: str) -> bool:
+def is_ours(process: ServerProcess | Process, *, our_user: str) -> bool:
     """Return whether a process is of Cloneyard, by its account and its program."""
     return process.user == our_user and process.program.startswith(PROGRAM)
 

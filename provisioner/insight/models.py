@@ -37,6 +37,7 @@ class Process(models.Model):
 
     `number` is the server's own, and used again for later ones. `started_at` is when
     its command began, within two seconds, as the server tells whole seconds.
+    `gone_host` is the host that was last found to be gone, "" if none was.
     """
 
     class State(models.TextChoices):
@@ -59,6 +60,7 @@ class Process(models.Model):
     command = models.TextField()
     arguments = models.TextField(blank=True)
     started_at = models.DateTimeField()
+    gone_host = models.TextField(blank=True)
 
     class Meta:
         ordering = ("started_at", "pk")
@@ -76,6 +78,38 @@ class Process(models.Model):
         """Whether it is replication or another part of the server itself."""
         background = (self.State.BACKGROUND, self.State.FINISHING)
         return self.state in background or self.command in OF_THE_SERVER
+
+    @property
+    def is_of_gone_host(self) -> bool:
+        return bool(self.host) and self.gone_host == self.host
+
+
+class OrphanRule(models.Model):
+    """Which processes of a server count as orphans; a server without one has these.
+
+    Hours are None where no such process counts. With `only_gone_hosts` those count
+    alone whose client's host is gone. `is_automatic`: they are ended by themselves.
+    """
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="orphan_rule"
+    )
+    command_hours = models.PositiveIntegerField(null=True, blank=True, default=72)
+    idle_hours = models.PositiveIntegerField(null=True, blank=True, default=72)
+    only_gone_hosts = models.BooleanField(default=False)
+    is_automatic = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="orphan_rule_hours_are_at_least_one",
+                condition=(Q(command_hours__isnull=True) | Q(command_hours__gte=1))
+                & (Q(idle_hours__isnull=True) | Q(idle_hours__gte=1)),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Orphans of {self.server}"
 
 
 class ProcessEnding(models.Model):

@@ -1,11 +1,13 @@
-"""How a Perforce server is set up, with what the rules say, for pages and the API."""
+"""What rules say of Perforce servers and their processes, for pages and the API."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from provisioner.insight.configuration import facts_of
-from provisioner.insight.models import ServerConfiguration
+from provisioner.insight.models import OrphanRule, Process, ServerConfiguration
+from provisioner.insight.orphans import orphans_of, rule_of
+from provisioner.insight.queries import servers_with_orphan_rules
 from provisioner.insight.rules import Outcome, judged
 
 _LABELS = {
@@ -80,3 +82,39 @@ def overview_of(configuration: ServerConfiguration) -> ConfigurationOverview:
             for rule, verdict in judged(facts_of(configuration))
         ],
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrphanOverview:
+    """A server's rule for orphans, and the processes that are some now."""
+
+    rule: OrphanRule
+    orphans: list[Process]
+
+    @property
+    def sentence(self) -> str:
+        """Which processes count, and what becomes of them."""
+        ages = [
+            f"{what} of {hours:,} hours"
+            for what, hours in (
+                ("commands", self.rule.command_hours),
+                ("idle connections", self.rule.idle_hours),
+            )
+            if hours is not None
+        ]
+        if not ages:
+            return "No process counts."
+        where = " whose client's host is gone" if self.rule.only_gone_hosts else ""
+        end = "End by themselves" if self.rule.is_automatic else "Ended by hand"
+        said = f"{' and '.join(ages)}{where} count. {end}."
+        return said[0].upper() + said[1:]
+
+
+def orphan_overview(rule: OrphanRule) -> OrphanOverview:
+    return OrphanOverview(rule=rule, orphans=orphans_of(rule))
+
+
+def orphan_overviews() -> list[OrphanOverview]:
+    """Return the orphans of each server. One query, and one for each server."""
+    rules = [rule_of(server) for server in servers_with_orphan_rules()]
+    return [orphan_overview(rule) for rule in rules]

@@ -20,6 +20,7 @@ from provisioner.lib.rows import with_words
 from provisioner.sites.models import PerforceServer, ServerKind
 
 SHOWN_FOR = dt.timedelta(minutes=30)
+_PASSING_ON = (ServerKind.PROXY, ServerKind.BROKER)
 SEARCHED = ("user", "client", "host", "program", "command", "arguments")
 
 
@@ -45,6 +46,15 @@ def readings() -> QuerySet[ProcessReading]:
     return ProcessReading.objects.select_related("server").order_by("server__name")
 
 
+def servers_with_orphan_rules() -> QuerySet[PerforceServer]:
+    """Return the servers that have processes of their own, with rule and reading.
+
+    A proxy or broker has none: it passes the question on.
+    """
+    servers = PerforceServer.objects.exclude(kind__in=_PASSING_ON).order_by("name")
+    return servers.select_related("orphan_rule", "process_reading")
+
+
 def recent_endings() -> QuerySet[ProcessEnding]:
     """Return requests that are open or were made in the last half hour."""
     is_open = Q(state=ProcessEnding.State.REQUESTED)
@@ -59,11 +69,10 @@ def servers_to_read(*, older_than: dt.timedelta) -> QuerySet[PerforceServer]:
 
     A proxy or broker has none of its own: it passes the question on.
     """
-    passing_on = (ServerKind.PROXY, ServerKind.BROKER)
     is_fresh = Q(
         configuration__read_at__gte=Now() - older_than, configuration__trouble=""
     )
-    return PerforceServer.objects.exclude(kind__in=passing_on).exclude(is_fresh)
+    return PerforceServer.objects.exclude(kind__in=_PASSING_ON).exclude(is_fresh)
 
 
 def configurations_visible_to(user: User) -> QuerySet[ServerConfiguration]:

@@ -7,6 +7,7 @@ import datetime as dt
 import structlog
 from procrastinate.contrib.django import app
 
+from provisioner.accounts.system import system_user
 from provisioner.engine import slots
 from provisioner.engine.deferring import defer_once
 from provisioner.engine.queues import PERFORCE, SERVER_HOST_PREFIX
@@ -17,10 +18,11 @@ from provisioner.gateways.errors import (
     NotFound,
     PermanentGatewayError,
 )
-from provisioner.insight.actions import END_PROCESS, queue_ending
+from provisioner.insight.actions import END_PROCESS, orphans_end, queue_ending
 from provisioner.insight.configuration import read_configuration, read_host
 from provisioner.insight.load import read_load
-from provisioner.insight.models import Process, ProcessEnding
+from provisioner.insight.models import OrphanRule, Process, ProcessEnding
+from provisioner.insight.orphans import find_gone_hosts
 from provisioner.insight.queries import servers_to_read
 from provisioner.insight.reading import (
     ANSWER_WITHIN_SECONDS,
@@ -38,6 +40,9 @@ LOOKED_AGAIN_AFTER_SECONDS = 5
 # A process ends at its next own check, db.monitor.interval later: half a minute, or
 # what somebody has set, up to 15 minutes.
 GIVEN_UP_AFTER = dt.timedelta(minutes=20)
+# By themselves, of one server in five minutes: a rule that is wrong is noticed in time.
+ORPHANS_AT_MOST = 20
+READ_LATELY = dt.timedelta(minutes=3)
 CONFIGURATION_EVERY = dt.timedelta(hours=23)
 
 
@@ -62,6 +67,21 @@ def read_server(server_id: int) -> None:
         read_processes(server)
     except GatewayError as error:
         log.warning("processes_not_read", server=server.name, **error.log_context())
+        return
+    find_gone_hosts(server)
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="sweep_orphans", queue="sweeps", queueing_lock="sweep_orphans")
+def sweep_orphans(timestamp: int) -> None:
+    """End orphans where that is switched on, by what was read lately."""
+    rules = OrphanRule.objects.filter(
+        is_automatic=True,
+        server__process_reading__read_at__gte=clocks.database_now() - READ_LATELY,
+        server__process_reading__trouble="",
+    )
+    for rule in rules.select_related("server"):
+        orphans_end(by=system_user(), server=rule.server, at_most=ORPHANS_AT_MOST)
 
 
 @app.periodic(cron="* * * * * */15")

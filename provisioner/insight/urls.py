@@ -6,7 +6,11 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.insight import views
-from provisioner.insight.api.views import ConfigurationViewSet, ProcessViewSet
+from provisioner.insight.api.views import (
+    ConfigurationViewSet,
+    OrphanRuleViewSet,
+    ProcessViewSet,
+)
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
@@ -16,6 +20,14 @@ register(
         url_name="process-list",
         covers=("process-",),
         rank=60,
+        is_for=administrators,
+    ),
+    Place(
+        title="Orphans",
+        section=Section.PERFORCE,
+        url_name="orphan-list",
+        covers=("orphan-",),
+        rank=61,
         is_for=administrators,
     ),
     Place(
@@ -30,6 +42,9 @@ register(
 urlpatterns: list[URLPattern] = [
     path("perforce/processes/", views.process_list, name="process-list"),
     path("perforce/processes/<int:pk>/end/", views.process_end, name="process-end"),
+    path("perforce/orphans/", views.orphan_list, name="orphan-list"),
+    path("perforce/orphans/<int:pk>/", views.orphan_rule, name="orphan-rule"),
+    path("perforce/orphans/<int:pk>/end/", views.orphan_end, name="orphan-end"),
     path(
         "perforce/configuration/", views.configuration_list, name="configuration-list"
     ),
@@ -37,5 +52,6 @@ urlpatterns: list[URLPattern] = [
 
 api_routes = [
     Route("v1/processes", ProcessViewSet, "process"),
+    Route("v1/orphan-rules", OrphanRuleViewSet, "orphan-rule"),
     Route("v1/perforce-configurations", ConfigurationViewSet, "configuration"),
 ]

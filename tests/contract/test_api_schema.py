@@ -188,6 +188,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             "perforce-servers": snapshot.template.site.perforce_server_id,
             "plans": snapshot.template.site_id,
             "probes": snapshot.template.site.perforce_server_id,
+            "orphan-rules": snapshot.template.site.perforce_server_id,
         },
         prefix=token.token_key,
     )

@@ -461,7 +461,7 @@ class Furnished:
         )
 
     def processes(self) -> None:
-        """One that runs for long, one that is the server's own; the configuration."""
+        """Two that run for long, one that is the server's own; the configuration."""
         ProcessReading.objects.create(server=self.server, read_at=now())
         read = ServerConfiguration.objects.create(server=self.server, read_at=now())
         read.settings.create(name="monitor", value="0", source="default")
@@ -471,6 +471,12 @@ class Furnished:
         self.process, self.pull = (
             ProcessFactory.create(server=self.server, command=command)
             for command in ("sync", "pull")
+        )
+        ProcessFactory.create(
+            server=self.server,
+            state="I",
+            command="IDLE",
+            started_at=now() - dt.timedelta(days=9),
         )
 
     def probes(self) -> None:

@@ -102,6 +102,7 @@ def examples(rows: Furnished) -> dict[str, Arguments]:
         "perforce-server-detail": [(rows.server.pk,)],
         "perforce-server-edit": [(rows.server.pk,)],
         "probe-plan-edit": [(rows.server.pk,)],
+        "orphan-rule": [(rows.server.pk,)],
         "process-end": [(rows.process.pk,), (rows.pull.pk,)],
         "site-detail": [(rows.site.pk,), (rows.away.pk,)],
         "site-edit": [(rows.site.pk,)],

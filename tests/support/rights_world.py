@@ -176,6 +176,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "copy-rule": {"pk": rule.pk},
         "process": {"pk": ProcessFactory.create().pk},
         "server-log": {"pk": template.site.perforce_server_id},
+        "orphan-": {"pk": template.site.perforce_server_id},
         "pool": {"pk": pool.pk},
         "person": {"pk": workspace.owner_id},
         "team-": {"pk": workspace.owner.team_id},

@@ -21,25 +21,35 @@ _PROCESS = {
 }
 LIST = [answer("One long sync", _PROCESS)]
 GET = [answer("One long sync", _PROCESS)]
+_ENDING = {
+    "id": 4,
+    "server": "commit",
+    "number": 208015,
+    "user": "qtdev",
+    "command": "sync",
+    "started_at": "2026-11-24T09:18:11Z",
+    "requested_by": "admin",
+    "requested_at": "2026-11-24T09:41:03Z",
+    "state": "requested",
+    "message": "",
+}
 END = [
-    answer(
-        "Requested",
-        {
-            "id": 4,
-            "server": "commit",
-            "number": 208015,
-            "user": "qtdev",
-            "command": "sync",
-            "started_at": "2026-11-24T09:18:11Z",
-            "requested_by": "admin",
-            "requested_at": "2026-11-24T09:41:03Z",
-            "state": "requested",
-            "message": "",
-        },
-        status=202,
-    ),
+    answer("Requested", _ENDING, status=202),
     refusal("Replication", ProcessOfTheServer(command="pull")),
 ]
+
+_RULE = {
+    "server": "commit",
+    "server_id": 1,
+    "command_hours": 72,
+    "idle_hours": None,
+    "only_gone_hosts": True,
+    "is_automatic": False,
+    "orphans": [{**_PROCESS, "started_at": "2026-11-19T09:18:11Z"}],
+}
+ORPHAN_RULES = [answer("One server", _RULE)]
+ORPHAN_RULE_CHANGE = [answer("Changed", _RULE)]
+ORPHANS_END = [answer("Requested", {"endings": [_ENDING]}, status=202)]
 
 CONFIGURATIONS = [
     answer(

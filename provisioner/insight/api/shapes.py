@@ -7,6 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from provisioner.api.fields import Number
+from provisioner.insight.actions import MOST_HOURS
 from provisioner.insight.models import (
     Process,
     ProcessEnding,
@@ -59,6 +61,48 @@ class ProcessListQuery(serializers.Serializer[Any]):
     )
 
 
+class OrphanRuleSerializer(serializers.Serializer[Any]):
+    """Which processes of a server count as orphans, and those that are some now."""
+
+    server = serializers.CharField(source="rule.server.name")
+    server_id = serializers.IntegerField(source="rule.server.pk")
+    command_hours = serializers.IntegerField(
+        source="rule.command_hours", allow_null=True, help_text="null: never."
+    )
+    idle_hours = serializers.IntegerField(
+        source="rule.idle_hours", allow_null=True, help_text="null: never."
+    )
+    only_gone_hosts = serializers.BooleanField(source="rule.only_gone_hosts")
+    is_automatic = serializers.BooleanField(source="rule.is_automatic")
+    orphans = ProcessSerializer(many=True)
+
+
+class OrphanRuleChangeSerializer(serializers.Serializer[Any]):
+    """Fields that are left out do not change."""
+
+    command_hours = Number(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_HOURS,
+        help_text="When a running or paused command counts; null: never.",
+    )
+    idle_hours = Number(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_HOURS,
+        help_text="When an idle connection counts; null: never.",
+    )
+    only_gone_hosts = serializers.BooleanField(
+        required=False,
+        help_text="Only if the client's host has no name, or no route leads to it.",
+    )
+    is_automatic = serializers.BooleanField(
+        required=False, help_text="End them by themselves, 20 in five minutes."
+    )
+
+
 class ProcessEndingSerializer(serializers.ModelSerializer[ProcessEnding]):
     """A request to end a process, and what became of it."""
 
@@ -80,6 +124,10 @@ class ProcessEndingSerializer(serializers.ModelSerializer[ProcessEnding]):
             "message",
         )
         read_only_fields = fields
+
+
+class OrphansEndSerializer(serializers.Serializer[Any]):
+    endings = ProcessEndingSerializer(many=True)
 
 
 class ServerSettingSerializer(serializers.ModelSerializer[ServerSetting]):

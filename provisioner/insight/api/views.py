@@ -1,8 +1,9 @@
-"""/api/v1/processes and /api/v1/perforce-configurations."""
+"""/api/v1/processes, /api/v1/orphan-rules and /api/v1/perforce-configurations."""
 
 from __future__ import annotations
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,16 +15,21 @@ from provisioner.insight import actions
 from provisioner.insight.api import examples
 from provisioner.insight.api.shapes import (
     ConfigurationSerializer,
+    OrphanRuleChangeSerializer,
+    OrphanRuleSerializer,
+    OrphansEndSerializer,
     ProcessEndingSerializer,
     ProcessListQuery,
     ProcessSerializer,
 )
-from provisioner.insight.models import Process, ServerConfiguration
+from provisioner.insight.models import OrphanRule, Process, ServerConfiguration
+from provisioner.insight.overviews import orphan_overview, orphan_overviews
 from provisioner.insight.queries import (
     configurations_visible_to,
     processes_matching,
     processes_visible_to,
 )
+from provisioner.sites.models import PerforceServer
 
 
 class ProcessViewSet(ApiViewSet):
@@ -73,6 +79,59 @@ class ProcessViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         ending = actions.process_end(by=self.user, process=self.get_object())
         return Response(ProcessEndingSerializer(ending).data, status=202)
+
+
+class OrphanRuleViewSet(ShortListViewSet):
+    """Which processes of each Perforce server count as orphans, for administrators."""
+
+    queryset = OrphanRule.objects.none()
+    serializer_class = OrphanRuleSerializer
+
+    @described(
+        "List rules for orphaned processes",
+        "For administrators. One for each server with the processes that count now; a "
+        "server without one has the usual one, by hand.",
+        ok=OrphanRuleSerializer(many=True),
+        refused=[403],
+        operation_id="orphan_rules_list",
+        examples=examples.ORPHAN_RULES,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(orphan_overviews())
+
+    @described(
+        "Change a rule for orphaned processes",
+        "For administrators, by the id of its server.",
+        body=OrphanRuleChangeSerializer,
+        ok=OrphanRuleSerializer,
+        refused=[400, 403, 404],
+        examples=examples.ORPHAN_RULE_CHANGE,
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(PerforceServer, pk=pk)
+        asked = self.read_body(OrphanRuleChangeSerializer)
+        rule = actions.orphan_rule_save(by=self.user, server=server, **asked)
+        return self.shown(orphan_overview(rule))
+
+    @described(
+        "End the orphaned processes of a server",
+        "For administrators, by the id of the server. User, command and start of each "
+        "are read again right before.",
+        ok=OrphansEndSerializer,
+        status=202,
+        refused=[403, 404],
+        operation_id="orphan_rules_end",
+        examples=examples.ORPHANS_END,
+    )
+    @action(methods=["post"], detail=True)
+    def end(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(PerforceServer, pk=pk)
+        endings = actions.orphans_end(by=self.user, server=server)
+        body = OrphansEndSerializer({"endings": endings}).data
+        return Response(body, status=202)
 
 
 class ConfigurationViewSet(ShortListViewSet):

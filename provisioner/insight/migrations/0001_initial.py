@@ -37,11 +37,26 @@ class Migration(migrations.Migration):
                 ('command', models.TextField()),
                 ('arguments', models.TextField(blank=True)),
                 ('started_at', models.DateTimeField()),
+                ('gone_host', models.TextField(blank=True)),
                 ('server', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='processes', to='sites.perforceserver')),
             ],
             options={
                 'ordering': ('started_at', 'pk'),
                 'constraints': [models.UniqueConstraint(fields=('server', 'number'), name='process_number_once_at_server')],
+            },
+        ),
+        migrations.CreateModel(
+            name='OrphanRule',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('command_hours', models.PositiveIntegerField(blank=True, default=72, null=True)),
+                ('idle_hours', models.PositiveIntegerField(blank=True, default=72, null=True)),
+                ('only_gone_hosts', models.BooleanField(default=False)),
+                ('is_automatic', models.BooleanField(default=False)),
+                ('server', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='orphan_rule', to='sites.perforceserver')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('command_hours__isnull', True), ('command_hours__gte', 1), _connector='OR'), models.Q(('idle_hours__isnull', True), ('idle_hours__gte', 1), _connector='OR')), name='orphan_rule_hours_are_at_least_one')],
             },
         ),
         migrations.CreateModel(
