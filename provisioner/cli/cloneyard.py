@@ -915,15 +915,120 @@ def retired_text(workspace: Json) -> str:
 
 
 def run_restore(args: argparse.Namespace) -> None:
+    """Restore a workspace from the trash, or from its copy at another site."""
     server = server_of(args)
     workspace = server.find(args.workspace)
-    workspace = server.change(
-        workspace, "POST", "/restore", done="nothing_to_restore", body={}
-    )
+    if args.site is not None:
+        workspace = restore_copy(server, args, workspace)
+    elif args.name is not None or args.original_is_stopped:
+        raise Stop(USAGE, "--name and --original-is-stopped need --site.")
+    else:
+        workspace = server.change(
+            workspace, "POST", "/restore", done="nothing_to_restore", body={}
+        )
     if args.wait is not False:
         workspace = server.settle(workspace, timeout=args.timeout)
         require(workspace, workspace["state"] == "ready")
     show(args, workspace)
+
+
+def restore_copy(server: Server, args: argparse.Namespace, workspace: Json) -> Json:
+    """Return the new workspace, made from the copy at a site.
+
+    Raises: Stop if there is no copy, or it is refused.
+    """
+    copy_at(server, workspace, args.site)
+    body: Json = {
+        "site": id_or_name(args.site),
+        "original_is_stopped": args.original_is_stopped,
+    }
+    if args.name is not None:
+        body["name"] = args.name
+    where = f"workspaces/{workspace['id']}/restore-copy"
+    made: Json = server.ask("POST", where, body=body)
+    return made
+
+
+def copies_of(server: Server, workspace: Json | None = None) -> list[Json]:
+    """Return the copies at other sites, of one workspace or of all one may see."""
+    found = all_pages(server, "workspace-copies", {"limit": 200})
+    if workspace is None:
+        return found
+    return [each for each in found if each["workspace"] == workspace["id"]]
+
+
+def copy_at(server: Server, workspace: Json, site: str) -> Json:
+    """Return a workspace's copy at a site.
+
+    Raises: Stop if there is none.
+    """
+    for copy in copies_of(server, workspace):
+        if copy["site"] == site:
+            return copy
+    raise Stop(NOT_FOUND, f"{workspace['name']} has no copy at “{site}”.")
+
+
+def run_copies(args: argparse.Namespace) -> None:
+    server = server_of(args)
+    workspace = None if args.workspace is None else server.find(args.workspace)
+    found = copies_of(server, workspace)
+    if args.json:
+        print_json(found)
+    elif found:
+        heading = ["WORKSPACE", "SITE", "STATE", "AS OF", "OBSTACLE"]
+        print_table([heading, *map(copy_row, found)])
+    else:
+        tell("No copies.")
+
+
+def copy_row(copy: Json) -> list[Any]:
+    as_of = local_time(copy["last_arrived_at"]) or "-"
+    return [copy["name"], copy["site"], copy["state"], as_of, copy["obstacle"]]
+
+
+def run_copy(args: argparse.Namespace) -> None:
+    """Transfer what changed in a workspace to its copy at a site."""
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    copy = copy_at(server, workspace, args.site)
+    operation = server.ask("POST", f"workspace-copies/{copy['id']}/transfer")
+    there = (f"being copied to {args.site}", f"copied to {args.site}")
+    follow_operation(server, args, operation, said=(f"{workspace['name']} is", *there))
+
+
+def run_split(args: argparse.Namespace) -> None:
+    """Split a workspace from its snapshot, preview that, or stop it."""
+    server = server_of(args)
+    workspace = server.find(args.workspace)
+    where = f"workspaces/{workspace['id']}/split"
+    if args.preview:
+        print_split(args, workspace, server.ask("GET", where))
+        return
+    if args.stop:
+        where, said = f"{where}/stop", ("being stopped", "stopped")
+        subject = f"The split of {workspace['name']} is"
+    else:
+        said = ("being split", "independent of its snapshot")
+        subject = f"{workspace['name']} is"
+    operation = server.ask("POST", where)
+    follow_operation(server, args, operation, said=(subject, *said))
+
+
+def print_split(args: argparse.Namespace, workspace: Json, split: Json) -> None:
+    if args.json:
+        print_json(split)
+        return
+    if split["is_independent"]:
+        print(f"{workspace['name']} is independent.")
+        return
+    known = ("copies_bytes", "room_bytes", "seconds")
+    copied, room, seconds = ("?" if split[k] is None else split[k] for k in known)
+    print_table(
+        [
+            ["SNAPSHOT", "COPIES BYTES", "ROOM BYTES", "SECONDS", "FREES SNAPSHOT"],
+            [split["snapshot"], copied, room, seconds, split["is_pruned"]],
+        ]
+    )
 
 
 def run_clone(args: argparse.Namespace) -> None:
@@ -1919,7 +2024,39 @@ def make_parser() -> Parser:
         const="discard",
         help="discard unsubmitted work",
     )
-    add("restore", run_restore, "restore a workspace from the trash", one, asking)
+    restore = add(
+        "restore",
+        run_restore,
+        "restore a workspace from the trash, or with --site from its copy there",
+        *(one, asking),
+    )
+    restore.add_argument("--site", type=word, help="the site of the copy")
+    restore.add_argument("--name", type=word, help="the name of the restored one")
+    restore.add_argument(
+        "--original-is-stopped",
+        action="store_true",
+        help="an administrator confirms that nobody works in the original",
+    )
+    copies = add("copies", run_copies, "list copies of workspaces at other sites")
+    copies.add_argument("workspace", nargs="?", type=word, help="name or ID")
+    copy = add(
+        "copy",
+        run_copy,
+        "transfer what changed in a workspace to its copy at another site",
+        *(one, asking),
+    )
+    copy.add_argument("site", type=word, help="the site of the copy")
+    split = add(
+        "split",
+        run_split,
+        "make a workspace independent of its snapshot",
+        *(one, asking),
+    )
+    instead = split.add_mutually_exclusive_group()
+    instead.add_argument(
+        "--preview", action="store_true", help="say what it would copy and free"
+    )
+    instead.add_argument("--stop", action="store_true", help="stop it")
     clone = add(
         "clone",
         run_clone,
