@@ -55,8 +55,10 @@ JOBS: Resource[Job] = Resource(
 
 
 def _find(call: Call, uuid: str) -> Job:
-    call.array.jobs.forget_old()
-    return call.row(Job, uuid)
+    job = call.array.jobs.find(uuid)
+    if job is None:
+        raise OntapError("4", target="uuid")
+    return job
 
 
 def list_jobs(call: Call) -> Reply:
