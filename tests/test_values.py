@@ -335,6 +335,8 @@ BY_ACTIONS = {
     "ProbePlan.commands": "arguments of p4: probes/commands.py",
     "ServerLog.path": "opened on the server's host: a whole path, no null characters",
     "ServerLog.time_zone": "a known zone: server_log/actions.py",
+    "Moment.label": "pages: one line, accounts/names.py",
+    "Moment.note": "pages: probes/actions.py, storable",
     "Pool.windows": "lib/weekly.py reads each",
     "Webhook.url": "gateways/webhooks/addresses.py: no inside, no passwords, ASCII",
     "Webhook.events": "one of WebhookEvent",
@@ -568,6 +570,19 @@ TYPED = {
         "path": "ServerLog.path",
         "time_zone": "ServerLog.time_zone",
     },
+    "MomentForm": {
+        "server": CHOSEN,
+        "label": "Moment.label",
+        "at": "a time: Django",
+        "note": "Moment.note",
+    },
+    "ComparisonForm": {
+        **dict.fromkeys(("what", "moment", "server"), CHOSEN),
+        **dict.fromkeys(
+            ("before_since", "before_until", "after_since", "after_until"),
+            "a time: Django",
+        ),
+    },
     "FreeSpaceForm": {"site": CHOSEN, "wanted_bytes": "a size"},
     "PerforceServerForm": dict.fromkeys(("kind", "upstream", "when_behind"), CHOSEN),
     "SiteForm": dict.fromkeys(
@@ -588,6 +603,7 @@ TYPED = {
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
                 *("since", "until", "role", "team", "gone", "archived", "ends"),
                 *("behind", "issue", "purpose", "site", "server", "at_least", "days"),
+                "failed",
             ),
             ASKED,
         ),
@@ -606,6 +622,12 @@ TYPED = {
     "PatchedDedupePlanChangeRequest": {
         "cron": "DedupePlan.cron",
         "more_volumes": "DedupePlan.more_volumes",
+    },
+    "MomentCreateRequest": {
+        "server": ASKED,
+        "label": "Moment.label",
+        "at": "a time: Django",
+        "note": "Moment.note",
     },
     "PatchedProbePlanChangeRequest": {"commands": "ProbePlan.commands"},
     "PatchedServerLogChangeRequest": {

@@ -1,12 +1,18 @@
-"""The form of a probe's plan, and filters of what commands took."""
+"""Forms of plans, moments and comparisons, and filters of what commands took."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
+from django.utils import timezone
 
 from provisioner.probes.commands import LONGEST, MOST
+from provisioner.probes.comparing import MOST_DAYS, SOURCES, USUAL_DAYS
+from provisioner.probes.models import LONGEST_LABEL, LONGEST_NOTE, Moment
 from provisioner.sites.models import PerforceServer
-from provisioner.web.filters import FilterForm, moment
+from provisioner.web.filters import FilterForm
+from provisioner.web.filters import moment as time_field
 from provisioner.web.forms import AskingForm, LinesField
 
 
@@ -33,6 +39,82 @@ class ProbeTimeFilterForm(FilterForm):
         to_field_name="name",
         empty_label="All servers",
     )
-    since = moment("Since")
-    until = moment("Until")
-    failed = forms.BooleanField(required=False, label="Errors alone")
+    since = time_field("Since")
+    until = time_field("Until")
+    failed = forms.ChoiceField(
+        required=False,
+        label="Outcome",
+        choices=[("", "All outcomes"), ("true", "Errors alone")],
+    )
+
+
+class MomentForm(AskingForm):
+    """The time is in the writer's time zone."""
+
+    server = forms.ModelChoiceField(
+        PerforceServer.objects.order_by("name"), to_field_name="name"
+    )
+    label = forms.CharField(
+        max_length=LONGEST_LABEL,
+        label="What was changed",
+        help_text="Such as “Upgraded to 2025.2” or “db.* on NVMe”.",
+    )
+    at = time_field("When")
+    note = forms.CharField(
+        required=False,
+        max_length=LONGEST_NOTE,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["at"].required = True
+        _say_zone(self.fields["at"])
+
+
+class ComparisonForm(AskingForm):
+    """Two periods: beside a moment, or given. Times are in the reader's time zone."""
+
+    what = forms.ChoiceField(
+        choices=[(source.code, source.title) for source in SOURCES], required=False
+    )
+    moment = forms.ModelChoiceField(
+        Moment.objects.select_related("server"),
+        required=False,
+        empty_label="None: the times below",
+    )
+    days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        label="Days before and after it",
+        help_text=f"Empty: {USUAL_DAYS}. Whole weeks compare like with like.",
+    )
+    server = forms.ModelChoiceField(
+        PerforceServer.objects.order_by("name"),
+        required=False,
+        to_field_name="name",
+        empty_label="That of the moment",
+    )
+    before_since = time_field("Before: from")
+    before_until = time_field("Before: until")
+    after_since = time_field("After: from")
+    after_until = time_field("After: until")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            if name.endswith(("_since", "_until")):
+                _say_zone(field)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what was given; the rest is the action's."""
+        return {
+            name: value
+            for name, value in self.cleaned_data.items()
+            if value not in ("", None)
+        }
+
+
+def _say_zone(field: forms.Field) -> None:
+    field.label = f"{field.label} ({timezone.get_current_timezone()})"

@@ -44,6 +44,6 @@ TIMES = Listing[ProbeTime](
     matching=_matching,
     usual="-at",
     form=ProbeTimeFilterForm,
-    chips=(Chip(label="Errors", query={"failed": "on"}),),
+    chips=(Chip(label="Errors", query={"failed": "true"}),),
     nothing="Nothing was measured yet.",
 )

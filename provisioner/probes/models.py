@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from provisioner.probes.commands import USUAL
 from provisioner.sites.models import PerforceServer
+
+KEPT_FOR = dt.timedelta(days=396)
+# Of the label and the note of a moment.
+LONGEST_LABEL = 100
+LONGEST_NOTE = 2000
 
 
 def usual_commands() -> str:
@@ -56,7 +65,10 @@ class ProbeRun(models.Model):
                 | (~Q(gap="") & Q(lapse_seconds__isnull=True, change__isnull=True)),
             ),
         )
-        indexes = (models.Index(fields=("server", "at"), name="probe_run_by_time"),)
+        indexes = (
+            models.Index(fields=("server", "at"), name="probe_run_by_time"),
+            models.Index(fields=("at",), name="probe_run_newest"),
+        )
 
     def __str__(self) -> str:
         return f"Probe of {self.server} at {self.at:%Y-%m-%d %H:%M}"
@@ -102,3 +114,24 @@ class ProcessCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.processes} at {self.server}"
+
+
+class Moment(models.Model):
+    """Something that may have changed how fast a server is: an upgrade, new disks."""
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="moments"
+    )
+    label = models.CharField(max_length=LONGEST_LABEL)
+    at = models.DateTimeField()
+    note = models.TextField(blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("-at", "-pk")
+
+    def __str__(self) -> str:
+        return f"{self.label} ({self.server})"

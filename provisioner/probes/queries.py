@@ -17,6 +17,7 @@ from provisioner.lib.percentiles import Percentile
 from provisioner.lib.periods import period_of
 from provisioner.lib.rows import with_words
 from provisioner.probes.models import (
+    Moment,
     ProbePlan,
     ProbeRun,
     ProbeTime,
@@ -40,7 +41,7 @@ def plan_of(server: PerforceServer) -> ProbePlan:
 def plans() -> list[ProbePlan]:
     """Return the plan of each server at a site, by name of the server."""
     servers = PerforceServer.objects.filter(site__isnull=False).distinct()
-    found = servers.select_related("probe_plan", "slot_budget").order_by("name")
+    found = servers.select_related("probe_plan", "slot_budget", "load").order_by("name")
     return [
         getattr(server, "probe_plan", None) or ProbePlan(server=server)
         for server in found
@@ -54,7 +55,7 @@ def times_matching(
     text: str = "",
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
-    failed: bool = False,
+    failed: bool | str = False,
     **criteria: Any,
 ) -> QuerySet[ProbeTime]:
     """Return how long commands took, to administrators alone; `failed`: errors alone.
@@ -200,3 +201,9 @@ def counts_since(
     for server_id, at, processes in listed:
         found.setdefault(server_id, []).append((at, processes))
     return found
+
+
+def moments_visible_to(user: User) -> QuerySet[Moment]:
+    """Return all moments to administrators, none to others."""
+    moments = Moment.objects.select_related("server", "created_by")
+    return moments if permissions.can_administer(user) else moments.none()

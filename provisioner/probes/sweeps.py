@@ -7,14 +7,14 @@ import datetime as dt
 from procrastinate.contrib.django import app
 
 from provisioner.engine.deferring import defer_once
+from provisioner.engine.loads import maintenance_of
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.lib import clocks
-from provisioner.probes.models import ProbeRun, ProcessCount
+from provisioner.probes.models import KEPT_FOR, ProbeRun, ProcessCount
 from provisioner.probes.queries import plan_of, plans, running_now
 from provisioner.probes.reading import run_probe, save_gap
 from provisioner.sites.models import PerforceServer, Site
 
-DAYS_KEPT = dt.timedelta(days=396)
 # A job that waited longer than this would fall into the next round.
 LATE_AFTER = dt.timedelta(minutes=10)
 
@@ -24,7 +24,8 @@ LATE_AFTER = dt.timedelta(minutes=10)
 def sweep_probes(timestamp: int) -> None:
     """Queue a round for each server at a site, on a host where its developers work.
 
-    Nothing is run at a server that is paused. Why there is no round is saved.
+    Nothing is run at a server that is paused or in maintenance. Why there is no round
+    is saved.
     """
     now, workers = clocks.database_now(), alive_workers()
     for plan in plans():
@@ -36,6 +37,8 @@ def sweep_probes(timestamp: int) -> None:
         budget = getattr(plan.server, "slot_budget", None)
         if budget is not None and budget.is_paused:
             save_gap(plan.server, at=now, reason=f"Paused: {budget.paused_reason}")
+        elif maintenance := maintenance_of(plan.server, now=now):
+            save_gap(plan.server, at=now, reason=maintenance)
         elif not served:
             reason = f"No host worker is running at {sites[0].name}."
             save_gap(plan.server, at=now, reason=reason)
@@ -76,6 +79,6 @@ def sweep_process_counts(timestamp: int) -> None:
 @app.task(name="sweep_old_probes", queue="sweeps", queueing_lock="sweep_old_probes")
 def sweep_old_probes(timestamp: int) -> None:
     """Delete what is older than 13 months."""
-    oldest = clocks.database_now() - DAYS_KEPT
+    oldest = clocks.database_now() - KEPT_FOR
     ProbeRun.objects.filter(at__lt=oldest).delete()
     ProcessCount.objects.filter(at__lt=oldest).delete()

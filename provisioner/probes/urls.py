@@ -1,4 +1,4 @@
-"""URLs of probes."""
+"""URLs of probes, moments and comparisons."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.probes import views
 from provisioner.probes.api.views import (
+    ComparisonViewSet,
+    MomentViewSet,
     ProbePlanViewSet,
     ProbeTimeViewSet,
     ProbeWeekViewSet,
@@ -22,15 +24,30 @@ register(
         rank=62,
         is_for=administrators,
     ),
+    Place(
+        title="Did it help?",
+        section=Section.PERFORCE,
+        url_name="comparison",
+        covers=("moment-",),
+        rank=63,
+        is_for=administrators,
+    ),
 )
 
 urlpatterns: list[URLPattern] = [
     path("perforce/probes/", views.probe_list, name="probe-list"),
     path("perforce/probes/<int:pk>/", views.probe_plan_edit, name="probe-plan-edit"),
+    path("perforce/comparison/", views.comparison, name="comparison"),
+    path("perforce/moments/", views.moment_list, name="moment-list"),
+    path(
+        "perforce/moments/<int:pk>/delete/", views.moment_delete, name="moment-delete"
+    ),
 ]
 
 api_routes = [
     Route("v1/probes", ProbePlanViewSet, "probe-plan"),
     Route("v1/probes/times", ProbeTimeViewSet, "probe-time"),
     Route("v1/probes/weeks", ProbeWeekViewSet, "probe-week"),
+    Route("v1/moments", MomentViewSet, "moment"),
+    Route("v1/comparison", ComparisonViewSet, "comparison"),
 ]

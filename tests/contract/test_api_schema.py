@@ -43,6 +43,7 @@ from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import (
     PASSWORD,
     MirrorFactory,
+    MomentFactory,
     ProcessFactory,
     SnapshotFactory,
     UserFactory,
@@ -187,6 +188,7 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             "server-logs": snapshot.template.site.perforce_server_id,
             "perforce-servers": snapshot.template.site.perforce_server_id,
             "plans": snapshot.template.site_id,
+            "moments": MomentFactory.create().pk,
             "probes": snapshot.template.site.perforce_server_id,
             "orphan-rules": snapshot.template.site.perforce_server_id,
         },

@@ -64,6 +64,7 @@ from tests.support.builds import build, fails, submitted, succeeds
 from tests.support.factories import (
     MirroredSnapshotFactory,
     MirrorFactory,
+    MomentFactory,
     ProcessFactory,
     SiteFactory,
     SnapshotFactory,
@@ -498,6 +499,7 @@ class Furnished:
                 run.times.create(command=command, seconds=share * slow)
             running = 31 if hour % 60 == 0 else 4
             ProcessCount.objects.create(server=self.server, at=at, processes=running)
+        self.moment = MomentFactory.create(server=self.server, created_by=self.admin)
         failed = ProbeRun.objects.create(server=self.server, at=now(), change=48_000)
         failed.times.create(command="dirs //*", error="Request too large.")
 

@@ -20,12 +20,17 @@ from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.probes.actions import probe_plan_save
 from provisioner.probes.commands import LONGEST, USUAL, read_commands
-from provisioner.probes.models import ProbePlan, ProbeRun, ProbeTime, ProcessCount
+from provisioner.probes.models import (
+    KEPT_FOR,
+    ProbePlan,
+    ProbeRun,
+    ProbeTime,
+    ProcessCount,
+)
 from provisioner.probes.peaks import Peak, baseline_of, peaks_of
 from provisioner.probes.queries import LAPSE, plan_of, weeks_of
 from provisioner.probes.reading import client_of, run_probe
 from provisioner.probes.sweeps import (
-    DAYS_KEPT,
     probe_server,
     sweep_old_probes,
     sweep_probes,
@@ -191,9 +196,13 @@ def test_rounds_run_on_hosts_of_the_site_unless_its_server_is_paused(
     )
     sweep_probes(0)
     assert ProbeRun.objects.latest("pk").gap == "Paused: moves"
+    SlotBudget.objects.all().delete()
+    PerforceServer.objects.update(maintenance_windows="* * * * * 90")
+    sweep_probes(0)
+    assert "is in maintenance until" in ProbeRun.objects.latest("pk").gap
     probe_plan_save(by=admin, server=server, is_on=False)
     sweep_probes(0)
-    assert (queued(), ProbeRun.objects.count()) == ([], 3)
+    assert (queued(), ProbeRun.objects.count()) == ([], 4)
 
 
 def test_a_job_that_waited_too_long_is_a_gap(server: PerforceServer) -> None:
@@ -278,7 +287,7 @@ def test_running_commands_are_counted_where_they_were_just_read() -> None:
 
 def test_old_rounds_go() -> None:
     server = PerforceServerFactory.create()
-    old = clocks.database_now() - DAYS_KEPT - dt.timedelta(days=1)
+    old = clocks.database_now() - KEPT_FOR - dt.timedelta(days=1)
     for at in (old, clocks.database_now()):
         rounds(server, 1.0, begin=at)
         ProcessCount.objects.create(server=server, at=at, processes=1)
@@ -307,7 +316,7 @@ def test_pages_and_csv_show_weeks_gaps_and_times(
         "There was none",
     ):
         assert text in page
-    lines = browser.get("/perforce/probes/?as=csv&failed=on").getvalue().decode()
+    lines = browser.get("/perforce/probes/?as=csv&failed=true").getvalue().decode()
     assert "dirs //*,Too many rows.,," in lines
     assert "opened" not in lines
 

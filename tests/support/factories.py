@@ -22,6 +22,7 @@ from provisioner.catalog.models import Snapshot, Template
 from provisioner.insight.models import Process
 from provisioner.lib import clocks
 from provisioner.mirrors.models import Mirror, MirroredSnapshot
+from provisioner.probes.models import Moment
 from provisioner.sites.models import PerforceServer, Site
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.states import set_workspace_state
@@ -65,6 +66,16 @@ class ProcessFactory(DjangoModelFactory[Process]):
     command = "sync"
     arguments = "//..."
     started_at = LazyFunction(lambda: timezone.now() - dt.timedelta(minutes=12))
+
+
+class MomentFactory(DjangoModelFactory[Moment]):
+    class Meta:
+        model = Moment
+
+    server = SubFactory(PerforceServerFactory)
+    label = "Moved db.* to NVMe"
+    at = LazyFunction(lambda: timezone.now() - dt.timedelta(days=9))
+    created_by = SubFactory(UserFactory)
 
 
 class SiteFactory(DjangoModelFactory[Site]):

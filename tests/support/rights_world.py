@@ -36,6 +36,7 @@ from provisioner.workspaces.models import Rescue, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import (
     MirrorFactory,
+    MomentFactory,
     ProcessFactory,
     SnapshotFactory,
     TemplateFactory,
@@ -208,6 +209,7 @@ def make_numbers(people: People, workspace: Workspace) -> dict[str, dict[str, An
         "volume-policy": {"pk": template.site_id},
         "dedupe-plan": {"pk": template.site_id},
         "probe-plan": {"pk": template.site.perforce_server_id},
+        "moment": {"pk": MomentFactory.create().pk},
         "mount": {"site": template.site.name, "directory": workspace.path.name},
         "operation-log": {"pk": build.pk},
         "operation-step": {"pk": build.pk, "step": "build"},

@@ -78,6 +78,7 @@ def test_people_of_a_team_have_its_workspaces(alice: User, as_alice: Client) -> 
         ("/perforce/processes/", [("Perforce", "true"), ("Processes", "page")]),
         ("/perforce/probes/", [("Perforce", "true"), ("Probes", "page")]),
         ("/perforce/logs/", [("Perforce", "true"), ("Server logs", "page")]),
+        ("/perforce/moments/", [("Perforce", "true"), ("Did it help?", "true")]),
         (
             "/perforce/configuration/",
             [("Perforce", "true"), ("Configuration", "page")],

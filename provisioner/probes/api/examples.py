@@ -1,4 +1,4 @@
-"""Examples of probes for the schema."""
+"""Examples of probes, moments and comparisons for the schema."""
 
 from __future__ import annotations
 
@@ -41,6 +41,34 @@ WEEKS = [
             "median": 4.1,
             "maximum": 125.0,
             "minimum": 1.3,
+        },
+    )
+]
+
+_MOMENT = {
+    "id": 3,
+    "server": "commit",
+    "label": "Moved db.* to NVMe",
+    "at": "2026-11-09T06:00:00Z",
+    "note": "",
+    "created_by": "admin",
+    "created_at": "2026-11-09T07:12:40Z",
+}
+MOMENTS = [answer("One moment", _MOMENT)]
+MARK = [answer("Marked", _MOMENT, status=201)]
+_STEADY = {"p95": 90.0, "maximum": 125.0, "minimum": 41.0, "days": 14}
+COMPARISON = [
+    answer(
+        "One command",
+        {
+            "measure": "dirs //*",
+            "before": {**_STEADY, "number": 1320, "average": 329.0, "median": 301.0},
+            "after": {**_STEADY, "number": 1344, "average": 64.0, "median": 58.0},
+            "variance": 0.805,
+            "adjusted": 0.83,
+            "interval": [0.771, 0.834],
+            "outcome": "better",
+            "reason": "Less time, beyond what days differ by.",
         },
     )
 ]

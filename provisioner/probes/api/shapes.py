@@ -1,4 +1,4 @@
-"""Serializers of probes."""
+"""Serializers of probes, moments and comparisons."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.api.fields import Flag, Text
+from provisioner.lib.comparisons import Outcome
 from provisioner.probes.commands import LONGEST, MOST
-from provisioner.probes.models import ProbePlan, ProbeTime
+from provisioner.probes.comparing import MOST_DAYS, SOURCES
+from provisioner.probes.models import (
+    LONGEST_LABEL,
+    LONGEST_NOTE,
+    Moment,
+    ProbePlan,
+    ProbeTime,
+)
+from provisioner.sites.models import PerforceServer
 
 _NOT_MEASURED = "null: nothing was measured."
 
@@ -92,3 +101,90 @@ class ProbeWeekSerializer(serializers.Serializer[Any]):
     median = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
     maximum = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
     minimum = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
+
+
+class MomentSerializer(serializers.ModelSerializer[Moment]):
+    """When something was changed at a server."""
+
+    server = serializers.CharField(source="server.name")
+    created_by = serializers.CharField(source="created_by.username")
+
+    class Meta:
+        model = Moment
+        fields = ("id", "server", "label", "at", "note", "created_by", "created_at")
+        read_only_fields = fields
+
+
+class MomentCreateSerializer(serializers.Serializer[Any]):
+    server = serializers.SlugRelatedField(
+        queryset=PerforceServer.objects.all(), slug_field="name", help_text="Its name."
+    )
+    label = Text(  # type: ignore[assignment]  # what is sent, not how a field is called
+        max_length=LONGEST_LABEL, help_text="What was changed."
+    )
+    at = serializers.DateTimeField(help_text="In the last 13 months.")
+    note = Text(required=False, allow_blank=True, max_length=LONGEST_NOTE)
+
+
+class ComparisonQuery(serializers.Serializer[Any]):
+    """Days beside a moment, or four times; those given win."""
+
+    what = serializers.ChoiceField(
+        choices=[(source.code, source.title) for source in SOURCES], required=False
+    )
+    server = serializers.CharField(
+        required=False, help_text="Its name. Left out: that of the moment."
+    )
+    moment = serializers.IntegerField(
+        required=False, min_value=1, max_value=2**63 - 1, help_text="Its id."
+    )
+    days = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Before and after the moment; 14 unless given.",
+    )
+    before_since = serializers.DateTimeField(required=False)
+    before_until = serializers.DateTimeField(required=False)
+    after_since = serializers.DateTimeField(required=False)
+    after_until = serializers.DateTimeField(required=False)
+
+
+class SummarySerializer(serializers.Serializer[Any]):
+    """The statistics of one period."""
+
+    number = serializers.IntegerField()
+    days = serializers.IntegerField(help_text="Days in UTC with a value.")
+    average = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
+    median = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
+    p95 = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
+    maximum = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
+    minimum = serializers.FloatField(allow_null=True, help_text=_NOT_MEASURED)
+
+
+class ComparisonSerializer(serializers.Serializer[Any]):
+    """What became of one measure; lower is better."""
+
+    measure = serializers.CharField(source="name")
+    before = SummarySerializer(source="comparison.before")
+    after = SummarySerializer(source="comparison.after")
+    variance = serializers.FloatField(
+        source="comparison.share",
+        allow_null=True,
+        help_text="(before - after) / before, of the averages.",
+    )
+    adjusted = serializers.FloatField(
+        source="comparison.adjusted",
+        allow_null=True,
+        help_text="That at the work of the first period; null: not known.",
+    )
+    interval = serializers.ListField(
+        source="comparison.interval",
+        child=serializers.FloatField(),
+        allow_null=True,
+        help_text="Where variance lies with 99 % confidence; null: too few values.",
+    )
+    outcome = serializers.ChoiceField(
+        source="comparison.outcome", choices=[str(each) for each in Outcome]
+    )
+    reason = serializers.CharField(source="comparison.reason")

@@ -1,28 +1,40 @@
-"""/api/v1/probes, /api/v1/probes/times and /api/v1/probes/weeks."""
+"""/api/v1/probes, /api/v1/moments and /api/v1/comparison."""
 
 from __future__ import annotations
 
 import datetime as dt
 
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
-from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
 from provisioner.lib import clocks
 from provisioner.probes import actions
 from provisioner.probes.api import examples
 from provisioner.probes.api.shapes import (
+    ComparisonQuery,
+    ComparisonSerializer,
+    MomentCreateSerializer,
+    MomentSerializer,
     ProbePlanChangeSerializer,
     ProbePlanSerializer,
     ProbeTimeQuery,
     ProbeTimeSerializer,
     ProbeWeekSerializer,
 )
-from provisioner.probes.models import ProbePlan, ProbeTime
-from provisioner.probes.queries import WEEKS_SHOWN, plans, times_matching, weeks_of
+from provisioner.probes.comparing import compare_periods
+from provisioner.probes.models import Moment, ProbePlan, ProbeTime
+from provisioner.probes.queries import (
+    WEEKS_SHOWN,
+    moments_visible_to,
+    plans,
+    times_matching,
+    weeks_of,
+)
 from provisioner.sites.models import PerforceServer
 
 
@@ -100,3 +112,81 @@ class ProbeWeekViewSet(ShortListViewSet):
         servers = [plan.server for plan in plans()]
         since = clocks.database_now() - dt.timedelta(weeks=WEEKS_SHOWN)
         return self.page_of(weeks_of(servers, since=since))
+
+
+class MomentViewSet(ApiViewSet):
+    """For administrators: when something was changed at a server."""
+
+    queryset = Moment.objects.none()
+    serializer_class = MomentSerializer
+
+    def get_queryset(self) -> QuerySet[Moment]:
+        return moments_visible_to(self.user)
+
+    @described(
+        "List moments",
+        "For administrators, newest first.",
+        ok=MomentSerializer(many=True),
+        refused=[400, 403],
+        operation_id="moments_list",
+        examples=examples.MOMENTS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Mark a moment",
+        "For administrators. What was measured before and after it can be compared.",
+        body=MomentCreateSerializer,
+        ok=MomentSerializer,
+        status=201,
+        refused=[400, 403],
+        examples=examples.MARK,
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(MomentCreateSerializer)
+        return self.shown(actions.moment_mark(by=self.user, **asked), status=201)
+
+    @described(
+        "Delete a moment",
+        "For administrators. What was measured stays.",
+        ok=None,
+        status=204,
+        refused=[403, 404],
+    )
+    def destroy(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        actions.moment_delete(by=self.user, moment=self.get_object())
+        return Response(status=204)
+
+
+class ComparisonViewSet(ShortListViewSet):
+    """For administrators: two periods of a server compared."""
+
+    queryset = Moment.objects.none()
+    serializer_class = ComparisonSerializer
+
+    @described(
+        "Compare two periods",
+        "For administrators: so many days before and after a moment, or two periods of "
+        "a server. One entry for each measure, none if nothing was measured.",
+        ok=ComparisonSerializer(many=True),
+        refused=[400, 403],
+        parameters=[ComparisonQuery],
+        operation_id="comparison_list",
+        examples=examples.COMPARISON,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_query(ComparisonQuery)
+        if "server" in asked:
+            asked["server"] = chosen(
+                PerforceServer.objects.all(), word="server", id_or_name=asked["server"]
+            )
+        if "moment" in asked:
+            asked["moment"] = chosen(
+                moments_visible_to(self.user), word="moment", id_or_name=asked["moment"]
+            )
+        return self.page_of(compare_periods(by=self.user, **asked).measures)
