@@ -287,6 +287,8 @@ API: dict[str, dict[str, str]] = {
     "workspace-check": {"post": CHANGE},
     "workspace-transfer-abort": {"post": CHANGE},
     "workspace-transfer-transfer": {"get": SEE, "post": CHANGE},
+    "snapshot-policy-list": {"get": ADMINISTER, "post": ADMINISTER},
+    "snapshot-policy-detail": {"delete": ADMINISTER},
     "workspace-snapshot-snapshots": {"get": SEE},
     "workspace-snapshot-compare": {"post": CHANGE},
     "workspace-snapshot-restore-snapshot": {"post": CHANGE},

@@ -559,6 +559,7 @@ TYPED = {
     "TakeBackForm": {"path": "a path: lib/inner_paths.py"},
     "TakeBackRequest": {"path": "a path: lib/inner_paths.py"},
     "SnapshotPolicyForm": dict.fromkeys(("site", "template", "purpose"), CHOSEN),
+    "SnapshotPolicyRequest": {"site": CHOSEN},
     "MoveForm": {"aggregate": CHOSEN},
     "SplitPolicyForm": {"pinned_bytes": "a size"},
     "DedupePlanForm": {

@@ -7,7 +7,10 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.web.navigation import Place, Section, administrators, register
 from provisioner.workspace_snapshots import views
-from provisioner.workspace_snapshots.api.views import WorkspaceSnapshotViewSet
+from provisioner.workspace_snapshots.api.views import (
+    SnapshotPolicyViewSet,
+    WorkspaceSnapshotViewSet,
+)
 
 register(
     Place(
@@ -50,4 +53,7 @@ urlpatterns: list[URLPattern] = [
     ),
 ]
 
-api_routes = [Route("v1/workspaces", WorkspaceSnapshotViewSet, "workspace-snapshot")]
+api_routes = [
+    Route("v1/snapshot-policies", SnapshotPolicyViewSet, "snapshot-policy"),
+    Route("v1/workspaces", WorkspaceSnapshotViewSet, "workspace-snapshot"),
+]

@@ -87,3 +87,17 @@ def test_the_api_lists_them(taken: WorkspaceSnapshot, alice: User) -> None:
     answer = api.get(f"/api/v1/workspaces/{taken.workspace_id}/snapshots").json()
     [listed] = answer["results"]
     assert (listed["name"], listed["is_client_known"]) == (taken.name, False)
+
+
+def test_the_api_sets_lists_and_deletes_policies(ready: Workspace, admin: User) -> None:
+    api, url = api_of(admin), "/api/v1/snapshot-policies"
+    asked = {"site": ready.site.name, "template": ready.template_id, "hourly": 12}
+    made = api.post(url, asked)
+    assert (made.status_code, made.json()["daily"]) == (200, 7), made.content
+    again = api.post(url, {**asked, "hourly": 6}).json()
+    assert api.get(url).json()["results"] == [again]
+    assert again == {**made.json(), "hourly": 6}
+    for wrong in ({"hourly": 169}, {"site": "nowhere"}, {"purpose": "fun"}):
+        assert api.post(url, {**asked, **wrong}).status_code == 400
+    assert api.delete(f"{url}/{again['id']}").status_code == 204
+    assert not SnapshotPolicy.objects.exists()

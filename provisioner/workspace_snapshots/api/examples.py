@@ -59,3 +59,17 @@ RESTORE = [
     ),
     refusal("Not recorded", ClientNotRecorded()),
 ]
+
+_POLICY = {
+    "id": 4,
+    "site": "munich",
+    "template": None,
+    "purpose": "development",
+    "hourly": 24,
+    "daily": 7,
+}
+POLICIES = [answer("One", _POLICY)]
+SET_POLICY = [
+    request_body("For developers", {k: v for k, v in _POLICY.items() if k != "id"}),
+    answer("Set", _POLICY),
+]

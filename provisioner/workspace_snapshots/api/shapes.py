@@ -7,8 +7,15 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.api.fields import Number, Text
+from provisioner.catalog.models import Template
 from provisioner.lib.inner_paths import LONGEST_PATH
-from provisioner.workspace_snapshots.models import WorkspaceSnapshot
+from provisioner.sites.models import Site
+from provisioner.workspace_snapshots.models import (
+    MOST_DAILY,
+    MOST_HOURLY,
+    WorkspaceSnapshot,
+)
+from provisioner.workspaces.models import Workspace
 
 
 class WorkspaceSnapshotSerializer(serializers.ModelSerializer[WorkspaceSnapshot]):
@@ -23,6 +30,27 @@ class WorkspaceSnapshotSerializer(serializers.ModelSerializer[WorkspaceSnapshot]
 
     def get_is_client_known(self, snapshot: WorkspaceSnapshot) -> bool:
         return snapshot.reading_id is not None
+
+
+class SnapshotPolicySerializer(serializers.Serializer[Any]):
+    """How many snapshots ONTAP keeps of workspaces; the most specific counts."""
+
+    id = serializers.IntegerField(read_only=True)
+    site = serializers.SlugRelatedField(slug_field="name", queryset=Site.objects.all())
+    template = serializers.PrimaryKeyRelatedField(
+        queryset=Template.objects.filter(archived_at=None),
+        allow_null=True,
+        default=None,
+        help_text="The id of a template; null: every template.",
+    )
+    purpose = serializers.ChoiceField(
+        choices=Workspace.Purpose.choices,
+        allow_blank=True,
+        default="",
+        help_text="Empty: every purpose.",
+    )
+    hourly = Number(min_value=0, max_value=MOST_HOURLY, default=24)
+    daily = Number(min_value=0, max_value=MOST_DAILY, default=7)
 
 
 class SnapshotChoiceSerializer(serializers.Serializer[Any]):

@@ -1,15 +1,17 @@
-"""The API of snapshots of workspaces: list, compare, take back, restore."""
+"""The API of snapshots of workspaces, and of the policies for them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.accounts import permissions
 from provisioner.api.schema import described
+from provisioner.api.viewsets import ShortListViewSet
 from provisioner.engine.api.answers import operation_answer
 from provisioner.engine.api.shapes import OperationSerializer
 from provisioner.lib.refusals import InvalidRequest
@@ -17,10 +19,11 @@ from provisioner.workspace_snapshots import actions
 from provisioner.workspace_snapshots.api import examples
 from provisioner.workspace_snapshots.api.shapes import (
     SnapshotChoiceSerializer,
+    SnapshotPolicySerializer,
     TakeBackSerializer,
     WorkspaceSnapshotSerializer,
 )
-from provisioner.workspace_snapshots.models import WorkspaceSnapshot
+from provisioner.workspace_snapshots.models import SnapshotPolicy, WorkspaceSnapshot
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspaces.api.viewsets import OfWorkspace
 from provisioner.workspaces.permissions import can_change_workspace
@@ -104,3 +107,49 @@ class WorkspaceSnapshotViewSet(OfWorkspace):
         if snapshot is None:
             raise InvalidRequest("The workspace has no such snapshot.")
         return snapshot, asked
+
+
+class SnapshotPolicyViewSet(ShortListViewSet):
+    """For administrators: how many snapshots ONTAP keeps of workspaces."""
+
+    queryset = SnapshotPolicy.objects.none()
+    serializer_class = SnapshotPolicySerializer
+
+    def get_queryset(self) -> QuerySet[SnapshotPolicy]:
+        permissions.require(permissions.can_administer(self.user))
+        return SnapshotPolicy.objects.select_related("site", "template")
+
+    @described(
+        "List snapshot policies",
+        "For administrators, by site.",
+        ok=SnapshotPolicySerializer(many=True),
+        refused=[403],
+        examples=examples.POLICIES,
+    )
+    def list(self, request: Request) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Set a snapshot policy",
+        "For administrators. One for the same site, template and purpose is replaced. "
+        "0 and 0 take none. A sweep applies it within minutes.",
+        body=SnapshotPolicySerializer,
+        ok=SnapshotPolicySerializer,
+        refused=[400, 403],
+        examples=examples.SET_POLICY,
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(SnapshotPolicySerializer)
+        return self.shown(actions.snapshot_policy_save(by=self.user, **asked))
+
+    @described(
+        "Delete a snapshot policy",
+        "For administrators. A more general one counts then, or none.",
+        ok=None,
+        status=204,
+        refused=[403, 404],
+    )
+    def destroy(self, request: Request, pk: int) -> Response:
+        actions.snapshot_policy_delete(by=self.user, policy=self.get_object())
+        return Response(status=204)
