@@ -9,7 +9,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
-from provisioner.engine import slots, states, workflow
+from provisioner.engine import slots, states, subjects, workflow
 from provisioner.engine.deferring import defer
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.retries import attempts_of
@@ -60,13 +60,14 @@ def give_slots(
 
     If the step `to` gets one, it starts in this job instead: return whether it did.
     """
-    has_its_slot = False
-    for step in slots.next_in_line(server_id):
-        if to is not None and job is not None and step.pk == to.pk:
-            states.start_step(to, job_id=job.id)
-            has_its_slot = True
-        else:
-            defer_to_worker(step.operation, step)
+    next_in_line = slots.next_in_line(server_id)
+    others = [step for step in next_in_line if to is None or step.pk != to.pk]
+    subjects.load_rows(step.operation for step in others)
+    for step in others:
+        defer_to_worker(step.operation, step)
+    has_its_slot = len(others) < len(next_in_line)
+    if has_its_slot and to is not None and job is not None:
+        states.start_step(to, job_id=job.id)
     return has_its_slot
 
 

@@ -27,7 +27,7 @@ from django.apps import apps
 from django.db import transaction
 from django.db.models import Case, Count, Q, QuerySet, Value, When
 
-from provisioner.engine import loads, subjects
+from provisioner.engine import loads
 from provisioner.engine.models import LockWait, Operation, PerforceUse, SlotBudget, Step
 from provisioner.engine.subjects import Server
 from provisioner.gateways.perforce.types import LockUse
@@ -201,7 +201,8 @@ def next_in_line(server_id: int) -> list[Step]:
 
     None while the server is paused. The caller queues a job for each in the same
     transaction: the server's row is locked until its end, so that no slot is given
-    twice. Steps that others have locked are left to the next check.
+    twice. Steps that others have locked are left to the next check. The rows of their
+    subjects are not loaded.
     """
     server = _locked_server(server_id)
     counts = _counts(server_id)
@@ -301,9 +302,7 @@ def _candidates(
                 perforce_use=use,
                 operation__state=Operation.State.RUNNING,
             )
-            .select_related(
-                "operation__requested_by", *subjects.paths(by="operation__")
-            )
+            .select_related("operation__requested_by", "operation__subject")
             .select_for_update(of=("self",), skip_locked=True)[
                 : None if use == PerforceUse.LIGHT else budget.limit
             ]

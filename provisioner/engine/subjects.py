@@ -5,14 +5,14 @@ Features register their rows here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 
 from provisioner.accounts.models import User
-from provisioner.engine.models import Operation
+from provisioner.engine.models import Operation, Subject
 
 
 class Server(Protocol):
@@ -78,11 +78,13 @@ def register(kind: SubjectKind) -> None:
     _kinds[kind.field] = kind
 
 
-def load_row(operation: Operation) -> None:
-    """Load the row of an operation's subject for its steps."""
-    subject = operation.subject
-    rows = Prefetch(subject.kind, _kinds[subject.kind].rows())
-    prefetch_related_objects([subject], rows)
+def load_rows(operations: Iterable[Operation]) -> None:
+    """Load the rows of operations' subjects for their steps. A query for each kind."""
+    of_kinds: dict[str, list[Subject]] = {}
+    for operation in operations:
+        of_kinds.setdefault(operation.subject.kind, []).append(operation.subject)
+    for kind, of_kind in of_kinds.items():
+        prefetch_related_objects(of_kind, Prefetch(kind, _kinds[kind].rows()))
 
 
 def paths(*, by: str) -> list[str]:

@@ -78,7 +78,7 @@ def _step_of(job: Job, *, step_id: int) -> Step | None:
     at = steps.filter(job_id=job.id, state__in=states.IN_FLIGHT).first()
     step = at or steps.filter(pk=step_id).first()
     if step is not None:
-        subjects.load_row(step.operation)
+        subjects.load_rows([step.operation])
     return step
 
 
