@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
@@ -11,6 +12,9 @@ from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import VolumeSettings, most_inodes
 from provisioner.lib.sizes import size_text
 from provisioner.sites.models import Site
+
+HEADROOMS = ("headroom_percent", "build_headroom_percent")
+"""The columns for clones: for development, and for builds and CI."""
 
 
 def policies_of(site: Site) -> list[VolumePolicy]:
@@ -26,20 +30,34 @@ def wanted_settings(
     Autosize stops at a percentage of the template's own size, and never below what the
     volume has.
     """
-    merged: dict[str, object] = {}
-    for policy in sorted(policies, key=lambda each: each.template_id is not None):
-        if policy.template_id in (None, template.pk):
-            merged |= policy.settings
+    merged = _merged(template, policies)
+    for of_clones in HEADROOMS:
+        merged.pop(of_clones, None)
     percent, inodes = merged.pop("autosize_max_percent", 0), merged.pop("min_inodes", 0)
-    assert isinstance(percent, int)
-    assert isinstance(inodes, int)
     grows = merged.get("autosize_mode") not in (None, VolumePolicy.Autosize.OFF)
     if percent and grows:
         most = template.volume_size_bytes * percent // 100
         merged["autosize_max_bytes"] = max(most, size_bytes)
     if inodes:
         merged["max_inodes"] = min(inodes, most_inodes(size_bytes))
-    return VolumeSettings(**merged)  # type: ignore[arg-type]  # columns of its types
+    return VolumeSettings(**merged)
+
+
+def size_with_headroom(
+    template: Template, policies: Iterable[VolumePolicy], *, is_for_builds: bool
+) -> int:
+    """Return the size of a new clone: that of its template's volume, and headroom."""
+    percent: int = _merged(template, policies).get(HEADROOMS[is_for_builds], 0)
+    return template.clone_size_bytes * (100 + percent) // 100
+
+
+def _merged(template: Template, policies: Iterable[VolumePolicy]) -> dict[str, Any]:
+    """Return the settings for a template; its own go before those of its site."""
+    merged: dict[str, Any] = {}
+    for policy in sorted(policies, key=lambda each: each.template_id is not None):
+        if policy.template_id in (None, template.pk):
+            merged |= policy.settings
+    return merged
 
 
 def ensure_settings(

@@ -10,6 +10,7 @@ from django.db import models
 from provisioner.catalog.models import VolumePolicy
 from provisioner.catalog.models.volume_policies import (
     MOST_AUTOSIZE_PERCENT,
+    MOST_HEADROOM_PERCENT,
     MOST_INODES,
     MOST_RESERVE_PERCENT,
 )
@@ -134,6 +135,20 @@ class VolumePolicyForm(AskingForm):
         label="Inodes at least",
         help_text="At most one for each 4 KB is possible. Builds raise it for the "
         "files of the view.",
+    )
+    headroom_percent = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_HEADROOM_PERCENT,
+        label="Headroom of new clones for development, in percent",
+        help_text="They are larger than their template by so much. It takes no space.",
+    )
+    build_headroom_percent = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_HEADROOM_PERCENT,
+        label="Headroom of new clones for builds and CI, in percent",
+        help_text="Empty: none, they have the size of their template.",
     )
 
 

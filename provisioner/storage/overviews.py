@@ -144,6 +144,9 @@ class VolumePolicyRow:
             "guarantee": policy.get_guarantee_display().lower(),
             "fractional_reserve": f"fractional reserve {policy.fractional_reserve} %",
             "security_style": policy.get_security_style_display(),
+            "headroom_percent": f"clones {policy.headroom_percent} % larger",
+            "build_headroom_percent": "clones for builds "
+            f"{policy.build_headroom_percent} % larger",
             "min_inodes": f"at least {policy.min_inodes or 0:,} inodes",
         }
         return ", ".join(labels[name] for name in policy.settings)

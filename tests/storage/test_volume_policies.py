@@ -20,6 +20,7 @@ from provisioner.storage.actions import volume_policy_save
 from provisioner.storage.sweeps import sweep_volume_policies
 from provisioner.storage.tasks import keep_volume_policies_of
 from provisioner.storage.volume_policies import keep_volume_policies
+from provisioner.workspaces.models import Workspace
 from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab
@@ -102,6 +103,31 @@ def test_a_volume_gets_its_settings_when_it_is_made_and_keeps_them(
     assert told(template)[-1] == (
         "Set in ONTAP for its volume: autosize grow, security style mixed."
     )
+
+
+def test_new_clones_have_headroom_for_their_purpose(
+    published_template: Template, lab: Lab
+) -> None:
+    template = published_template
+    by = UserFactory.create(username="alice", uid=20001, gid=20000, is_staff=True)
+    volume_policy_save(by=by, site=template.site, build_headroom_percent=50)
+    volume_policy_save(
+        by=by, site=template.site, template=template, headroom_percent=20
+    )
+    ontap, size = registry.ontap(template.site), template.clone_size_bytes
+    lost = {"method": "PATCH", "path": "/api/storage/volumes*", "drop": True}
+
+    for purpose, percent in (("development", 20), ("build", 50)):
+        lab.break_ontap({**lost, "when": "after", "times": 1})
+        clone = settle(workspace_create(by=by, template=template, purpose=purpose))
+        assert clone.state == Workspace.State.READY, clone.status_message
+        volume = ontap.get_volume(clone.volume_uuid)
+        assert volume.size_bytes == size * (100 + percent) // 100
+        assert clone.operations.get().steps.get(name="clone").attempt == 2
+    lab.break_ontap()
+
+    assert ontap.get_volume(template.volume_uuid).size_bytes == size
+    assert not told(template)
 
 
 def test_after_a_failure_and_a_lost_reply_the_next_attempt_goes_on(

@@ -292,6 +292,8 @@ class Migration(migrations.Migration):
                 ('status_message', models.TextField(blank=True, help_text='Why it could not be applied last time.')),
                 ('site', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='volume_policies', to='sites.site')),
                 ('template', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='volume_policy', to='catalog.template')),
+                ('build_headroom_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000)])),
+                ('headroom_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000)])),
             ],
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('template__isnull', True)), fields=('site',), name='volume_policy_one_default_of_a_site')],

@@ -13,6 +13,7 @@ from provisioner.sites.models import Site
 
 MOST_AUTOSIZE_PERCENT = 1000
 MOST_RESERVE_PERCENT = 90
+MOST_HEADROOM_PERCENT = 1000
 MOST_INODES = 2_000_000_000
 
 
@@ -21,6 +22,8 @@ class VolumePolicy(models.Model):
 
     What is empty in a template's row is as its site's row says; what is empty there as
     well stays as it is in ONTAP. `autosize_max_percent` is of the template's size.
+    New clones for development, or for builds and CI, are larger than their template's
+    volume by their headroom.
     """
 
     class Autosize(models.TextChoices):
@@ -70,6 +73,12 @@ class VolumePolicy(models.Model):
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_INODES)],
     )
+    headroom_percent = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MaxValueValidator(MOST_HEADROOM_PERCENT)]
+    )
+    build_headroom_percent = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MaxValueValidator(MOST_HEADROOM_PERCENT)]
+    )
     applied_at = models.DateTimeField(null=True, blank=True)
     status_message = models.TextField(
         blank=True, help_text="Why it could not be applied last time."
@@ -102,5 +111,7 @@ VOLUME_SETTINGS = (
     "fractional_reserve",
     "security_style",
     "min_inodes",
+    "headroom_percent",
+    "build_headroom_percent",
 )
 """The columns of a VolumePolicy that are settings."""

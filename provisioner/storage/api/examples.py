@@ -133,6 +133,8 @@ _VOLUME_POLICY: dict[str, Any] = {
     "fractional_reserve": None,
     "security_style": "unix",
     "min_inodes": None,
+    "headroom_percent": 25,
+    "build_headroom_percent": None,
     "applied_at": "2026-11-27T04:30:00Z",
     "status_message": "",
 }
@@ -149,6 +151,7 @@ VOLUME_POLICY = [
             "snapshot_reserve_percent": None,
             "guarantee": "",
             "security_style": "",
+            "headroom_percent": None,
             "applied_at": None,
         },
         status=202,

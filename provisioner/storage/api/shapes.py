@@ -11,6 +11,7 @@ from provisioner.api.fields import Number, Text
 from provisioner.catalog.models import VOLUME_SETTINGS, VolumePolicy
 from provisioner.catalog.models.volume_policies import (
     MOST_AUTOSIZE_PERCENT,
+    MOST_HEADROOM_PERCENT,
     MOST_INODES,
     MOST_RESERVE_PERCENT,
 )
@@ -183,6 +184,20 @@ class VolumePolicySaveSerializer(serializers.Serializer[Any]):
     )
     min_inodes = Number(
         min_value=1, max_value=MOST_INODES, allow_null=True, default=None
+    )
+    headroom_percent = Number(
+        min_value=0,
+        max_value=MOST_HEADROOM_PERCENT,
+        allow_null=True,
+        default=None,
+        help_text="How much larger new clones for development are than their template.",
+    )
+    build_headroom_percent = Number(
+        min_value=0,
+        max_value=MOST_HEADROOM_PERCENT,
+        allow_null=True,
+        default=None,
+        help_text="The same of clones for builds and CI.",
     )
 
 

@@ -13,22 +13,24 @@ from provisioner.catalog.steps.volumes import (
     ensure_junction,
     ensure_ours,
     ensure_policies,
+    limits_in_our_words,
     require_online,
 )
+from provisioner.catalog.volume_policies import policies_of, size_with_headroom
 from provisioner.engine.results import StepResult
 from provisioner.gateways import registry
 from provisioner.gateways.errors import PermanentGatewayError, Unreachable
 from provisioner.gateways.hosts import files, ownership, sampling
 from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.hosts.trees.run import WalkReport
-from provisioner.gateways.ontap.types import CloneSpec, Volume
+from provisioner.gateways.ontap.types import CloneSpec, Volume, is_same_size
 from provisioner.gateways.perforce.errors import ClientTypeMissing
 from provisioner.gateways.perforce.specs import parse_client_spec, rename_view
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.gateways.snapshot_directories import SNAPSHOTS
 from provisioner.lib.refusals import StepRefused
 from provisioner.mirrors.queries import parent_volume
-from provisioner.sites.models import Site, qos_policy_for
+from provisioner.sites.models import Ceiling, Site, qos_policy_for
 from provisioner.sites.replicas import require_bound
 from provisioner.workspaces.marks import mark_text
 from provisioner.workspaces.models import Workspace
@@ -78,9 +80,27 @@ def clone_of(run: WorkspaceRun, *, parent_volume: str, parent_snapshot: str) -> 
     else:
         volume = _clone(run, parent_volume, parent_snapshot)
     require_online(volume)
+    _ensure_headroom(run, volume)
     with run.writing():
         Workspace.objects.filter(pk=workspace.pk).update(volume_uuid=volume.uuid)
     return Clone(volume.uuid)
+
+
+def _ensure_headroom(run: WorkspaceRun, volume: Volume) -> None:
+    """Grow a new clone by what its site or template gives for its purpose.
+
+    One that is larger already stays so.
+    """
+    workspace = run.workspace
+    policies = policies_of(run.site)
+    if not policies:
+        return
+    is_for_builds = workspace.ceiling_purpose == Ceiling.Purpose.BUILDS
+    template = workspace.snapshot.template
+    size = size_with_headroom(template, policies, is_for_builds=is_for_builds)
+    if size > volume.size_bytes and not is_same_size(size, volume.size_bytes):
+        with limits_in_our_words():
+            run.ontap.set_volume_size(volume.uuid, size_bytes=size)
 
 
 def _independent(run: WorkspaceRun) -> Volume:
