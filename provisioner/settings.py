@@ -13,10 +13,12 @@ import shlex
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import django_stubs_ext
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 from provisioner.lib.pooling import PooledConnection
 from provisioner.logging import logging_config
@@ -95,6 +97,7 @@ INSTALLED_APPS = [
     "provisioner.audit_log",
     "provisioner.accounts",
     "provisioner.maintenance",
+    "provisioner.single_sign_on",
     "provisioner.sites",
     "provisioner.engine",
     "provisioner.routing",
@@ -224,6 +227,36 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "workspace-list"
 LOGOUT_REDIRECT_URL = "login"
+
+# --- single sign-on by OpenID Connect; the names with RP are mozilla-django-oidc's
+OIDC_ISSUER = env.str("OIDC_ISSUER", default="")
+OIDC_NAME = env.str("OIDC_NAME", default="") or urlsplit(OIDC_ISSUER).hostname or ""
+OIDC_RP_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
+OIDC_RP_CLIENT_SECRET = _secret("OIDC_CLIENT_SECRET")
+OIDC_RP_SCOPES = env.str("OIDC_SCOPES", default="openid profile email")
+OIDC_RP_SIGN_ALGO = "RS256"
+OIDC_USE_PKCE = True
+OIDC_TIMEOUT = 5
+OIDC_AUTHENTICATION_CALLBACK_URL = "single-sign-on-callback"
+OIDC_USERNAME_CLAIM = env.str("OIDC_USERNAME_CLAIM", default="preferred_username")
+OIDC_USERNAME_DOMAIN = env.str("OIDC_USERNAME_DOMAIN", default="")
+OIDC_GROUPS_CLAIM = env.str("OIDC_GROUPS_CLAIM", default="groups")
+OIDC_ADMINISTRATORS = env.list("OIDC_ADMINISTRATORS", default=[])
+OIDC_UID_CLAIM = env.str("OIDC_UID_CLAIM", default="uidNumber")
+OIDC_GID_CLAIM = env.str("OIDC_GID_CLAIM", default="gidNumber")
+OIDC_LOWEST_UID = env.int("OIDC_LOWEST_UID", default=1000)
+OIDC_ADOPTS_ACCOUNTS = env.bool("OIDC_ADOPTS_ACCOUNTS", default=False)
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+if OIDC_ISSUER:
+    if not OIDC_ISSUER.startswith(
+        ("https://", "http://localhost:", "http://127.0.0.1:")
+    ):
+        raise ImproperlyConfigured("OIDC_ISSUER has to begin with https://.")
+    if not OIDC_RP_CLIENT_ID or not OIDC_RP_CLIENT_SECRET:
+        raise ImproperlyConfigured(
+            "OIDC_ISSUER needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET."
+        )
+    AUTHENTICATION_BACKENDS.append("provisioner.single_sign_on.backends.SingleSignOn")
 
 # --- pages
 

@@ -40,6 +40,7 @@ from provisioner.recovery import urls as recovery_urls
 from provisioner.rescues import urls as rescue_urls
 from provisioner.routing import urls as routing_urls
 from provisioner.server_log import urls as server_log_urls
+from provisioner.single_sign_on import urls as single_sign_on_urls
 from provisioner.sites import urls as site_urls
 from provisioner.storage import urls as storage_urls
 from provisioner.transfer import urls as transfer_urls
@@ -73,6 +74,7 @@ FEATURES = (
     pool_urls,
     rescue_urls,
     routing_urls,
+    single_sign_on_urls,
     site_urls,
     storage_urls,
     moves_urls,

@@ -62,6 +62,8 @@ PAGES: dict[str, dict[str, str]] = {
     "healthz": {"get": KNOCK},
     "readyz": {"get": KNOCK},
     "metrics": {"get": ADMINISTER},
+    "single-sign-on": {"get": KNOCK},
+    "single-sign-on-callback": {"get": KNOCK},
     "command-line": {"get": KNOCK},
     "login": {"get": KNOCK, "post": KNOCK},
     "logout": {"post": VISIT},
@@ -406,10 +408,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "lease-policy-list": {"purpose": "build", "trash_seconds": 0, "preview": True},
 }
 FOR_PROGRAMS = {"metrics"}  # they cannot sign in on a page
-# A token makes no token; of a build without output there is nothing to download; and
-# the token in the addresses is nobody's.
+# A token makes no token; of a build without output there is nothing to download; the
+# token in the addresses is nobody's; and here no provider is there to sign in at.
 WITH_SESSION = {("token-list", "post")}
 MAY_BE_EMPTY = {
+    "single-sign-on",
+    "single-sign-on-callback",
     "operation-step-log-download",
     "token-detail",
     "token-revoke",

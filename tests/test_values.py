@@ -342,12 +342,14 @@ BY_ACTIONS = {
     "Webhook.events": "one of WebhookEvent",
     "SlotBudget.paused_reason": "pages",
     "Event.reason": "pages",
+    "Identity.issuer": "OIDC_ISSUER",
+    "Identity.subject": "compared alone: a signed token says it",
     "ApiToken.name": "pages: white space becomes one blank",
     "ApiToken.purposes": "one of Workspace.Purpose",
     "User.time_zone": "zoneinfo: accounts/zones.py knows the names",
     "User.password": "hashed by Django",
-    "User.first_name": "pages of rows edited by hand",
-    "User.last_name": "pages of rows edited by hand",
+    "User.first_name": "pages; single_sign_on/actions.py makes it one line",
+    "User.last_name": "pages; single_sign_on/actions.py makes it one line",
 }
 """Set by people through actions alone, or kept by Django; tested at those."""
 

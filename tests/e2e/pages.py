@@ -20,6 +20,8 @@ LEFT_OUT = {
     "healthz",
     "readyz",
     "metrics",
+    "single-sign-on",
+    "single-sign-on-callback",
     "command-line",
     "mirror-progress",
     "operation-step-log-download",

@@ -18,6 +18,7 @@ from tests.support.rights_world import patterns, resolver_at
 FOR_NOBODY = {
     *("login", "theme", "healthz", "readyz", "metrics", "command-line"),
     *("password-forgotten", "password-new"),
+    *("single-sign-on", "single-sign-on-callback"),
 }
 
 

@@ -1,0 +1,52 @@
+"""Check what the provider sends after somebody has signed in there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.conf import settings
+from mozilla_django_oidc.auth import OIDCAuthenticationBackend
+
+from provisioner.accounts.models import User
+from provisioner.single_sign_on.actions import account_sign_in
+from provisioner.single_sign_on.provider import provider_setting
+from provisioner.single_sign_on.refusals import AnswerNotValid
+
+# Source: OpenID Connect Core 1.0, 2.
+SUBJECT = re.compile(r"[\x20-\x7e]{1,255}")
+
+
+class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no types
+    """Accounts by issuer and subject, where the library matches mail addresses."""
+
+    get_settings = staticmethod(provider_setting)
+
+    def verify_token(self, token: str, **kwargs: Any) -> dict[str, Any]:
+        """Check signature, time and nonce, then for whom and by whom it was made.
+
+        Source: OpenID Connect Core 1.0, 3.1.3.7; the library leaves out the last two.
+        """
+        payload: dict[str, Any] = super().verify_token(token, **kwargs)
+        audience = payload.get("aud")
+        audiences = [audience] if isinstance(audience, str) else (audience or [])
+        if settings.OIDC_RP_CLIENT_ID not in audiences:
+            raise _not_valid("it was made for another application")
+        if payload.get("iss") != settings.OIDC_ISSUER:
+            raise _not_valid("it was made by another provider")
+        if not SUBJECT.fullmatch(str(payload.get("sub", ""))):
+            raise _not_valid("it does not say who signed in")
+        return payload
+
+    def get_or_create_user(
+        self, access_token: str, id_token: str, payload: dict[str, Any]
+    ) -> User:
+        about: dict[str, Any] = self.get_userinfo(access_token, id_token, payload)
+        # Source: OpenID Connect Core 1.0, 5.3.2.
+        if about.get("sub") != payload["sub"]:
+            raise _not_valid("it tells of two different people")
+        return account_sign_in({**payload, **about})
+
+
+def _not_valid(reason: str) -> AnswerNotValid:
+    return AnswerNotValid(provider=settings.OIDC_NAME, reason=reason)

@@ -1,0 +1,68 @@
+"""What the provider says about itself, in the settings of mozilla-django-oidc.
+
+Source: OpenID Connect Discovery 1.0, 4.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import requests
+from django.conf import settings
+from mozilla_django_oidc.utils import import_from_settings
+
+from provisioner.single_sign_on.refusals import AnswerNotValid, ProviderSilent
+
+ANSWERS_WITHIN_SECONDS = 5
+READ_AGAIN_AFTER_SECONDS = 3600.0
+_DISCOVERED = {
+    "OIDC_OP_AUTHORIZATION_ENDPOINT": "authorization_endpoint",
+    "OIDC_OP_TOKEN_ENDPOINT": "token_endpoint",
+    "OIDC_OP_USER_ENDPOINT": "userinfo_endpoint",
+    "OIDC_OP_JWKS_ENDPOINT": "jwks_uri",
+}
+
+_read: dict[str, tuple[float, dict[str, Any]]] = {}
+
+
+def provider_setting(name: str, *default: Any) -> Any:
+    """Return a setting, or what the provider says where its endpoints are.
+
+    Raises: ProviderSilent, AnswerNotValid.
+    """
+    said = _DISCOVERED.get(name)
+    if said is None:
+        return import_from_settings(name, *default)
+    endpoint = _document()[said]
+    if not isinstance(endpoint, str):
+        raise AnswerNotValid(
+            provider=settings.OIDC_NAME, reason=f"its {said} is no URL"
+        )
+    return endpoint
+
+
+def _document() -> dict[str, Any]:
+    """Return the provider's document, read once an hour by each process."""
+    issuer: str = settings.OIDC_ISSUER
+    now = time.monotonic()
+    known = _read.get(issuer)
+    if known is not None and now - known[0] < READ_AGAIN_AFTER_SECONDS:
+        return known[1]
+    address = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+    try:
+        answer = requests.get(address, timeout=ANSWERS_WITHIN_SECONDS)
+        answer.raise_for_status()
+        document: dict[str, Any] = answer.json()
+    except requests.RequestException as error:
+        raise ProviderSilent(provider=settings.OIDC_NAME) from error
+    if document.get("issuer") != issuer:
+        raise AnswerNotValid(
+            provider=settings.OIDC_NAME, reason="it calls itself by another OIDC_ISSUER"
+        )
+    if missing := sorted({*_DISCOVERED.values()} - {*document}):
+        raise AnswerNotValid(
+            provider=settings.OIDC_NAME, reason=f"it does not say its {missing[0]}"
+        )
+    _read[issuer] = (now, document)
+    return document

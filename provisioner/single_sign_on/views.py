@@ -1,0 +1,75 @@
+"""To the provider, and back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+import jwt
+import requests
+import structlog
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from mozilla_django_oidc.views import (
+    OIDCAuthenticationCallbackView,
+    OIDCAuthenticationRequestView,
+)
+
+from provisioner.single_sign_on.provider import provider_setting
+from provisioner.single_sign_on.refusals import (
+    AnswerNotValid,
+    ProviderSilent,
+    SignInRefused,
+)
+
+log = structlog.get_logger(__name__)
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+class Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # has no types
+    """Lead to the provider."""
+
+    get_settings = staticmethod(provider_setting)
+
+
+class Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # has no types
+    """Sign somebody in who comes back from the provider."""
+
+    get_settings = staticmethod(provider_setting)
+
+    def login_failure(self) -> HttpResponse:
+        """Refuse where the provider says no, or the person went back."""
+        raise SignInRefused
+
+
+def _says_refusals(view: View) -> View:
+    """Say on the sign-in page why somebody was not signed in."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest) -> HttpResponse:
+        if not settings.OIDC_ISSUER:
+            raise Http404
+        try:
+            return view(request)
+        except SignInRefused as refusal:
+            why = refusal
+        except requests.RequestException:
+            why = ProviderSilent(provider=settings.OIDC_NAME)
+        except (SuspiciousOperation, jwt.PyJWTError, KeyError):
+            log.exception("single_sign_on_failed")
+            reason = "it does not belong to what was begun in this browser"
+            why = AnswerNotValid(provider=settings.OIDC_NAME, reason=reason)
+        log.warning("single_sign_on_refused", code=why.code)
+        messages.error(request, why.sentence)
+        return redirect("login")
+
+    return login_not_required(wrapped)
+
+
+begin = _says_refusals(Begin.as_view())
+callback = _says_refusals(Callback.as_view())

@@ -1,0 +1,293 @@
+"""Sign-in at a real provider of OpenID Connect, run in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+from django.contrib.auth import SESSION_KEY
+from django.test import Client
+from oidc_provider_mock import run_server_in_thread
+from pytest_django import Settings
+
+from provisioner.accounts.models import Team, User
+from provisioner.audit_log.models import Event
+from provisioner.single_sign_on import provider as provider_module
+from provisioner.single_sign_on.models import Identity
+
+# The provider's own, in its thread: it is not ours to mend.
+pytestmark = pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning")
+
+ADMINISTRATORS = "cloneyard-admins"
+Tell = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[str]:
+    with run_server_in_thread() as server:
+        yield f"http://localhost:{server.server_port}"
+
+
+@pytest.fixture
+def sso(settings: Settings, issuer: str, db: None) -> str:
+    """Cloneyard with this provider, as settings.py would have it."""
+    settings.OIDC_ISSUER = issuer
+    settings.OIDC_NAME = "Example"
+    settings.OIDC_RP_CLIENT_ID = "cloneyard"
+    settings.OIDC_RP_CLIENT_SECRET = "secret"
+    settings.OIDC_ADMINISTRATORS = [ADMINISTRATORS]
+    settings.AUTHENTICATION_BACKENDS = [
+        *settings.AUTHENTICATION_BACKENDS,
+        "provisioner.single_sign_on.backends.SingleSignOn",
+    ]
+    settings.OIDC_VERIFY_KID = False  # this provider's keys have no ids
+    settings.ALLOWED_HOSTS = ["localhost"]
+    provider_module._read.clear()
+    return issuer
+
+
+@pytest.fixture
+def tell(sso: str) -> Tell:
+    """Tell the provider what it knows of a person."""
+
+    def put(sub: str, **claims: Any) -> None:
+        requests.put(f"{sso}/users/{sub}", json=claims, timeout=10).raise_for_status()
+
+    return put
+
+
+def go(path: str = "/single-sign-on/", *, browser: Client | None = None) -> Any:
+    """Follow the link; return what the browser has, and the provider's address."""
+    browser = browser or Client(HTTP_HOST="localhost")
+    return browser, browser.get(path)["Location"]
+
+
+def agree(address: str, *, sub: str, **form: str) -> str:
+    """Sign in at the provider; return the path that it leads back to."""
+    answer = requests.post(
+        address, data={"sub": sub, **form}, allow_redirects=False, timeout=10
+    )
+    back = urlsplit(answer.headers["Location"])
+    assert back.path == "/single-sign-on/callback/"
+    return f"{back.path}?{back.query}"
+
+
+def sign_in(sub: str, *, path: str = "/single-sign-on/") -> tuple[Client, Any]:
+    browser, address = go(path)
+    return browser, browser.get(agree(address, sub=sub))
+
+
+def said(browser: Client) -> str:
+    return browser.get("/login/").text
+
+
+def test_the_first_sign_in_makes_an_account(tell: Tell) -> None:
+    tell(
+        "7f3a",
+        preferred_username="erin",
+        email="erin@example.com",
+        email_verified=True,
+        given_name="Erin",
+        uidNumber=4711,
+        gidNumber="4000",
+        groups=["staff"],
+    )
+
+    browser, answer = sign_in("7f3a", path="/single-sign-on/?next=/trash/")
+
+    assert (answer.status_code, answer["Location"]) == (302, "/trash/")
+    erin = User.objects.get(username="erin")
+    assert browser.session[SESSION_KEY] == str(erin.pk)
+    assert (erin.email, erin.first_name) == ("erin@example.com", "Erin")
+    assert (erin.uid, erin.gid) == (4711, 4000)
+    assert not erin.is_administrator
+    assert not erin.has_usable_password()
+    assert Event.objects.filter(kind="signed_in", actor=erin).exists()
+
+
+def test_later_ones_find_it_by_subject_whatever_else_has_changed(tell: Tell) -> None:
+    tell("7f3a", preferred_username="erin", email="erin@example.com")
+    sign_in("7f3a")
+    tell("7f3a", preferred_username="erin.new", email="new@example.com")
+    sign_in("7f3a")
+    erin = Identity.objects.get(subject="7f3a").account
+    assert (erin.username, erin.email) == ("erin", "new@example.com")
+    assert User.objects.filter(username="erin.new").count() == 0
+
+
+def test_groups_give_and_take_the_role_and_the_team(tell: Tell) -> None:
+    team = Team.objects.create(name="Rendering")
+    tell("1", preferred_username="frank", groups=[f"/{ADMINISTRATORS}", "Rendering"])
+    sign_in("1")
+    frank = User.objects.get(username="frank")
+    assert frank.is_administrator
+    assert not frank.is_superuser
+    assert frank.team == team
+
+    tell("1", preferred_username="frank")  # no claim at all
+    sign_in("1")
+    frank.refresh_from_db()
+    assert not frank.is_administrator
+
+
+@pytest.mark.parametrize("adopts", [False, True])
+def test_an_account_of_that_name_is_adopted_only_where_settings_say_so(
+    adopts: bool, tell: Tell, alice: User, settings: Settings
+) -> None:
+    settings.OIDC_ADOPTS_ACCOUNTS = adopts
+    tell("2", preferred_username="Alice")
+    browser, _ = sign_in("2")
+    assert (SESSION_KEY in browser.session) == adopts
+    assert Identity.objects.filter(account=alice).exists() == adopts
+    assert ("There is an account “alice”" in said(browser)) == (not adopts)
+
+
+def test_nobody_becomes_the_superuser_by_name(
+    tell: Tell, admin: User, settings: Settings
+) -> None:
+    settings.OIDC_ADOPTS_ACCOUNTS = True
+    User.objects.filter(pk=admin.pk).update(is_superuser=True)
+    tell("3", preferred_username=admin.username)
+    browser, _ = sign_in("3")
+    assert SESSION_KEY not in browser.session
+
+
+def test_a_uid_of_another_account_is_refused_and_nothing_is_left(
+    tell: Tell, alice: User
+) -> None:
+    tell("4", preferred_username="grace", uidNumber=alice.uid, gidNumber=alice.gid)
+    browser, _ = sign_in("4")
+    assert f"belongs to the account “{alice.username}”" in said(browser)
+    assert not User.objects.filter(username="grace").exists()
+
+
+@pytest.mark.parametrize("uid", ["0", "12", "-5", "x", "99999999999", None])
+def test_uids_of_the_system_and_nonsense_are_not_given(uid: Any, tell: Tell) -> None:
+    tell("5", preferred_username="heidi", uidNumber=uid, gidNumber=4000)
+    sign_in("5")
+    assert User.objects.get(username="heidi").uid is None
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a b", "root/..", "a@b#c", "x" * 200])
+def test_names_that_perforce_could_not_use_are_refused(name: str, tell: Tell) -> None:
+    tell("6", preferred_username=name)
+    browser, _ = sign_in("6")
+    assert "sent no usable name" in said(browser)
+    assert not Identity.objects.exists()
+
+
+def test_the_companys_domain_is_taken_from_names(
+    tell: Tell, settings: Settings
+) -> None:
+    settings.OIDC_USERNAME_DOMAIN = "example.com"
+    tell("7", preferred_username="ivan@example.com")
+    sign_in("7")
+    assert User.objects.filter(username="ivan").exists()
+
+
+def test_a_closed_account_is_not_let_in(tell: Tell) -> None:
+    tell("8", preferred_username="judy")
+    sign_in("8")
+    User.objects.filter(username="judy").update(is_active=False)
+    browser, _ = sign_in("8")
+    assert SESSION_KEY not in browser.session
+    assert "is closed" in said(browser)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"email": "alice@x.com", "email_verified": False},
+        {"email": "no address"},
+        {"email": ["alice@x.com"]},
+        {"email": "a@x.com\nBcc: b@x.com"},
+    ],
+)
+def test_addresses_unverified_or_malformed_are_not_taken_over(
+    claims: dict[str, Any], tell: Tell
+) -> None:
+    tell("9", preferred_username="ken", given_name="K\0e\nn", **claims)
+    sign_in("9")
+    ken = User.objects.get(username="ken")
+    assert (ken.email, ken.first_name) == ("", "K\ufffde n")
+
+
+# --- what the browser brings back
+
+
+def test_an_answer_counts_once_and_only_in_the_browser_that_began(tell: Tell) -> None:
+    tell("10", preferred_username="lea")
+    browser, address = go()
+    back = agree(address, sub="10")
+    other, _ = go()
+    assert other.get(back)["Location"] == "/login/"
+    assert SESSION_KEY not in other.session
+    assert browser.get(back)["Location"] == "/"
+    assert browser.get(back)["Location"] == "/login/"
+
+
+def test_whoever_says_no_there_reads_that_here(sso: str) -> None:
+    browser, address = go()
+    back = agree(address, sub="11", action="deny")
+    assert browser.get(back)["Location"] == "/login/"
+    assert "could not be signed in" in said(browser)
+
+
+def test_it_asks_with_pkce_state_and_nonce(sso: str) -> None:
+    _, address = go()
+    asked = parse_qs(urlsplit(address).query)
+    assert asked["code_challenge_method"] == ["S256"]
+    assert {"state", "nonce", "code_challenge"} <= set(asked)
+
+
+def test_a_token_for_another_application_is_refused(
+    tell: Tell, settings: Settings
+) -> None:
+    tell("12", preferred_username="mia")
+    browser, address = go()
+    back = agree(address, sub="12")
+    with_other = settings.OIDC_RP_CLIENT_ID
+    settings.OIDC_RP_CLIENT_ID = "another"
+    assert browser.get(back)["Location"] == "/login/"
+    settings.OIDC_RP_CLIENT_ID = with_other
+    assert not User.objects.filter(username="mia").exists()
+
+
+@pytest.mark.parametrize("address", ["//evil.example.com/", "https://evil.example.com"])
+def test_it_leads_to_no_other_site_afterwards(address: str, tell: Tell) -> None:
+    tell("13", preferred_username="nina")
+    _, answer = sign_in("13", path=f"/single-sign-on/?next={address}")
+    assert answer["Location"] == "/"
+
+
+# --- the provider, and no provider
+
+
+def test_a_provider_that_does_not_answer_is_named(sso: str, settings: Settings) -> None:
+    settings.OIDC_ISSUER = "http://127.0.0.1:9"
+    browser, location = go()
+    assert location == "/login/"
+    assert "Example does not answer" in said(browser)
+
+
+def test_one_that_calls_itself_otherwise_is_not_trusted(
+    sso: str, settings: Settings
+) -> None:
+    settings.OIDC_ISSUER = f"{sso}/"
+    browser, location = go()
+    assert location == "/login/"
+    assert "another OIDC_ISSUER" in said(browser)
+
+
+def test_the_sign_in_page_leads_there(sso: str) -> None:
+    page = Client(HTTP_HOST="localhost").get("/login/?next=/trash/").text
+    assert "Sign in with Example" in page
+    assert "/single-sign-on/?next=%2Ftrash%2F" in page
+
+
+def test_without_a_provider_there_is_no_such_page(as_nobody: Client) -> None:
+    assert as_nobody.get("/single-sign-on/").status_code == 404
+    assert "/single-sign-on/" not in as_nobody.get("/login/").text
