@@ -12,6 +12,8 @@ from provisioner.audit_log.models import Event
 from provisioner.catalog.actions.lifecycle import template_delete
 from provisioner.catalog.actions.templates import template_build
 from provisioner.catalog.models import Template
+from provisioner.drift.models import FarSide, Finding
+from provisioner.drift.sweeps.checks import run_drift_check
 from provisioner.engine.models import Operation, Step
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.gateway import OntapGateway
@@ -28,6 +30,7 @@ from provisioner.workspaces.actions.retiring import (
     workspace_retire,
 )
 from provisioner.workspaces.models import Workspace
+from tests.support.drift_scene import long_ago, resolve
 from tests.support.factories import UserFactory
 from tests.support.jobs import perform_again, settle
 from tests.support.lab import Lab
@@ -149,6 +152,7 @@ def test_a_template_moves_and_its_clones_stay(template: Template, root: User) ->
     spaces.filter(name=AWAY).update(available_bytes=0)
     with pytest.raises(ActionRefused, match=f"The aggregate {AWAY} of the site"):
         workspace_create(by=alice, template=template)
+    its_tag_is_put_back(old, by=root)
     workspace_retire(by=alice, workspace=old, unsubmitted="discard")
     assert settle(old).state == Workspace.State.TRASHED, old.status_message
     workspace_restore(by=alice, workspace=old)
@@ -159,6 +163,20 @@ def test_a_template_moves_and_its_clones_stay(template: Template, root: User) ->
     assert settle(old).state == Workspace.State.RETIRED, old.status_message
     again = {"by": root, "template": template, "aggregate": AWAY}
     assert refusal(template_move, **again) == "same_aggregate"
+
+
+def its_tag_is_put_back(workspace: Workspace, *, by: User) -> None:
+    """The volume that the move has left as its parent is in no list of ONTAP."""
+    ontap = registry.ontap(workspace.site)
+    ontap.set_volume_comment(workspace.volume_uuid, comment="")
+    long_ago()
+    run_drift_check(workspace.site, system=FarSide.ONTAP)
+    found = Finding.objects.get(
+        workspace=workspace, kind=Finding.Kind.VOLUME_UNTAGGED, resolved_at=None
+    )
+    resolve(found, by)
+    seen = ontap.get_volume(workspace.volume_uuid)
+    assert seen.comment == workspace.volume_comment
 
 
 def test_a_lost_reply_and_a_killed_worker_move_once(

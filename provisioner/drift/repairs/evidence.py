@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from provisioner.catalog.models import Template
 from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.comparison.facts import tag_of_client, tag_of_volume
@@ -9,6 +11,7 @@ from provisioner.drift.models import Finding
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.errors import NotFound
+from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
@@ -80,6 +83,18 @@ def find_volume(finding: Finding) -> Volume | None:
         return registry.ontap(finding.site).get_volume(finding.external_id)
     except NotFound:
         return None
+
+
+def without_hidden_parent(ontap: OntapGateway, volume: Volume) -> Volume:
+    """Return a clone without its parent where ONTAP has hidden that.
+
+    Once its parent's volume was moved, it names a temporary volume that no list has.
+    Source: https://docs.netapp.com/us-en/ontap/volumes/recommendations-moving-concept.html
+    """
+    parent = volume.clone_parent
+    if parent is None or ontap.find_volume(parent.volume_name) is not None:
+        return volume
+    return replace(volume, clone_parent=None)
 
 
 def volume_now(finding: Finding) -> Volume | None:

@@ -26,6 +26,7 @@ from provisioner.drift.repairs.evidence import (
     resting_row,
     resting_row_or_mirror,
     volume_now,
+    without_hidden_parent,
     workspace_in,
 )
 from provisioner.gateways import registry
@@ -143,6 +144,7 @@ def put_tag_back(finding: Finding) -> str:
     volume = find_volume(finding)
     if volume is None or row.is_tagged(volume.comment):
         return GONE
+    volume = without_hidden_parent(registry.ontap(finding.site), volume)
     parent = ""
     if isinstance(row, Workspace) and not row.is_independent:
         parent = parent_of(row)

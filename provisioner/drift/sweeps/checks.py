@@ -37,6 +37,7 @@ from provisioner.drift.comparison.facts import (
 from provisioner.drift.comparison.perforce import compare_perforce
 from provisioner.drift.comparison.storage import compare_storage
 from provisioner.drift.models import DriftCheck, FarSide, Finding
+from provisioner.drift.repairs.evidence import without_hidden_parent
 from provisioner.drift.repairs.previewing import note_rows_to_be
 from provisioner.drift.sweeps import known
 from provisioner.gateways import registry
@@ -185,9 +186,11 @@ def _without_its_tag(ontap: OntapGateway, tree: KnownTree) -> Volume | None:
     """Return the volume with a row's uuid, else the one with its name."""
     if tree.volume_uuid:
         try:
-            return ontap.get_volume(tree.volume_uuid)
+            volume = ontap.get_volume(tree.volume_uuid)
         except NotFound:
             pass
+        else:
+            return without_hidden_parent(ontap, volume)
     return ontap.find_volume(tree.volume_name)
 
 
