@@ -156,11 +156,11 @@ class ReductionDay(models.Model):
     """What a site, a template or a volume held and took on a day in UTC, as last
     measured.
 
-    `kind` says which columns are set: a site is the aggregate with all that is in it; a
-    template is its volume with its snapshots and clones at the site; a volume is one
-    that a plan may deduplicate, with its snapshots. The parts of the saving are None
-    where ONTAP does not tell them apart. Of a site alone are the ratios without
-    snapshots, and `within_ratio` without FlexClones as well.
+    `kind` says which columns are set: a site is the aggregates that its volumes are in,
+    with all that is in those; a template is its volume with its snapshots and clones at
+    the site; a volume is one that a plan may deduplicate, with its snapshots. The parts
+    of the saving are None where ONTAP does not tell them apart. Of a site alone are the
+    ratios without snapshots, and `within_ratio` without FlexClones as well.
     """
 
     class Kind(models.TextChoices):

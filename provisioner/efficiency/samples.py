@@ -12,7 +12,11 @@ from provisioner.efficiency.models import DedupeVolume, ReductionDay
 from provisioner.efficiency.queries import plan_of
 from provisioner.gateways.errors import PermanentGatewayError
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.gateways.ontap.types import Efficiency, VolumeEfficiency
+from provisioner.gateways.ontap.types import (
+    Efficiency,
+    Reduction,
+    VolumeEfficiency,
+)
 from provisioner.lib import clocks
 from provisioner.mirrors.models import Mirror
 from provisioner.sites.models import Site
@@ -117,26 +121,57 @@ def keep_days(
 def _of_site(
     site: Site, ontap: OntapGateway, seen: Iterable[VolumeEfficiency]
 ) -> Iterator[ReductionDay]:
+    """Yield the site: all aggregates that volumes of the SVM are in, and its own."""
+    used = {site.aggregate, *(volume.aggregate for volume in seen)}
     try:
-        aggregate = ontap.get_aggregate(site.aggregate)
+        aggregates = [each for each in ontap.list_aggregates() if each.name in used]
     except PermanentGatewayError:
         return
-    if aggregate.efficiency is None:
+    known = [each.efficiency for each in aggregates if each.efficiency is not None]
+    if not known or len(known) < len(aggregates):
         return
-    free = aggregate.available_bytes
+    size = sum(each.size_bytes for each in aggregates)
+    free = sum(each.available_bytes for each in aggregates)
+    names = {each.name for each in aggregates}
     yield ReductionDay(
         site=site,
         kind=ReductionDay.Kind.SITE,
         provisioned_bytes=sum(
-            volume.size_bytes for volume in seen if volume.aggregate == aggregate.name
+            volume.size_bytes for volume in seen if volume.aggregate in names
         ),
-        full_percent=_percent(aggregate.size_bytes - free, aggregate.size_bytes),
-        **figures_of(aggregate.efficiency),
+        full_percent=_percent(size - free, size),
+        **figures_of(_together(known)),
+    )
+
+
+def _together(known: Sequence[Efficiency]) -> Efficiency:
+    """Return the sums of several aggregates; None where one of them is not known."""
+    return Efficiency(
+        whole=_sum([each.whole for each in known]),
+        within=_sum([each.within for each in known]),
+        without_snapshots=(
+            _sum([each.without_snapshots for each in known if each.without_snapshots])
+            if all(each.without_snapshots for each in known)
+            else None
+        ),
+        deduplicated_bytes=(
+            sum(each.deduplicated_bytes or 0 for each in known)
+            if all(each.deduplicated_bytes is not None for each in known)
+            else None
+        ),
+    )
+
+
+def _sum(parts: Iterable[Reduction]) -> Reduction:
+    found = list(parts)
+    return Reduction(
+        logical_bytes=sum(each.logical_bytes for each in found),
+        saved_bytes=sum(each.saved_bytes for each in found),
     )
 
 
 def figures_of(efficiency: Efficiency) -> dict[str, Any]:
-    """Return the figures of an aggregate: physical as Harvest computes it, and what
+    """Return the figures of aggregates: physical as Harvest computes it, and what
     each part saves as the difference between two of its figures.
 
     ONTAP tells deduplication from compression by the bytes that it counts in blocks.
