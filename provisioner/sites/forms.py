@@ -71,6 +71,7 @@ SITE_LABELS = {
     "template_gid": "gid of templates",
     "clones_per_volume": "Clones of a volume",
     "volumes_per_svm": "Volumes of the SVM",
+    "spreads_templates": "Spread templates over aggregates",
     "volumes_per_node": "Volumes of a node",
     "snapshots_per_volume": "Snapshots of a volume",
     "free_percent": "Kept free, in percent",

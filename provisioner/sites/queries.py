@@ -320,6 +320,27 @@ def find_space(site: Site, *, aggregate: str) -> AggregateSpace | None:
     return found.select_related("site").first()
 
 
+def aggregate_for_new(site: Site) -> str:
+    """Return where a new template's volume goes.
+
+    That is the site's own aggregate, unless the site spreads templates: then that of
+    those with most room, a tenth more or less, whose node has the fewest volumes.
+    """
+    if not site.spreads_templates:
+        return site.aggregate
+    most = site.volumes_per_node
+    spaces = [
+        space
+        for space in site.aggregates.select_related("site").order_by("name")
+        if most is None or (space.node_volumes or 0) < most
+    ]
+    roomiest = max((space.room_bytes for space in spaces), default=0)
+    near = [space for space in spaces if space.room_bytes * 10 >= roomiest * 9]
+    if not near:
+        return site.aggregate
+    return min(near, key=lambda each: (each.node_volumes or 0, -each.room_bytes)).name
+
+
 def same_installation(a: PerforceServer, b: PerforceServer) -> bool:
     """Return whether two servers have the same commit server at their root."""
     roots = installations()

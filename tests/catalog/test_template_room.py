@@ -6,17 +6,23 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import requests
 from django.utils import timezone
 
+from provisioner.accounts.models import User
+from provisioner.catalog.actions.templates import template_create
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.steps import room
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.room import NO_SPACE, OVER_QUOTA, Lack
 from provisioner.gateways.ontap.types import most_inodes
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.sites.models import AggregateSpace
+from provisioner.sites.queries import aggregate_for_new
 from tests.support.lab import Lab
 from tests.support.lab_builds import AS_ROOT, build
 from tests.support.ontap_scene import LabControl
@@ -282,3 +288,40 @@ def test_a_build_that_there_is_no_room_for_does_not_begin(
     )
     assert where in operation.status_message
     assert not operation.steps.get(name="sync").attempt
+
+
+@pytest.mark.parametrize("is_by_hand", [True, False])
+def test_a_new_template_goes_where_it_is_told_or_where_there_is_room(
+    is_by_hand: bool, lab_template: Template, admin: User
+) -> None:
+    site = lab_template.site
+    for name, node_volumes, available in (
+        ("aggr1", 10, 50),
+        ("aggr2", 8, 95),
+        ("aggr3", 9, 98),
+        ("aggr4", 99, 100),
+    ):
+        AggregateSpace.objects.create(
+            site=site,
+            name=name,
+            node_volumes=node_volumes,
+            size_bytes=100 << 30,
+            available_bytes=available << 30,
+            measured_at=timezone.now(),
+        )
+    site.volumes_per_node = 99
+    assert aggregate_for_new(site) == "aggr1"
+    site.spreads_templates = not is_by_hand
+    site.save()
+    create = partial(template_create, by=admin, site=site, view=lab_template.view)
+    with pytest.raises(InvalidRequest, match="aggr1, aggr2, aggr3, aggr4"):
+        create(name="nowhere", aggregate="aggr9")
+    name = f"{lab_template.name}x"
+    template = create(name=name, aggregate="aggr2" if is_by_hand else "")
+
+    operation = build(template)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+    template.refresh_from_db()
+    seen = registry.ontap(site).get_volume(template.volume_uuid)
+    assert (template.aggregate, seen.aggregate) == ("aggr2", "aggr2")

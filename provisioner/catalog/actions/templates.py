@@ -54,6 +54,7 @@ from provisioner.lib.sizes import size_text
 from provisioner.routing.kinds import Purpose
 from provisioner.routing.queries import route_for
 from provisioner.sites.models import Site
+from provisioner.sites.queries import aggregate_for_new
 
 LARGEST_CHANGE = 2**31 - 1
 MOST_PINNED = 24
@@ -88,15 +89,21 @@ DEFINITION = frozenset(
 )
 
 
-def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Template:
+def template_create(
+    *, by: User, site: Site, name: str, aggregate: str = "", **fields: Any
+) -> Template:
     """Define a template. Nothing is created on ONTAP or Perforce before its build.
+
+    `aggregate` is where its volume will be; "" leaves that to the site.
 
     Raises: NotAllowed, InvalidRequest, TemplateInvalid (such as a view of a whole
     server), NameTaken.
     """
     permissions.require(permissions.can_manage_templates(by))
     check_name(name)
-    template = Template(site=site, name=name, owner=by, **fields)
+    if aggregate:
+        _check_aggregate(site, aggregate)
+    template = Template(site=site, name=name, owner=by, aggregate=aggregate, **fields)
     check_definition(template)
     unique = "template_name_unique_in_site"
     with refusing_taken(name, constraint=unique), transaction.atomic():
@@ -104,6 +111,18 @@ def template_create(*, by: User, site: Site, name: str, **fields: Any) -> Templa
         record_event(template, kind="template_defined", message="Defined.", actor=by)
         checks.check_later(template)
     return template
+
+
+def _check_aggregate(site: Site, aggregate: str) -> None:
+    """Refuse an aggregate that the SVM was not seen to have. Raises: InvalidRequest."""
+    measured = site.aggregates.order_by("name").values_list("name", flat=True)
+    known = sorted({site.aggregate, *measured})
+    if aggregate not in known:
+        raise InvalidRequest.at(
+            "aggregate",
+            f"The SVM {site.svm} is not known to have it. Choose one of: "
+            f"{', '.join(known)}.",
+        )
 
 
 def template_update(*, by: User, template: Template, **fields: Any) -> Template:
@@ -236,6 +255,9 @@ def template_build(
         require_not_archived(template)
         if template.state == Template.State.BUILDING or is_settling(template):
             raise TemplateBusy(name=template.name)
+        if template.state == Template.State.NEW and not template.aggregate:
+            template.aggregate = aggregate_for_new(template.site)
+            template.save(update_fields=["aggregate"])
         before_building.send(Template, template=template)
         if not asked.paths and _is_moved(template):
             asked = replace(asked, clean=True)

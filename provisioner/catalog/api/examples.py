@@ -62,6 +62,7 @@ _TEMPLATE: dict[str, Any] = {
     "error_patterns": "",
     "volume_size_bytes": 107374182400,
     "actual_size_bytes": 107374182400,
+    "aggregate": "aggr1",
     "used_bytes": 53687091200,
     "used_inodes": 240511,
     "max_inodes": 3276800,

@@ -202,6 +202,7 @@ class TemplateSerializer(serializers.ModelSerializer[Template]):
             "error_patterns",
             "volume_size_bytes",
             "actual_size_bytes",
+            "aggregate",
             "used_bytes",
             "used_inodes",
             "max_inodes",
@@ -269,6 +270,13 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
         help_text="Whether builds, tests and bisections reach other hosts.",
     )
 
+    aggregate = Text(
+        max_length=255,
+        default="",
+        allow_blank=True,
+        help_text="Where its volume is created. Empty: the site chooses.",
+    )
+
     class Meta:
         model = Template
         validators = ()  # a taken name is the action's to refuse
@@ -292,6 +300,7 @@ class TemplateCreateSerializer(serializers.ModelSerializer[Template]):
             "ignore_patterns",
             "error_patterns",
             "volume_size_bytes",
+            "aggregate",
             "snapshots_to_keep",
         )
 

@@ -137,6 +137,14 @@ class TemplateCreateForm(TemplateDefinitionForm):
     name = NameField(
         help_text="Part of the names of the volume and the client, so it cannot change."
     )
+    aggregate = forms.CharField(
+        required=False,
+        max_length=255,
+        help_text="Where its volume is made, such as aggr2. Empty: the site chooses.",
+        widget=forms.TextInput(
+            attrs={"class": "code", "autocomplete": "off", "spellcheck": "false"}
+        ),
+    )
     field_order = ("site", "name", "description")
 
     def __init__(self, data: Any = None) -> None:

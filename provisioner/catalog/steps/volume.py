@@ -60,7 +60,7 @@ def ensure_volume(run: TemplateRun) -> TemplateVolume:
     template = run.template
     spec = VolumeSpec(
         name=template.volume_name,
-        aggregate=run.site.aggregate,
+        aggregate=template.aggregate or run.site.aggregate,
         size_bytes=template.volume_size_bytes,
         comment=template.volume_comment,
         export_policy=ensure_templates_policy(run),

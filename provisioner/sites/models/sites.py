@@ -153,6 +153,13 @@ class Site(models.Model):
         validators=[MinValueValidator(1)],
         help_text="Empty: no limit but ONTAP's own.",
     )
+    spreads_templates = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The volume of a new template goes to the aggregate of the SVM with "
+        "most room, and among such to the node with fewest volumes. Otherwise to the "
+        "aggregate above.",
+    )
     volumes_per_node = models.PositiveIntegerField(
         null=True,
         blank=True,
