@@ -975,15 +975,15 @@ def run_copies(args: argparse.Namespace) -> None:
     if args.json:
         print_json(found)
     elif found:
-        heading = ["WORKSPACE", "SITE", "STATE", "AS OF", "OBSTACLE"]
+        heading = ["WORKSPACE", "SITE", "STATE", "ARRIVED", "OBSTACLE"]
         print_table([heading, *map(copy_row, found)])
     else:
         tell("No copies.")
 
 
 def copy_row(copy: Json) -> list[Any]:
-    as_of = local_time(copy["last_arrived_at"]) or "-"
-    return [copy["name"], copy["site"], copy["state"], as_of, copy["obstacle"]]
+    arrived = local_time(copy["last_arrived_at"]) or "-"
+    return [copy["name"], copy["site"], copy["state"], arrived, copy["obstacle"]]
 
 
 def run_copy(args: argparse.Namespace) -> None:

@@ -44,7 +44,7 @@ def test_copies_are_listed_transferred_and_restored(
 ) -> None:
     name = ready.name
     shown = command_line.run("copies", name).stdout.split()
-    assert [name, "bangalore", "ready"] == shown[6:9]
+    assert [name, "bangalore", "ready"] == shown[5:8]
     [listed] = printed(command_line.run("copies", "--json"))
     assert listed["id"] == copied.pk
     for words in (("copy", name, "oslo"), ("restore", name, "--site", "oslo")):
