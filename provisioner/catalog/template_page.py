@@ -100,6 +100,11 @@ class TemplatePage:
         return "What a build adds was not measured yet."
 
     @property
+    def shows_size_advice(self) -> bool:
+        """Whether its reader may give it the proposed size."""
+        return self.user.is_administrator and not self.template.is_archived
+
+    @property
     def may_change(self) -> bool:
         return permissions.can_change_template(self.user, self.template)
 
