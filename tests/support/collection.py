@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Allocations before the youngest generation is collected; Python's default is 700.
-LOOK_AFTER_OBJECTS = 20_000
+LOOK_AFTER_OBJECTS = 100_000
 
 
 def keep_what_is_compiled() -> None:
