@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,8 +73,7 @@ def work(at_work: AtWork) -> None:
     at_work.p4.run("add", str(new))
     at_work.p4.run("sync", f"{at_work.root}/src/file7.txt#none")
     at_work.leave_an_untracked_file()
-    for path in (at_work.root / "src").iterdir():
-        os.chown(path, at_work.workspace.uid, at_work.workspace.gid)
+    at_work.give_to_owner()
 
 
 def test_it_is_cloned_with_its_work_and_not_touched(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,6 +49,11 @@ class AtWork:
 
     def open_for_edit(self) -> None:
         self.p4.run("edit", str(self.file))
+
+    def give_to_owner(self) -> None:
+        """Let the workspace's owner own what root wrote."""
+        for path in (self.root / "src", *(self.root / "src").iterdir()):
+            os.chown(path, self.workspace.uid, self.workspace.gid)
 
     def shelve(self) -> None:
         self.open_for_edit()
