@@ -599,7 +599,7 @@ TYPED = {
             *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
             *("TrafficFilterForm", "SnapshotFilterForm", "ProcessFilterForm"),
             *("DedupeRunFilterForm", "ReductionFilterForm", "ProbeTimeFilterForm"),
-            "LogCommandFilterForm",
+            *("LogCommandFilterForm", "ServerLoadForm"),
         ),
         dict.fromkeys(
             (
@@ -607,6 +607,7 @@ TYPED = {
                 *("since", "until", "role", "team", "gone", "archived", "ends"),
                 *("behind", "issue", "purpose", "site", "server", "at_least", "days"),
                 "failed",
+                *("order", "command", "user", "client", "host", "program"),
             ),
             ASKED,
         ),

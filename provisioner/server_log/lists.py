@@ -8,7 +8,7 @@ from provisioner.server_log.queries import commands_matching
 from provisioner.web.lists.listing import Chip, Column, Listing
 
 
-def _ms(name: str, label: str) -> Column:
+def _number(name: str, label: str) -> Column:
     return Column(name, label, name, name, is_number=True, begins_descending=True)
 
 
@@ -25,15 +25,15 @@ COMMANDS = Listing[LogCommand](
             is_unbroken=True,
             begins_descending=True,
         ),
-        _ms("lapse_ms", "Took"),
-        _ms("wait_ms", "Waited for locks"),
-        _ms("held_ms", "Held locks"),
-        _ms("cpu_ms", "Processor"),
-        Column("files_sent", "Files sent", "files_sent", "files_sent", is_number=True),
-        Column("sent_mb", "", "sent_mb", goes_with="files_sent"),
+        _number("lapse_ms", "Took"),
+        _number("wait_ms", "Waited for locks"),
+        Column("held_ms", "", "held_ms", goes_with="wait_ms"),
+        _number("cpu_ms", "Processor"),
+        _number("sent_mb", "Sent"),
+        Column("files_sent", "", "files_sent", goes_with="sent_mb"),
         Column("client", "Client", "client", "client"),
-        Column("host", "Host", "host", "host"),
-        Column("program", "Program", "program", "program"),
+        Column("host", "", "host", goes_with="client"),
+        Column("program", "", "program", goes_with="client"),
         Column("server", "Server", "log.server.name"),
         Column("pid", "", "pid"),
         Column("has_failed", "", "has_failed"),

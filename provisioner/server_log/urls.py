@@ -6,10 +6,21 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.server_log import views
-from provisioner.server_log.api.views import LogCommandViewSet, ServerLogViewSet
+from provisioner.server_log.api.views import (
+    LogCommandViewSet,
+    ServerLoadViewSet,
+    ServerLogViewSet,
+)
 from provisioner.web.navigation import Place, Section, administrators, register
 
 register(
+    Place(
+        title="Server load",
+        section=Section.PERFORCE,
+        url_name="server-load",
+        rank=61,
+        is_for=administrators,
+    ),
     Place(
         title="Server commands",
         section=Section.PERFORCE,
@@ -28,6 +39,7 @@ register(
 )
 
 urlpatterns: list[URLPattern] = [
+    path("perforce/load/", views.server_load, name="server-load"),
     path("perforce/commands/", views.command_list, name="server-command-list"),
     path("perforce/logs/", views.server_log_list, name="server-log-list"),
     path("perforce/logs/<int:pk>/", views.server_log_edit, name="server-log-edit"),
@@ -35,5 +47,6 @@ urlpatterns: list[URLPattern] = [
 
 api_routes = [
     Route("v1/server-logs", ServerLogViewSet, "server-log"),
+    Route("v1/server-load", ServerLoadViewSet, "server-load"),
     Route("v1/server-commands", LogCommandViewSet, "server-command"),
 ]

@@ -15,7 +15,7 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.lib import clocks
 from provisioner.server_log.following import follow
-from provisioner.server_log.models import LogCommand, ServerLog
+from provisioner.server_log.models import LockSum, LogCommand, LogSum, ServerLog
 from provisioner.server_log.partitions import ensure_days
 from provisioner.server_log.sweeps import follow_server_log, sweep_server_logs
 from provisioner.sites.models import PerforceServer
@@ -113,3 +113,32 @@ def test_the_worker_on_the_servers_host_reads_its_log(
     follow_server_log(read_log.pk)
     read_log.refresh_from_db()
     assert read_log.commands == 4
+
+
+def test_the_load_is_told_from_sums_and_leads_to_the_commands(
+    read_log: ServerLog,
+    admin: User,
+    signed_in: Callable[[User], Client],
+    api_as_admin: APIClient,
+) -> None:
+    # Whatever day it is.
+    hour = clocks.database_now().replace(minute=0, second=0, microsecond=0)
+    for model in (LogSum, LockSum):
+        model.objects.filter(span="hour").update(at=hour)
+    LogCommand.objects.all().delete()
+    asked = {"by": "user", "order": "sent_mb", "server": "commit"}
+
+    page = signed_in(admin).get("/perforce/load/", asked)
+    table = signed_in(admin).get("/perforce/load/", {**asked, "as": "csv"})
+    [found] = api_as_admin.get("/api/v1/server-load", asked).json()["results"]
+    other = api_as_admin.get("/api/v1/server-load", {**asked, "server": "edge"})
+
+    assert (found["name"], found["commands"], found["failed"]) == ("ann", 4, 1)
+    assert (found["sent_mb"], found["longest_ms"]) == (1862, 8390)
+    assert other.json()["results"] == []
+    [_, row] = table.getvalue().decode().splitlines()
+    assert row.startswith("ann,4,1,0,0,0,")
+    assert 'user=ann">ann</a>' in page.text
+    held, waited = page.text.split("Waited for locks longest")
+    assert "<code>clients</code>" in held
+    assert "<code>db.have</code>" in waited

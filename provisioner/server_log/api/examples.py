@@ -54,3 +54,23 @@ COMMANDS = [
         },
     )
 ]
+LOAD = [
+    answer(
+        "Syncs",
+        {
+            "name": "user-sync",
+            "commands": 1204,
+            "failed": 2,
+            "over_30s": 31,
+            "over_60s": 12,
+            "over_120s": 3,
+            "lapse_ms": 3910220,
+            "longest_ms": 184000,
+            "cpu_ms": 204118,
+            "wait_ms": 60410,
+            "held_ms": 81220,
+            "files_sent": 2410551,
+            "sent_mb": 411203,
+        },
+    )
+]

@@ -7,8 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from provisioner.accounts.zones import LONGEST_NAME
-from provisioner.server_log.models import LogCommand, ServerLog
+from provisioner.server_log.models import LogCommand, LogSum, ServerLog
 from provisioner.server_log.queries import DEFAULT_DAYS
+from provisioner.server_log.tallies import DEFAULT_BY, DEFAULT_ORDER, TALLIED
 
 
 class ServerLogSerializer(serializers.ModelSerializer[ServerLog]):
@@ -67,4 +68,38 @@ class LogCommandQuery(serializers.Serializer[Any]):
         max_value=2**31 - 1,
         required=False,
         help_text="Those that took so many seconds or more.",
+    )
+
+
+class ServerLoadSerializer(serializers.Serializer[Any]):
+    """What all commands with one name in common took; times in milliseconds."""
+
+    name = serializers.CharField()
+    commands = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    over_30s = serializers.IntegerField()
+    over_60s = serializers.IntegerField()
+    over_120s = serializers.IntegerField()
+    lapse_ms = serializers.IntegerField()
+    longest_ms = serializers.IntegerField()
+    cpu_ms = serializers.IntegerField()
+    wait_ms = serializers.IntegerField()
+    held_ms = serializers.IntegerField()
+    files_sent = serializers.IntegerField()
+    sent_mb = serializers.IntegerField()
+
+
+class ServerLoadQuery(serializers.Serializer[Any]):
+    server = serializers.CharField(required=False, help_text="Its name.")
+    days = serializers.IntegerField(
+        min_value=1,
+        max_value=3650,
+        default=DEFAULT_DAYS,
+        help_text="The last so many days; more than two count whole days (UTC).",
+    )
+    by = serializers.ChoiceField(choices=LogSum.By.choices, default=DEFAULT_BY)
+    order = serializers.ChoiceField(
+        choices=[(name, name) for name in TALLIED if name != "name"],
+        default=DEFAULT_ORDER,
+        help_text="The largest come first.",
     )

@@ -1,4 +1,4 @@
-"""/api/v1/server-logs and /api/v1/server-commands."""
+"""/api/v1/server-logs, /api/v1/server-load and /api/v1/server-commands."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from provisioner.server_log.api import examples
 from provisioner.server_log.api.shapes import (
     LogCommandQuery,
     LogCommandSerializer,
+    ServerLoadQuery,
+    ServerLoadSerializer,
     ServerLogChangeSerializer,
     ServerLogSerializer,
 )
-from provisioner.server_log.models import LogCommand, ServerLog
+from provisioner.server_log.models import LogCommand, LogSum, ServerLog
 from provisioner.server_log.queries import commands_matching, logs_visible_to
+from provisioner.server_log.tallies import tallies
 from provisioner.sites.models import PerforceServer
+
+MOST_NAMES = 1000
 
 
 class ServerLogViewSet(ShortListViewSet):
@@ -53,6 +58,26 @@ class ServerLogViewSet(ShortListViewSet):
         server = get_object_or_404(PerforceServer, pk=pk)
         asked = self.read_body(ServerLogChangeSerializer)
         return self.shown(actions.server_log_save(by=self.user, server=server, **asked))
+
+
+class ServerLoadViewSet(ShortListViewSet):
+    """For administrators: what commands of Perforce servers took."""
+
+    queryset = LogSum.objects.none()
+    serializer_class = ServerLoadSerializer
+
+    @described(
+        "Sum up commands of Perforce servers",
+        "For administrators: what the commands of the last days took by command, user, "
+        "program, client or host, from the sums of their logs. The first 1,000 names.",
+        ok=ServerLoadSerializer(many=True),
+        refused=[400, 403],
+        parameters=[ServerLoadQuery],
+        examples=examples.LOAD,
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(ServerLoadQuery)
+        return self.page_of(tallies(self.user, **query, most=MOST_NAMES))
 
 
 class LogCommandViewSet(ApiViewSet):
