@@ -399,6 +399,7 @@ OURS = {
     "ProbeRun": "host gap",
     "ProbeTime": "command error",
     "ProcessReading": "trouble",
+    "ProgramUse": "program release user host",
     "RefreshPolicy": "mode",
     "Rescue": "directory archive_sha256 archive_seen shelves reverted descriptions "
     "have_differences inventory",
@@ -599,12 +600,13 @@ TYPED = {
             *("PeopleFilterForm", "MirrorFilterForm", "MirroredSnapshotFilterForm"),
             *("TrafficFilterForm", "SnapshotFilterForm", "ProcessFilterForm"),
             *("DedupeRunFilterForm", "ReductionFilterForm", "ProbeTimeFilterForm"),
-            *("LogCommandFilterForm", "ServerLoadForm"),
+            *("LogCommandFilterForm", "ProgramFilterForm", "ServerLoadForm"),
         ),
         dict.fromkeys(
             (
                 *("q", "state", "owner", "template", "kind", "actor", "subject", "by"),
                 *("since", "until", "role", "team", "gone", "archived", "ends"),
+                "older_than",
                 *("behind", "issue", "purpose", "site", "server", "at_least", "days"),
                 "failed",
                 *("order", "command", "user", "client", "host", "program"),

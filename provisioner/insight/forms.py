@@ -6,6 +6,7 @@ from django import forms
 
 from provisioner.insight.actions import MOST_HOURS
 from provisioner.insight.models import Process
+from provisioner.insight.programs import RELEASE
 from provisioner.sites.models import PerforceServer
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
@@ -37,6 +38,24 @@ class OrphanRuleForm(AskingForm):
         label="End orphans by themselves",
         help_text="Every five minutes, 20 of a server at most. Look at the "
         "preview first.",
+    )
+
+
+class ProgramFilterForm(FilterForm):
+    q = forms.CharField(
+        required=False, max_length=100, label="Program, release, user or host"
+    )
+    server = forms.ModelChoiceField(
+        PerforceServer.objects.all(),
+        required=False,
+        to_field_name="name",
+        empty_label="All servers",
+    )
+    older_than = forms.RegexField(
+        RELEASE,
+        required=False,
+        label="Older than release",
+        error_messages={"invalid": "Write a release as 2024.1."},
     )
 
 

@@ -1,11 +1,32 @@
-"""The list of processes."""
+"""The lists of processes and of programs."""
 
 from __future__ import annotations
 
-from provisioner.insight.forms import ProcessFilterForm
-from provisioner.insight.models import Process
-from provisioner.insight.queries import processes_matching
+from provisioner.insight.forms import ProcessFilterForm, ProgramFilterForm
+from provisioner.insight.models import Process, ProgramUse
+from provisioner.insight.queries import processes_matching, program_uses_matching
 from provisioner.web.lists.listing import Chip, Column, Listing
+
+PROGRAMS = Listing[ProgramUse](
+    name="programs",
+    one="use of a program",
+    many="uses of programs",
+    columns=(
+        Column("program", "Program", "program", "program"),
+        Column("release", "Release", "release", "release", is_unbroken=True),
+        Column("user", "User", "user", "user", is_unbroken=True),
+        Column("host", "Last host", "host", "host", is_unbroken=True),
+        Column("seen", "Last seen", "last_seen_at", "last_seen_at", is_unbroken=True),
+        Column("server", "Server", "server.name", "server__name", is_unbroken=True),
+    ),
+    cells="insight/_program_cells.html",
+    matching=program_uses_matching,
+    usual="-seen",
+    form=ProgramFilterForm,
+    reads=("program", "release", "user", "host", "last_seen_at", "server__name"),
+    quiet_below=10,
+    nothing="No program was seen yet.",
+)
 
 PROCESSES = Listing[Process](
     name="processes",

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 from provisioner.engine.loads import Load, OthersCommand
 from provisioner.gateways import registry
-from provisioner.gateways.perforce.connection import PROGRAM
 from provisioner.gateways.perforce.types import ServerProcess
 from provisioner.insight.models import OF_THE_SERVER, Process
+from provisioner.insight.programs import is_ours
 from provisioner.insight.reading import read_processes
 from provisioner.lib.storable import storable
 from provisioner.lib.times import duration_text
@@ -68,11 +68,6 @@ def load_of(
         commands=tuple(waiting),
         maintenance=_said(exclusive[0]) if exclusive else "",
     )
-
-
-def is_ours(process: ServerProcess | Process, *, our_user: str) -> bool:
-    """Return whether a process is of Cloneyard, by its account and its program."""
-    return process.user == our_user and process.program.startswith(PROGRAM)
 
 
 def _locks_everything(process: ServerProcess) -> bool:

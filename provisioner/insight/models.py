@@ -112,6 +112,36 @@ class OrphanRule(models.Model):
         return f"Orphans of {self.server}"
 
 
+class ProgramUse(models.Model):
+    """A program that a user ran at a server, by the processes that were read.
+
+    `release` is such as "2024.1", "" if the program does not say. `host` is where it
+    last ran.
+    """
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="program_uses"
+    )
+    program = models.TextField()
+    release = models.TextField(blank=True)
+    user = models.TextField()
+    host = models.TextField(blank=True)
+    first_seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-last_seen_at", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("server", "program", "release", "user"),
+                name="program_use_once_for_user_and_release",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.program} {self.release} of {self.user}"
+
+
 class ProcessEnding(models.Model):
     """A request to end a process, which is told from a later one by what it was."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 
 from provisioner.gateways.hosts.presence import gone_hosts
-from provisioner.insight.load import is_ours
 from provisioner.insight.models import OrphanRule, Process
+from provisioner.insight.programs import is_ours
 from provisioner.lib import clocks
 from provisioner.sites.models import PerforceServer
 

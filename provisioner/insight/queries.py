@@ -14,6 +14,7 @@ from provisioner.insight.models import (
     Process,
     ProcessEnding,
     ProcessReading,
+    ProgramUse,
     ServerConfiguration,
 )
 from provisioner.lib.rows import with_words
@@ -39,6 +40,26 @@ def processes_matching(
         began = Now() - dt.timedelta(seconds=int(at_least))
         processes = processes.filter(started_at__lte=began)
     return processes.filter(**criteria)
+
+
+def program_uses_visible_to(user: User) -> QuerySet[ProgramUse]:
+    """Return all uses of programs to administrators, none to others."""
+    uses = ProgramUse.objects.select_related("server")
+    return uses if permissions.can_administer(user) else uses.none()
+
+
+def program_uses_matching(
+    reader: User, /, *, text: str = "", older_than: str = "", **criteria: Any
+) -> QuerySet[ProgramUse]:
+    """Return the uses with all words, of releases older than that, if one is given.
+
+    Releases such as "2024.1" sort as text. What names none is left out then.
+    """
+    words = ("program", "release", "user", "host")
+    uses = with_words(program_uses_visible_to(reader), text, *words)
+    if older_than:
+        uses = uses.filter(release__lt=older_than).exclude(release="")
+    return uses.filter(**criteria)
 
 
 def readings() -> QuerySet[ProcessReading]:

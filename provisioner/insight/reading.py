@@ -10,6 +10,7 @@ from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.gateways.perforce.types import ServerProcess
 from provisioner.insight.models import Process, ProcessEnding, ProcessReading
+from provisioner.insight.programs import record_programs
 from provisioner.lib import clocks
 from provisioner.lib.storable import storable
 from provisioner.sites.models import PerforceServer
@@ -51,6 +52,7 @@ def read_processes(server: PerforceServer) -> list[ServerProcess]:
                 *("command", "arguments", "started_at"),
             ],
         )
+        record_programs(server, rows, now=now)
     return found
 
 

@@ -21,7 +21,7 @@ from provisioner.gateways.errors import (
 from provisioner.insight.actions import END_PROCESS, orphans_end, queue_ending
 from provisioner.insight.configuration import read_configuration, read_host
 from provisioner.insight.load import read_load
-from provisioner.insight.models import OrphanRule, Process, ProcessEnding
+from provisioner.insight.models import OrphanRule, Process, ProcessEnding, ProgramUse
 from provisioner.insight.orphans import find_gone_hosts
 from provisioner.insight.queries import servers_to_read
 from provisioner.insight.reading import (
@@ -43,6 +43,7 @@ GIVEN_UP_AFTER = dt.timedelta(minutes=20)
 # By themselves, of one server in five minutes: a rule that is wrong is noticed in time.
 ORPHANS_AT_MOST = 20
 READ_LATELY = dt.timedelta(minutes=3)
+PROGRAMS_KEPT = dt.timedelta(days=365)
 CONFIGURATION_EVERY = dt.timedelta(hours=23)
 
 
@@ -109,10 +110,12 @@ def read_server_load(server_id: int) -> None:
 @app.periodic(cron="41 * * * *")
 @app.task(name="sweep_configurations", queue="sweeps", queueing_lock="configurations")
 def sweep_configurations(timestamp: int) -> None:
-    """Have each server's configuration read once a day.
+    """Have each server's configuration read once a day; forget old uses of programs.
 
     A new server's within the hour, and so is one that could not be read.
     """
+    forgotten = clocks.database_now() - PROGRAMS_KEPT
+    ProgramUse.objects.filter(last_seen_at__lt=forgotten).delete()
     for server in servers_to_read(older_than=CONFIGURATION_EVERY):
         lock = f"read_configuration.{server.pk}"
         job = read_server_configuration.configure(queueing_lock=lock)

@@ -10,6 +10,7 @@ from provisioner.insight.api.views import (
     ConfigurationViewSet,
     OrphanRuleViewSet,
     ProcessViewSet,
+    ProgramUseViewSet,
 )
 from provisioner.web.navigation import Place, Section, administrators, register
 
@@ -31,6 +32,13 @@ register(
         is_for=administrators,
     ),
     Place(
+        title="Programs",
+        section=Section.PERFORCE,
+        url_name="program-list",
+        rank=63,
+        is_for=administrators,
+    ),
+    Place(
         title="Configuration",
         section=Section.PERFORCE,
         url_name="configuration-list",
@@ -42,6 +50,7 @@ register(
 urlpatterns: list[URLPattern] = [
     path("perforce/processes/", views.process_list, name="process-list"),
     path("perforce/processes/<int:pk>/end/", views.process_end, name="process-end"),
+    path("perforce/programs/", views.program_list, name="program-list"),
     path("perforce/orphans/", views.orphan_list, name="orphan-list"),
     path("perforce/orphans/<int:pk>/", views.orphan_rule, name="orphan-rule"),
     path("perforce/orphans/<int:pk>/end/", views.orphan_end, name="orphan-end"),
@@ -52,6 +61,7 @@ urlpatterns: list[URLPattern] = [
 
 api_routes = [
     Route("v1/processes", ProcessViewSet, "process"),
+    Route("v1/perforce-programs", ProgramUseViewSet, "program"),
     Route("v1/orphan-rules", OrphanRuleViewSet, "orphan-rule"),
     Route("v1/perforce-configurations", ConfigurationViewSet, "configuration"),
 ]

@@ -11,11 +11,12 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_POST, require_safe
 
 from provisioner.insight import actions
-from provisioner.insight.forms import OrphanRuleForm
-from provisioner.insight.lists import PROCESSES
+from provisioner.insight.forms import OrphanRuleForm, ProgramFilterForm
+from provisioner.insight.lists import PROCESSES, PROGRAMS
 from provisioner.insight.models import Process
 from provisioner.insight.orphans import orphans_of, rule_of
 from provisioner.insight.overviews import orphan_overviews, overview_of
+from provisioner.insight.programs import proposals
 from provisioner.insight.queries import (
     configurations_visible_to,
     readings,
@@ -45,6 +46,18 @@ def process_end(request: WebRequest, pk: int) -> HttpResponse:
         said = f"A worker ends {process}. What became of it is shown here."
         return acted(request, act, "process-list", said=said)
     return render(request, "insight/end_process.html", {"process": process})
+
+
+@require_safe
+@administrators_only
+def program_list(request: WebRequest) -> HttpResponseBase:
+    """List who uses which program in which release, with what would stop old ones."""
+    form = ProgramFilterForm(request.GET)
+    found = form.cleaned_data if form.is_valid() else {}
+    older_than = found.get("older_than", "")
+    proposed = proposals(older_than, server=found.get("server"))
+    context = {"older_than": older_than, "proposals": proposed}
+    return list_answer(request, PROGRAMS, "insight/programs.html", context)
 
 
 @require_safe

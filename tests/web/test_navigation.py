@@ -75,6 +75,7 @@ def test_people_of_a_team_have_its_workspaces(alice: User, as_alice: Client) -> 
         ("/sites/new/", [("Storage", "true"), ("Sites", "true")]),
         ("/mirrors/new/", [("Storage", "true"), ("Mirrors", "true")]),
         ("/overview/", [("Overview", "page")]),
+        ("/perforce/programs/", [("Perforce", "true"), ("Programs", "page")]),
         ("/perforce/orphans/", [("Perforce", "true"), ("Orphans", "page")]),
         ("/perforce/processes/", [("Perforce", "true"), ("Processes", "page")]),
         ("/perforce/probes/", [("Perforce", "true"), ("Probes", "page")]),

@@ -38,6 +38,21 @@ END = [
     refusal("Replication", ProcessOfTheServer(command="pull")),
 ]
 
+PROGRAMS = [
+    answer(
+        "One old client",
+        {
+            "server": "commit",
+            "program": "p4",
+            "release": "2019.1",
+            "user": "qtdev",
+            "host": "10.5.70.45",
+            "first_seen_at": "2026-08-24T09:18:11Z",
+            "last_seen_at": "2026-11-24T09:18:11Z",
+        },
+    )
+]
+
 _RULE = {
     "server": "commit",
     "server_id": 1,

@@ -12,11 +12,13 @@ from provisioner.insight.actions import MOST_HOURS
 from provisioner.insight.models import (
     Process,
     ProcessEnding,
+    ProgramUse,
     ServerConfiguration,
     ServerFilesystem,
     ServerSetting,
 )
 from provisioner.insight.overviews import overview_of
+from provisioner.insight.programs import RELEASE
 from provisioner.insight.rules import Outcome
 
 
@@ -58,6 +60,36 @@ class ProcessListQuery(serializers.Serializer[Any]):
         max_value=2**31 - 1,
         required=False,
         help_text="Those whose command began at least so many seconds ago.",
+    )
+
+
+class ProgramUseSerializer(serializers.ModelSerializer[ProgramUse]):
+    """A program that a user ran at a server."""
+
+    server = serializers.CharField(source="server.name")
+
+    class Meta:
+        model = ProgramUse
+        fields = (
+            "server",
+            "program",
+            "release",
+            "user",
+            "host",
+            "first_seen_at",
+            "last_seen_at",
+        )
+        read_only_fields = fields
+
+
+class ProgramUseListQuery(serializers.Serializer[Any]):
+    server = serializers.CharField(
+        source="server__name", required=False, help_text="Its name."
+    )
+    user = serializers.CharField(required=False)
+    program = serializers.CharField(required=False)
+    older_than = serializers.RegexField(
+        RELEASE, required=False, help_text="A release such as 2024.1."
     )
 
 

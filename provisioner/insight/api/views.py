@@ -21,13 +21,21 @@ from provisioner.insight.api.shapes import (
     ProcessEndingSerializer,
     ProcessListQuery,
     ProcessSerializer,
+    ProgramUseListQuery,
+    ProgramUseSerializer,
 )
-from provisioner.insight.models import OrphanRule, Process, ServerConfiguration
+from provisioner.insight.models import (
+    OrphanRule,
+    Process,
+    ProgramUse,
+    ServerConfiguration,
+)
 from provisioner.insight.overviews import orphan_overview, orphan_overviews
 from provisioner.insight.queries import (
     configurations_visible_to,
     processes_matching,
     processes_visible_to,
+    program_uses_matching,
 )
 from provisioner.sites.models import PerforceServer
 
@@ -79,6 +87,28 @@ class ProcessViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         ending = actions.process_end(by=self.user, process=self.get_object())
         return Response(ProcessEndingSerializer(ending).data, status=202)
+
+
+class ProgramUseViewSet(ApiViewSet):
+    """Who uses which program in which release, for administrators."""
+
+    queryset = ProgramUse.objects.none()
+    serializer_class = ProgramUseSerializer
+
+    @described(
+        "List uses of programs",
+        "For administrators, last seen first: by the processes that were read, so what "
+        "runs for less than a minute may be missing.",
+        ok=ProgramUseSerializer(many=True),
+        refused=[400, 403],
+        parameters=[ProgramUseListQuery],
+        operation_id="perforce_programs_list",
+        examples=examples.PROGRAMS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        query = self.read_query(ProgramUseListQuery)
+        return self.page_of(program_uses_matching(self.user, **query))
 
 
 class OrphanRuleViewSet(ShortListViewSet):

@@ -60,6 +60,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ProgramUse',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('program', models.TextField()),
+                ('release', models.TextField(blank=True)),
+                ('user', models.TextField()),
+                ('host', models.TextField(blank=True)),
+                ('first_seen_at', models.DateTimeField()),
+                ('last_seen_at', models.DateTimeField()),
+                ('server', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='program_uses', to='sites.perforceserver')),
+            ],
+            options={
+                'ordering': ('-last_seen_at', 'pk'),
+                'constraints': [models.UniqueConstraint(fields=('server', 'program', 'release', 'user'), name='program_use_once_for_user_and_release')],
+            },
+        ),
+        migrations.CreateModel(
             name='ProcessEnding',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -1,0 +1,114 @@
+"""Who uses which program in which release, and what would stop old ones."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from provisioner.insight.models import ProgramUse
+from provisioner.insight.programs import program_of, proposals, record_programs
+from provisioner.sites.models import PerforceServer
+from tests.support.factories import PerforceServerFactory, ProcessFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server() -> PerforceServer:
+    """A server at which two releases, ours and replication were seen."""
+    server: PerforceServer = PerforceServerFactory.create(p4user="cloneyard")
+    seen = [
+        {"program": "p4/2019.1/LINUX26X86_64/1796703", "user": "alice"},
+        {"program": "P4V/NTX64/2025.2/2706456/v97", "user": "bob"},
+        {"program": "jam", "user": "bob"},
+        {"program": "cloneyard [PY3.11.14/P4PY2026.1]", "user": "cloneyard"},
+        {"program": "p4d/2025.1", "user": "svc", "command": "pull"},
+    ]
+    processes = [ProcessFactory.create(server=server, **each) for each in seen]
+    record_programs(server, processes, now=timezone.now())
+    return server
+
+
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        ("p4/2024.1/LINUX26X86_64/2611120", ("p4", "2024.1")),
+        ("p4/v97", ("p4", "")),
+        ("P4V/NTX64/2025.2/2706456/v97", ("P4V", "2025.2")),
+        ("editor [PY3.11.14/P4PY2026.1/API2026.1/2972966]", ("editor", "2026.1")),
+        ("a script [PY3.10.4/P4PY2024.2/API2024.2/1]/v97", ("a script", "2024.2")),
+        ("jam", ("jam", "")),
+        ("/", ("/", "")),
+    ],
+)
+def test_a_release_is_read_where_a_program_says_it(
+    text: str, program: tuple[str, str]
+) -> None:
+    assert program_of(text) == program
+
+
+def test_each_use_is_noted_once_with_its_first_and_last_time(
+    server: PerforceServer,
+) -> None:
+    uses = ProgramUse.objects.order_by("program").values_list("program", "release")
+    assert sorted(uses) == [("P4V", "2025.2"), ("jam", ""), ("p4", "2019.1")]
+    later = timezone.now() + dt.timedelta(days=1)
+    again = ProcessFactory.create(server=server, program="jam", user="bob", host="new")
+
+    record_programs(server, [again], now=later)
+
+    use = ProgramUse.objects.get(program="jam")
+    assert (use.host, use.last_seen_at) == ("new", later)
+    assert use.first_seen_at < later
+
+
+@pytest.mark.usefixtures("server")
+def test_what_would_stop_old_ones_is_proposed_by_name() -> None:
+    assert proposals("") == []
+    [alone] = proposals("2020.1", server=PerforceServerFactory.create())
+    assert "minClient" in alone.command
+
+    [by_age, by_name] = proposals("2020.1", server=ProgramUse.objects.all()[0].server)
+
+    assert by_age.command == "p4 configure set minClient=2020.1"
+    assert by_name.command == "p4 configure set 'rejectList=p4,version=2019.1'"
+
+
+def test_a_name_that_would_end_the_list_is_not_proposed(
+    server: PerforceServer,
+) -> None:
+    odd = ProcessFactory.create(server=server, program="a';id,b/2018.1/X")
+    record_programs(server, [odd], now=timezone.now())
+
+    [_, by_name] = proposals("2020.1")
+
+    assert "id" not in by_name.command.removeprefix("p4 configure set 'rejectList")
+
+
+@pytest.mark.usefixtures("server")
+def test_the_page_names_whom_to_ask(as_admin: Client) -> None:
+    address = reverse("program-list")
+    assert "To stop what is older" not in as_admin.get(address).text
+
+    page = as_admin.get(address, {"older_than": "2020.1"}).text
+
+    assert "minClient=2020.1" in page
+    assert "alice" in page
+    assert "P4V" not in page
+    wrong = as_admin.get(address, {"older_than": "old"})
+    assert "Write a release as 2024.1." in wrong.text
+
+
+@pytest.mark.usefixtures("server")
+def test_scripts_list_programs(api_as_admin: APIClient) -> None:
+    address = "/api/v1/perforce-programs"
+
+    found = api_as_admin.get(address, {"older_than": "2020.1"}).json()["results"]
+
+    assert [(each["program"], each["user"]) for each in found] == [("p4", "alice")]
+    assert api_as_admin.get(address, {"older_than": "old"}).status_code == 400
