@@ -17,6 +17,12 @@ HEADROOMS = ("headroom_percent", "build_headroom_percent")
 """The columns for clones: for development, and for builds and CI."""
 
 
+GROWTH = ("clone_grow_percent", "clone_grow_max_percent")
+"""The columns for full clones for development."""
+MAX_GROWTH_PERCENT = 200
+"""How large a clone may become, in percent of its template, where nothing is set."""
+
+
 def policies_of(site: Site) -> list[VolumePolicy]:
     """Return a site's defaults, if it has any, and what its templates have instead."""
     return list(VolumePolicy.objects.filter(site=site))
@@ -31,7 +37,7 @@ def wanted_settings(
     volume has.
     """
     merged = _merged(template, policies)
-    for of_clones in HEADROOMS:
+    for of_clones in (*HEADROOMS, *GROWTH):
         merged.pop(of_clones, None)
     percent, inodes = merged.pop("autosize_max_percent", 0), merged.pop("min_inodes", 0)
     grows = merged.get("autosize_mode") not in (None, VolumePolicy.Autosize.OFF)
@@ -49,6 +55,17 @@ def size_with_headroom(
     """Return the size of a new clone: that of its template's volume, and headroom."""
     percent: int = _merged(template, policies).get(HEADROOMS[is_for_builds], 0)
     return template.clone_size_bytes * (100 + percent) // 100
+
+
+def grown_size(
+    template: Template, policies: Iterable[VolumePolicy], *, size_bytes: int
+) -> int | None:
+    """Return the size that a full clone of a template grows to, None if it stays."""
+    merged = _merged(template, policies)
+    by, most = (merged.get(name) for name in GROWTH)
+    limit = template.clone_size_bytes * (most or MAX_GROWTH_PERCENT) // 100
+    grown = min(size_bytes * (100 + (by or 0)) // 100, limit)
+    return grown if grown > size_bytes else None
 
 
 def _merged(template: Template, policies: Iterable[VolumePolicy]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from django.db import models
 from provisioner.catalog.models import VolumePolicy
 from provisioner.catalog.models.volume_policies import (
     MOST_AUTOSIZE_PERCENT,
+    MOST_GROWTH_PERCENT,
     MOST_HEADROOM_PERCENT,
     MOST_INODES,
     MOST_RESERVE_PERCENT,
 )
+from provisioner.catalog.volume_policies import MAX_GROWTH_PERCENT
 from provisioner.sites.models import Site
 from provisioner.sites.models.ceilings import MOST_IOPS, MOST_MBPS
 from provisioner.web.filters import FilterForm
@@ -149,6 +151,21 @@ class VolumePolicyForm(AskingForm):
         max_value=MOST_HEADROOM_PERCENT,
         label="Headroom of new clones for builds and CI, in percent",
         help_text="Empty: none, they have the size of their template.",
+    )
+    clone_grow_percent = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_GROWTH_PERCENT,
+        label="Full clones for development grow by, in percent",
+        help_text="When they are 95 % full. Their owners are told. Empty or 0: they do "
+        "not grow.",
+    )
+    clone_grow_max_percent = forms.IntegerField(
+        required=False,
+        min_value=101,
+        max_value=MOST_AUTOSIZE_PERCENT,
+        label="Clones grow up to, in percent of their template",
+        help_text=f"Empty: {MAX_GROWTH_PERCENT}.",
     )
 
 

@@ -147,6 +147,9 @@ class VolumePolicyRow:
             "headroom_percent": f"clones {policy.headroom_percent} % larger",
             "build_headroom_percent": "clones for builds "
             f"{policy.build_headroom_percent} % larger",
+            "clone_grow_percent": f"full clones grow by {policy.clone_grow_percent} %",
+            "clone_grow_max_percent": f"up to {policy.clone_grow_max_percent} % of "
+            "their template",
             "min_inodes": f"at least {policy.min_inodes or 0:,} inodes",
         }
         return ", ".join(labels[name] for name in policy.settings)

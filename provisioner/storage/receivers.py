@@ -13,6 +13,7 @@ from provisioner.lib.refusals import ActionRefused
 from provisioner.limits.events import site_measured
 from provisioner.sites.models import Site
 from provisioner.storage.filling import note_filling
+from provisioner.storage.growing import grow_full_volumes
 from provisioner.storage.refusals import BeingSplit
 from provisioner.workspaces.events import asks_what_stays
 from provisioner.workspaces.models import SPLITS, Workspace
@@ -38,5 +39,6 @@ def refuse_while_being_split(
 
 @receiver(site_measured)
 def tell_of_filling_volumes(site: Site, at: dt.datetime, **kwargs: Any) -> None:
-    """Tell people of the volumes of a site that fill up."""
+    """Grow what may grow of a site's full volumes, and tell people of those."""
+    grow_full_volumes(site, now=at)
     note_filling(site, now=at)

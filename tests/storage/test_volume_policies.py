@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
@@ -15,8 +18,10 @@ from provisioner.catalog.models import Template, VolumePolicy
 from provisioner.gateways import registry
 from provisioner.gateways.ontap.types import VolumeSettings
 from provisioner.lib.refusals import NotAllowed
-from provisioner.sites.models import Site
+from provisioner.notify.sweeps.mails import send_due
+from provisioner.sites.models import AggregateSpace, Site
 from provisioner.storage.actions import volume_policy_save
+from provisioner.storage.growing import grow_full_volumes
 from provisioner.storage.sweeps import sweep_volume_policies
 from provisioner.storage.tasks import keep_volume_policies_of
 from provisioner.storage.volume_policies import keep_volume_policies
@@ -25,6 +30,7 @@ from tests.support.factories import UserFactory
 from tests.support.jobs import run_jobs_once, settle
 from tests.support.lab import Lab
 from tests.support.lab_builds import build
+from tests.support.mail_server import BACKEND, Mailbox
 from tests.support.ontap_scene import LabControl
 from tests.support.requests import workspace_create
 
@@ -128,6 +134,54 @@ def test_new_clones_have_headroom_for_their_purpose(
 
     assert ontap.get_volume(template.volume_uuid).size_bytes == size
     assert not told(template)
+
+
+def test_a_full_clone_grows_as_far_as_its_policy_says(
+    published_template: Template, settings: Settings
+) -> None:
+    settings.EMAIL_BACKEND = BACKEND
+    Mailbox.empty()
+    template, site = published_template, published_template.site
+    by = UserFactory.create(
+        username="alice", uid=20001, gid=20000, is_staff=True, email="a@b.example"
+    )
+    workspace = settle(workspace_create(by=by, template=template))
+    size = template.clone_size_bytes
+
+    def filled(size_bytes: int) -> int:
+        """Return the size after it was measured as full."""
+        Workspace.objects.filter(pk=workspace.pk).update(
+            actual_size_bytes=size_bytes, used_bytes=size_bytes * 96 // 100
+        )
+        grow_full_volumes(site, now=timezone.now())
+        grow_full_volumes(site, now=timezone.now())
+        seen = registry.ontap(site).get_volume(workspace.volume_uuid).size_bytes
+        workspace.refresh_from_db()
+        return seen
+
+    assert filled(size) == size  # off by default
+    volume_policy_save(
+        by=by, site=site, clone_grow_percent=40, clone_grow_max_percent=150
+    )
+    space = AggregateSpace.objects.create(
+        site=site,
+        name=site.aggregate,
+        size_bytes=1 << 40,
+        available_bytes=0,
+        measured_at=timezone.now(),
+    )
+    assert filled(size) == size  # the aggregate has no room
+    space.delete()
+    assert filled(size) == size * 140 // 100 == workspace.actual_size_bytes
+    assert filled(size * 140 // 100) == size * 150 // 100
+    assert filled(size * 150 // 100) == size * 150 // 100
+    said = workspace.events.filter(kind="volume_grown").order_by("pk")
+    assert said.count() == 2
+    first = said[0].message
+    assert first == "Its volume was 96 % full. It grew from 100 MiB to 140 MiB."
+    send_due(now=timezone.now() + dt.timedelta(days=1))
+    assert Mailbox.subjects() == [f"The volume of {workspace.name} fills up"] * 2
+    assert first in str(Mailbox.delivered[0][1].body)
 
 
 def test_after_a_failure_and_a_lost_reply_the_next_attempt_goes_on(

@@ -294,6 +294,8 @@ class Migration(migrations.Migration):
                 ('template', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='volume_policy', to='catalog.template')),
                 ('build_headroom_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000)])),
                 ('headroom_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(1000)])),
+                ('clone_grow_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MaxValueValidator(100)])),
+                ('clone_grow_max_percent', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(101), django.core.validators.MaxValueValidator(1000)])),
             ],
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('template__isnull', True)), fields=('site',), name='volume_policy_one_default_of_a_site')],

@@ -14,6 +14,7 @@ from provisioner.sites.models import Site
 MOST_AUTOSIZE_PERCENT = 1000
 MOST_RESERVE_PERCENT = 90
 MOST_HEADROOM_PERCENT = 1000
+MOST_GROWTH_PERCENT = 100
 MOST_INODES = 2_000_000_000
 
 
@@ -23,7 +24,9 @@ class VolumePolicy(models.Model):
     What is empty in a template's row is as its site's row says; what is empty there as
     well stays as it is in ONTAP. `autosize_max_percent` is of the template's size.
     New clones for development, or for builds and CI, are larger than their template's
-    volume by their headroom.
+    volume by their headroom. Those for development that are full grow by
+    `clone_grow_percent` of their size, never if that is 0 or empty, and up to
+    `clone_grow_max_percent` of the template's.
     """
 
     class Autosize(models.TextChoices):
@@ -79,6 +82,14 @@ class VolumePolicy(models.Model):
     build_headroom_percent = models.PositiveSmallIntegerField(
         null=True, blank=True, validators=[MaxValueValidator(MOST_HEADROOM_PERCENT)]
     )
+    clone_grow_percent = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MaxValueValidator(MOST_GROWTH_PERCENT)]
+    )
+    clone_grow_max_percent = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(101), MaxValueValidator(MOST_AUTOSIZE_PERCENT)],
+    )
     applied_at = models.DateTimeField(null=True, blank=True)
     status_message = models.TextField(
         blank=True, help_text="Why it could not be applied last time."
@@ -113,5 +124,7 @@ VOLUME_SETTINGS = (
     "min_inodes",
     "headroom_percent",
     "build_headroom_percent",
+    "clone_grow_percent",
+    "clone_grow_max_percent",
 )
 """The columns of a VolumePolicy that are settings."""

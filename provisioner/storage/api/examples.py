@@ -135,6 +135,8 @@ _VOLUME_POLICY: dict[str, Any] = {
     "min_inodes": None,
     "headroom_percent": 25,
     "build_headroom_percent": None,
+    "clone_grow_percent": 20,
+    "clone_grow_max_percent": None,
     "applied_at": "2026-11-27T04:30:00Z",
     "status_message": "",
 }

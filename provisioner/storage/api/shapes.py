@@ -11,6 +11,7 @@ from provisioner.api.fields import Number, Text
 from provisioner.catalog.models import VOLUME_SETTINGS, VolumePolicy
 from provisioner.catalog.models.volume_policies import (
     MOST_AUTOSIZE_PERCENT,
+    MOST_GROWTH_PERCENT,
     MOST_HEADROOM_PERCENT,
     MOST_INODES,
     MOST_RESERVE_PERCENT,
@@ -198,6 +199,20 @@ class VolumePolicySaveSerializer(serializers.Serializer[Any]):
         allow_null=True,
         default=None,
         help_text="The same of clones for builds and CI.",
+    )
+    clone_grow_percent = Number(
+        min_value=0,
+        max_value=MOST_GROWTH_PERCENT,
+        allow_null=True,
+        default=None,
+        help_text="How much clones for development grow when 95 % full. null, 0: not.",
+    )
+    clone_grow_max_percent = Number(
+        min_value=101,
+        max_value=MOST_AUTOSIZE_PERCENT,
+        allow_null=True,
+        default=None,
+        help_text="How far they grow, in percent of their template. null: 200.",
     )
 
 
