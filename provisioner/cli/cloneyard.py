@@ -1643,6 +1643,33 @@ def run_sites(args: argparse.Namespace) -> None:
     print_table([heading, *map(site_row, found)])
 
 
+def run_dedupe_plans(args: argparse.Namespace) -> None:
+    """List which volumes of sites are deduplicated and when, or switch a plan."""
+    server = server_of(args)
+    plans = server.ask("GET", "deduplication/plans")["results"]
+    if args.site is not None:
+        plans = [plan for plan in plans if plan["site"] == args.site]
+        if not plans:
+            raise Stop(NOT_FOUND, f"There is no site “{args.site}”.")
+    if args.is_on is not None:
+        if args.site is None:
+            raise Stop(USAGE, "Name the site whose plan is switched.")
+        where = f"deduplication/plans/{plans[0]['site_id']}"
+        plans = [server.ask("PATCH", where, body={"is_on": args.is_on})]
+    if args.json:
+        print_json(plans)
+    else:
+        heading = ["SITE", "PLAN", "WINDOWS", "MINUTES", "STATUS"]
+        print_table([heading, *map(dedupe_plan_row, plans)])
+
+
+def dedupe_plan_row(plan: Json) -> list[Any]:
+    return [
+        *(plan["site"], "on" if plan["is_on"] else "off", f"{plan['cron']} UTC"),
+        *(plan["minutes"], plan["status"]),
+    ]
+
+
 def sites_of_templates(server: Server) -> list[Json]:
     templates = all_pages(server, "templates", {"limit": 200})
     return [{"name": name} for name in sorted({each["site"] for each in templates})]
@@ -2166,6 +2193,21 @@ def make_parser() -> Parser:
         "--site", type=word, help="where it is cloned (default: your home site)"
     )
     add("sites", run_sites, "list sites")
+    dedupe = add(
+        "dedupe-plans",
+        run_dedupe_plans,
+        "list plans of deduplication, or switch that of a site (administrators)",
+    )
+    dedupe.add_argument("site", nargs="?", type=word, help="name")
+    switch = dedupe.add_mutually_exclusive_group()
+    for name, is_on in (("--on", True), ("--off", False)):
+        switch.add_argument(
+            name,
+            dest="is_on",
+            action="store_const",
+            const=is_on,
+            help=f"switch it {name[2:]}",
+        )
     completion = add(
         "completion", run_completion, "print a completion script for a shell"
     )
