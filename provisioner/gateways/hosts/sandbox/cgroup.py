@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import time
 from pathlib import Path
 
@@ -75,7 +74,7 @@ def make_cgroup(
             with contextlib.suppress(OSError):
                 (parent / "cgroup.subtree_control").write_text(f"+{controller}")
         _remove_left(parent)
-        path = parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        path = parent / f"{PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
         path.mkdir()
     except OSError:
         return None
