@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from django.conf import settings
@@ -21,8 +20,7 @@ def bounds_of(run: TemplateRun, *, junction_path: str, root: Path) -> Bounds:
     Cloneyard's own files.
     """
     at = (str(run.site.path_of(junction_path)), str(root))
-    return dataclasses.replace(
-        bounds_of_host(),
+    return bounds_of_host()._replace(
         has_network=run.template.commands_have_network,
         file_bytes=run.template.volume_size_bytes,
         shown=(at, *((path, path) for path in settings.SANDBOX_VISIBLE)),

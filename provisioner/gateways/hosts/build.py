@@ -97,7 +97,7 @@ def run_build(
         gid=gid if is_root else None,
         umask=UMASK,
         begins_within_seconds=silent_seconds(),
-        bounds=dataclasses.replace(bounds, shown=((str(cwd), str(cwd)), *bounds.shown)),
+        bounds=bounds._replace(shown=((str(cwd), str(cwd)), *bounds.shown)),
     )
     note = note_of(cwd, notes=log_path.parent)
     with _lock_of(cwd, place=note.stem, bounds=bounds).held() as lock:
@@ -156,8 +156,9 @@ def _start(order: Order, *, log: int) -> subprocess.Popen[bytes]:
         start_new_session=True,
     )
     assert process.stdin is not None
+    said = json.dumps({**order._asdict(), "bounds": order.bounds._asdict()})
     with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(dataclasses.asdict(order)).encode() + b"\n")
+        process.stdin.write(said.encode() + b"\n")
         process.stdin.flush()
     return process
 

@@ -1,12 +1,14 @@
-"""What a command may see and use."""
+"""What a command may see and use.
+
+No dataclasses: importing these takes a fifth of the time that a sandbox takes to start.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bounds:
+class Bounds(NamedTuple):
     """The limits of a command, as far as the host can enforce them.
 
     `hidden` are paths that it does not see. `shown` are pairs for exceptions in them:
@@ -32,8 +34,7 @@ class Bounds:
     worker_silent_seconds: float = 60.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Order:
+class Order(NamedTuple):
     """A command with everything it gets. Without `uid` it runs as its starter.
 
     It does not start unless its worker allows it within `begins_within_seconds`.
@@ -46,4 +47,4 @@ class Order:
     gid: int | None
     umask: int
     begins_within_seconds: float
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: Bounds = Bounds()
