@@ -158,7 +158,7 @@ class Overcommitted(LimitReached):
     """
 
     code = "overcommitted"
-    title = "Sizes of all volumes"
+    title = "Sizes of all volumes in the aggregate"
 
 
 class QuotaReached(LimitReached):
