@@ -38,6 +38,7 @@ _QUIET_AFTER_SECONDS = 10.0
 class _File:
     path: Path
     head: str
+    names_perforce: bool = False
 
     def opened(self) -> BinaryIO:
         if self.path.suffix == ".gz":
@@ -84,7 +85,13 @@ def _files_to_read(log: ServerLog) -> Iterator[tuple[_File, bool]]:
         (each for each in path.parent.glob(f"{path.name}?*") if each.is_file()),
         key=lambda each: each.stat().st_mtime,
     )
-    rotated = [file for each in others if (file := _file(each)) is not None]
+    # Logs of other programs may lie there, too.
+    rotated = [
+        file
+        for each in others
+        if (file := _file(each)) is not None
+        and (file.names_perforce or file.head == log.head)
+    ]
     heads = [file.head for file in rotated]
     if log.head in heads:
         for file in rotated[heads.index(log.head) :]:
@@ -104,7 +111,11 @@ def _file(path: Path) -> _File | None:
         head = opened.read(_HEAD_BYTES)
     if len(head) < _HEAD_BYTES:
         return None
-    return _File(path=path, head=hashlib.sha256(head).hexdigest())
+    return _File(
+        path=path,
+        head=hashlib.sha256(head).hexdigest(),
+        names_perforce=b"Perforce " in head,
+    )
 
 
 def _read_file(log: ServerLog, file: _File, *, is_last: bool, until: float) -> None:

@@ -191,7 +191,12 @@ class LogParser:
         return self._take()
 
     def close_block(self) -> list[Record]:
-        """Return the records that are complete as the last block has ended."""
+        """Return the records that are complete as the last block has ended.
+
+        Raises: NotAServerLog.
+        """
+        if not self._is_log:
+            raise NotAServerLog
         self._cut(len(self._rest) - self._rest.endswith(b"\n"))
         return self._take()
 
@@ -200,8 +205,6 @@ class LogParser:
 
         Raises: NotAServerLog.
         """
-        if not self._is_log:
-            raise NotAServerLog
         records = self.close_block()
         for command in self.running:
             self._emit(command)

@@ -117,6 +117,9 @@ def test_a_log_is_followed_through_rotation(log: ServerLog) -> None:
     compressed.write_bytes(gzip.compress(path.read_bytes()))
     times = (path.stat().st_mtime,) * 2
     os.utime(compressed, times)
+    of_another_program = path.with_name("log.other")
+    of_another_program.write_text("x" * 1000)
+    os.utime(of_another_program, (times[0] + 1,) * 2)
     path.unlink()
     _write(log, whole(7, "user-opened"), age=120)
     path.rename(path.with_name("log.2"))
@@ -144,8 +147,11 @@ def test_a_rotated_log_that_is_gone_is_a_gap(log: ServerLog) -> None:
     assert log.gaps == 1
 
 
-def test_the_log_of_another_program_is_said_and_nothing_stored(log: ServerLog) -> None:
-    _write(log, "x" * 3 * 2**20)
+@pytest.mark.parametrize("lines", [500, 2**21])
+def test_the_log_of_another_program_is_said_and_nothing_stored(
+    log: ServerLog, lines: int
+) -> None:
+    _write(log, "x\n" * lines)
 
     _follow(log)
 
