@@ -165,11 +165,11 @@ def require_room_to_build(
     if needed is None:
         run.progress("What such a build adds is not known: none was measured yet.")
         return
-    free = volume.size_bytes - (volume.used_bytes or 0)
-    if free < needed and volume.used_bytes is not None and not volume.sizes_itself:
+    free = volume.free_bytes
+    if free is not None and free < needed and not volume.sizes_itself:
         raise StepRefused(
             f"A build needs about {size_text(needed)}, and the volume {volume.name} "
-            f"has {size_text(max(free, 0))} free of {size_text(volume.size_bytes)}. "
+            f"has {size_text(free)} free of {size_text(volume.size_bytes)}. "
             "Give the template a larger volume, or keep fewer snapshots. Then build "
             "again.",
             code="no_room_to_build",

@@ -167,6 +167,17 @@ class Volume:
     sizes_itself: bool = False
     is_destination: bool = False
 
+    @property
+    def free_bytes(self) -> int | None:
+        """What files can still take: the snapshot reserve is not theirs.
+
+        `used_bytes` counts what snapshots take beyond their reserve.
+        """
+        if self.used_bytes is None:
+            return None
+        reserve = self.size_bytes * (self.snapshot_reserve_percent or 0) // 100
+        return max(self.size_bytes - reserve - self.used_bytes, 0)
+
 
 SIZES_DIFFER_BYTES = 2**20
 """Sizes that differ by less count as equal, as releases round differently."""

@@ -76,6 +76,16 @@ def test_a_mounted_clone() -> None:
     )
 
 
+def test_a_snapshot_reserve_is_not_free_for_files() -> None:
+    fifth = {"used": 53687091200, "snapshot": {"reserve_percent": 20}}
+    most = {"used": 53687091200, "snapshot": {"reserve_percent": 60}}
+    assert records.volume(CLONE).free_bytes == 53687091200
+    assert records.volume({**CLONE, "space": fifth}).free_bytes == 32212254720
+    assert records.volume({**CLONE, "space": most}).free_bytes == 0
+    unsaid = records.volume({"uuid": "9c1922a3", "name": "tmpl", "state": "offline"})
+    assert unsaid.free_bytes is None
+
+
 def test_an_offline_volume_leaves_most_things_unsaid() -> None:
     volume = records.volume({"uuid": "9c1922a3", "name": "tmpl", "state": "offline"})
     assert volume.junction_path == ""
