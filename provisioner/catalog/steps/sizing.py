@@ -78,17 +78,13 @@ def ensure_volume_size(
             actual_size_bytes=volume.size_bytes
         )
         # Not what ONTAP changed by itself; but what a lost answer was about.
-        if before and is_same_size(volume.size_bytes, wanted):
-            _record(run, before=before, after=volume.size_bytes)
+        is_ours = is_same_size(volume.size_bytes, wanted)
+        if is_ours and before and not is_same_size(before, volume.size_bytes):
+            record_event(
+                run.template,
+                kind="template_volume_resized",
+                message=f"Its volume has {size_text(volume.size_bytes)} now, and had "
+                f"{size_text(before)}.",
+                actor=run.operation.requested_by,
+            )
     return volume
-
-
-def _record(run: TemplateRun, *, before: int, after: int) -> None:
-    if is_same_size(before, after):
-        return
-    record_event(
-        run.template,
-        kind="template_volume_resized",
-        message=f"Its volume has {size_text(after)} now, and had {size_text(before)}.",
-        actor=run.operation.requested_by,
-    )
