@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
 from provisioner.accounts.models import User
@@ -21,6 +23,23 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
     """Accounts by issuer and subject, where the library matches mail addresses."""
 
     get_settings = staticmethod(provider_setting)
+    # The library's lets in who is no longer active.
+    get_user = ModelBackend.get_user
+
+    def __init__(self) -> None:
+        """Ask the provider nothing: each request of a session makes one of these."""
+
+    def authenticate(self, request: HttpRequest | None, **kwargs: Any) -> User | None:
+        """Return who has come back from the provider.
+
+        Only the callback has a nonce. Without this check the library would take a code
+        from the address of the password form, with neither state nor PKCE.
+        """
+        if not kwargs.get("nonce"):
+            return None
+        super().__init__()
+        account: User | None = super().authenticate(request, **kwargs)
+        return account
 
     def verify_token(self, token: str, **kwargs: Any) -> dict[str, Any]:
         """Check signature, time and nonce, then for whom and by whom it was made.

@@ -291,3 +291,44 @@ def test_the_sign_in_page_leads_there(sso: str) -> None:
 def test_without_a_provider_there_is_no_such_page(as_nobody: Client) -> None:
     assert as_nobody.get("/single-sign-on/").status_code == 404
     assert "/single-sign-on/" not in as_nobody.get("/login/").text
+
+
+# --- sessions and passwords meanwhile
+
+
+def test_pages_and_passwords_need_no_provider(
+    tell: Tell, alice: User, settings: Settings
+) -> None:
+    tell("14", preferred_username="olga")
+    browser, _ = sign_in("14")
+    settings.OIDC_ISSUER = "http://127.0.0.1:9"
+    assert browser.get("/trash/").status_code == 200
+    alice.set_password("A-Pass-Phrase-9")
+    alice.save()
+    with_password = Client(HTTP_HOST="localhost")
+    form = {"username": "alice", "password": "A-Pass-Phrase-9"}
+    assert with_password.post("/login/", form).status_code == 302
+    form["password"] = "wrong"
+    assert Client(HTTP_HOST="localhost").post("/login/", form).status_code == 200
+
+
+def test_the_session_of_a_closed_account_ends(tell: Tell) -> None:
+    tell("15", preferred_username="peggy")
+    browser, _ = sign_in("15")
+    assert browser.get("/trash/").status_code == 200
+    User.objects.filter(username="peggy").update(is_active=False)
+    assert browser.get("/trash/").status_code == 302
+
+
+def test_the_password_form_takes_no_code_of_the_provider(tell: Tell) -> None:
+    tell("16", preferred_username="rupert")
+    browser, address = go()
+    bare = "&".join(
+        part
+        for part in address.split("&")
+        if not part.startswith(("nonce=", "code_challenge"))
+    )
+    back = agree(bare, sub="16")
+    form = {"username": "nobody", "password": "wrong"}
+    browser.post(f"/login/?{urlsplit(back).query}", form)
+    assert SESSION_KEY not in browser.session
