@@ -42,6 +42,13 @@ class Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # has no 
 
     get_settings = staticmethod(provider_setting)
 
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Sign in, or refuse. The library would sign out whoever opens `?error=`."""
+        if "error" in request.GET:
+            raise SignInRefused
+        answer: HttpResponse = super().get(request)
+        return answer
+
     def login_failure(self) -> HttpResponse:
         """Refuse where the provider says no, or the person went back."""
         raise SignInRefused

@@ -332,3 +332,10 @@ def test_the_password_form_takes_no_code_of_the_provider(tell: Tell) -> None:
     form = {"username": "nobody", "password": "wrong"}
     browser.post(f"/login/?{urlsplit(back).query}", form)
     assert SESSION_KEY not in browser.session
+
+
+def test_no_link_signs_somebody_out(tell: Tell) -> None:
+    tell("17", preferred_username="sybil")
+    browser, _ = sign_in("17")
+    browser.get("/single-sign-on/callback/?error=access_denied")
+    assert SESSION_KEY in browser.session
