@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,11 +17,13 @@ from provisioner.accounts.models import User
 from provisioner.catalog.actions.templates import template_create
 from provisioner.catalog.models import Template, TemplateCheck
 from provisioner.catalog.steps import room
+from provisioner.catalog.steps.run import TemplateRun
 from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.gateways.hosts.room import NO_SPACE, OVER_QUOTA, Lack
-from provisioner.gateways.ontap.types import most_inodes
-from provisioner.lib.refusals import InvalidRequest
+from provisioner.gateways.ontap.types import VolumeSettings, most_inodes
+from provisioner.gateways.perforce.types import TreeSize
+from provisioner.lib.refusals import InvalidRequest, StepRefused
 from provisioner.sites.models import AggregateSpace
 from provisioner.sites.queries import aggregate_for_new
 from tests.support.lab import Lab
@@ -288,6 +291,60 @@ def test_a_build_that_there_is_no_room_for_does_not_begin(
     )
     assert where in operation.status_message
     assert not operation.steps.get(name="sync").attempt
+
+
+def test_what_the_first_build_added_says_nothing_about_later_ones(
+    built_template: Template,
+) -> None:
+    """It synced the whole view, which a clean build keeps."""
+    template = built_template
+    template.snapshots.update(grew_bytes=1 << 50)
+
+    for is_clean in (True, False):
+        operation = build(template, is_clean=is_clean)
+        assert operation.state == Operation.State.SUCCEEDED, operation.status_message
+
+
+def test_what_a_failed_first_build_left_is_not_needed_again(
+    lab_template: Template,
+) -> None:
+    gib = 1 << 30
+    Template.objects.filter(pk=lab_template.pk).update(build_command="false")
+    assert build(lab_template).status_code == "build_failed"
+    operation = build(lab_template)
+    assert operation.status_code == "build_failed"
+    lab_template.refresh_from_db()
+    seen = registry.ontap(lab_template.site).get_volume(lab_template.volume_uuid)
+    volume = replace(seen, size_bytes=100 * gib, used_bytes=80 * gib)
+    run = TemplateRun(operation.steps.get(name="volume"))
+
+    room.require_room_to_build(run, volume, counted=TreeSize(files=1, bytes=80 * gib))
+
+    with pytest.raises(StepRefused, match="about 24 GiB"):
+        room.require_room_to_build(
+            run, volume, counted=TreeSize(files=1, bytes=100 * gib)
+        )
+
+
+def test_a_thick_volume_needs_no_room_in_its_aggregate(
+    built_template: Template,
+) -> None:
+    template = built_template
+    ontap = registry.ontap(template.site)
+    thick = VolumeSettings(guarantee="volume")
+    ontap.set_volume_settings(template.volume_uuid, thick)
+    build(template)
+    template.snapshots.update(grew_bytes=1 << 20)
+    control = LabControl(account=registry.ontap_account(template.site))
+    before = control.settings()
+    control.set_settings(aggregate_bytes=1 << 10)
+
+    try:
+        operation = build(template)
+    finally:
+        control.set_settings(**before)
+
+    assert operation.state == Operation.State.SUCCEEDED, operation.status_message
 
 
 @pytest.mark.parametrize("is_by_hand", [True, False])

@@ -157,11 +157,12 @@ def require_room_to_build(
 ) -> None:
     """Refuse a build that the volume, or its aggregate, has too little room for.
 
-    What is not known refuses nothing, nor does a volume that ONTAP grows when it fills.
+    What is not known refuses nothing, nor does a volume that ONTAP grows when it fills,
+    nor the aggregate of a thick one, which has its space already.
 
     Raises: StepRefused.
     """
-    needed = _bytes_to_build(run, counted=counted)
+    needed = _bytes_to_build(run, volume, counted=counted)
     if needed is None:
         run.progress("What such a build adds is not known: none was measured yet.")
         return
@@ -174,7 +175,8 @@ def require_room_to_build(
             "again.",
             code="no_room_to_build",
         )
-    room = _room_in_aggregate(run, volume.aggregate)
+    is_thick = volume.guarantee == "volume"
+    room = None if is_thick else _room_in_aggregate(run, volume.aggregate)
     if room is not None and room < needed:
         raise StepRefused(
             f"A build needs about {size_text(needed)}, and the aggregate "
@@ -185,17 +187,27 @@ def require_room_to_build(
         )
 
 
-def _bytes_to_build(run: TemplateRun, *, counted: TreeSize | None) -> int | None:
+def _bytes_to_build(
+    run: TemplateRun, volume: Volume, *, counted: TreeSize | None
+) -> int | None:
     """Return what a build adds to the volume, with a margin; None if not known.
 
-    As the last one of its kind did; a first one at least the files of its view.
+    As the last one of its kind did, except the first, which fetched the whole view.
+    Before there is a snapshot it is at least the files of the view, without what failed
+    builds left in the volume.
     """
-    built = run.template.snapshots.filter(
-        is_clean=began_clean(run.operation), grew_bytes__isnull=False
-    )
-    added = built.order_by("-pk").values_list("grew_bytes", flat=True).first()
-    if added is None and counted and not run.template.snapshots.exists():
-        added = counted.bytes
+    snapshots = run.template.snapshots.order_by("pk")
+    first = snapshots.first()
+    added: int | None = None
+    if first is not None:
+        like_it = snapshots.filter(
+            pk__gt=first.pk,
+            is_clean=began_clean(run.operation),
+            grew_bytes__isnull=False,
+        )
+        added = like_it.values_list("grew_bytes", flat=True).last()
+    elif counted is not None:
+        added = max(counted.bytes - (volume.used_bytes or 0), 0)
     return None if added is None else added * (100 + MARGIN_PERCENT) // 100
 
 
