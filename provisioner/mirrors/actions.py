@@ -13,7 +13,12 @@ from provisioner.accounts.models import User
 from provisioner.audit_log.actions import record_event
 from provisioner.audit_log.changes import changes_between
 from provisioner.catalog.actions.templates import is_settling
-from provisioner.catalog.models import MOVING_TEMPLATES, Snapshot, Template
+from provisioner.catalog.models import (
+    MOVING_TEMPLATES,
+    Snapshot,
+    Template,
+    VolumePolicy,
+)
 from provisioner.catalog.refusals import (
     TemplateBusy,
     require_not_archived,
@@ -294,10 +299,12 @@ def move_home(mirror: Mirror, *, by: User) -> Mirror:
     Template.objects.filter(pk=template.pk).update(
         site=site,
         volume_uuid=mirror.volume_uuid,
+        aggregate="",  # until it is measured there
         client_number=next_client_number(template, site),
         # Its client is at the server of the site now; its next build is routed anew.
         **Route(site=site).columns,
     )
+    VolumePolicy.objects.filter(template=template).update(site=site)
     record_event(
         template,
         kind="template_home_moved",

@@ -26,6 +26,7 @@ from provisioner.mirrors.models import Mirror, MirroredSnapshot
 from provisioner.mirrors.previews import promotion_preview, way_back_preview
 from provisioner.mirrors.queries import snapshots_at
 from provisioner.sites.models import PerforceServer
+from provisioner.storage.actions import volume_policy_save
 from provisioner.workspaces.models import Workspace
 from tests.support.factories import (
     MirroredSnapshotFactory,
@@ -222,7 +223,8 @@ def test_other_mirrors_follow_the_new_home(snapshot: Snapshot, admin: User) -> N
         next_transfer_at=clocks.database_now(),
     )
     mirror.refresh_from_db()
-    Template.objects.update(volume_uuid="old")
+    Template.objects.update(volume_uuid="old", aggregate="aggr7")
+    volume_policy_save(by=admin, site=home, template=template, min_inodes=5000)
 
     with transaction.atomic():
         former = move_home(mirror, by=admin)
@@ -238,5 +240,10 @@ def test_other_mirrors_follow_the_new_home(snapshot: Snapshot, admin: User) -> N
     }
     template.refresh_from_db()
     assert (template.site, template.volume_uuid) == (mirror.site, mirror.volume_uuid)
+    assert template.aggregate == ""  # until it is measured there
+    moved = volume_policy_save(
+        by=admin, site=template.site, template=template, headroom_percent=20
+    )
+    assert (moved.site, moved.min_inodes) == (mirror.site, 5000)
     assert list(template.snapshots.available()) == [snapshot]
     assert superfluous(template) == []
