@@ -24,6 +24,7 @@ from provisioner.catalog.models import (
     Snapshot,
     Template,
     TemplateWatch,
+    VolumePolicy,
 )
 from provisioner.catalog.refusals import (
     TemplateArchived,
@@ -42,6 +43,7 @@ from provisioner.notify.models import Subscription
 from provisioner.pools.actions import pool_create
 from provisioner.pools.models import Pool
 from provisioner.pools.sweeps import sweep_pools
+from provisioner.storage.actions import volume_policy_save
 from provisioner.workspaces.models import Workspace
 from tests.support.behind import known_to_be_behind
 from tests.support.browsers import browser_of
@@ -337,6 +339,7 @@ def test_volume_and_client_go_and_the_name_is_free(
     run_jobs()
     browser.post(f"/workspaces/{retired.pk}/purge/")
     run_jobs()
+    volume_policy_save(by=admin, site=site, template=template, min_inodes=5000)
 
     operation = template_delete(by=admin, template=template)
     run_jobs()
@@ -347,6 +350,7 @@ def test_volume_and_client_go_and_the_name_is_free(
     perforce = registry.perforce(site.perforce_server)
     assert perforce.clients.find(template.client_name) is None
     assert not Template.objects.exists()
+    assert not VolumePolicy.objects.exists()
     assert Template.with_deleted.get().state == Template.State.DELETED
     for address in (
         f"/templates/{template.pk}/",

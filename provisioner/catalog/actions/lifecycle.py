@@ -17,6 +17,7 @@ from provisioner.catalog.models import (
     Template,
     TemplateOperation,
     TemplateWatch,
+    VolumePolicy,
 )
 from provisioner.catalog.refusals import TemplateBusy, TemplateNeeded
 from provisioner.catalog.states import set_template_state
@@ -134,6 +135,7 @@ def template_delete(*, by: User, template: Template, reason: str = "") -> Operat
         Snapshot.objects.filter(template=row).mark_deleted(at=clocks.database_now())
         delete_dependents(row)
         PinnedTemplate.objects.filter(template=row).delete()
+        VolumePolicy.objects.filter(template=row).delete()
         if not row.is_archived:
             _archive(row, by=by, reason=reason)
         set_template_state(
