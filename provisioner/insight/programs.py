@@ -13,6 +13,8 @@ from provisioner.insight.models import Process, ProgramUse
 from provisioner.sites.models import PerforceServer
 
 RELEASE = r"\A(?:19|20)[0-9]{2}\.[0-9]{1,2}\Z"
+# People may choose names; an index entry of program and user has 2,704 bytes at most.
+LONGEST_NAME = 300
 # As servers and clients write it: p4/2024.1/LINUX26X86_64/2611120, and in brackets
 # [PY3.11.14/P4PY2026.1/API2026.1/2972966].
 _NUMBER = r"(?P<release>(?:19|20)[0-9]{2}\.[0-9]{1,2})(?![0-9.])"
@@ -31,11 +33,12 @@ class Proposal:
 def program_of(text: str) -> tuple[str, str]:
     """Return the name of a program and its release, "" if it does not say.
 
-    Of a script with a library the release is the library's.
+    Of a script with a library the release is the library's. A long name is cut.
     """
     found = _IN_NAME.search(text) or _IN_LIBRARY.search(text)
     name = re.split(r"/| \[", text, maxsplit=1)[0].strip()
-    return name or text.strip(), found["release"] if found else ""
+    name = (name or text.strip())[:LONGEST_NAME]
+    return name, found["release"] if found else ""
 
 
 def is_ours(process: ServerProcess | Process, *, our_user: str) -> bool:
@@ -54,11 +57,12 @@ def record_programs(
         if is_ours(process, our_user=server.p4user):
             continue
         program, release = program_of(process.program)
-        uses[program, release, process.user] = ProgramUse(
+        user = process.user[:LONGEST_NAME]
+        uses[program, release, user] = ProgramUse(
             server=server,
             program=program,
             release=release,
-            user=process.user,
+            user=user,
             host=process.host,
             first_seen_at=now,
             last_seen_at=now,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import secrets
 
 import pytest
 from django.test import Client
@@ -11,7 +12,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from provisioner.insight.models import ProgramUse
-from provisioner.insight.programs import program_of, proposals, record_programs
+from provisioner.insight.programs import (
+    LONGEST_NAME,
+    program_of,
+    proposals,
+    record_programs,
+)
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import PerforceServerFactory, ProcessFactory
 
@@ -44,6 +50,7 @@ def server() -> PerforceServer:
         ("a script [PY3.10.4/P4PY2024.2/API2024.2/1]/v97", ("a script", "2024.2")),
         ("jam", ("jam", "")),
         ("/", ("/", "")),
+        ("x" * 9000 + "/2024.1", ("x" * LONGEST_NAME, "2024.1")),
     ],
 )
 def test_a_release_is_read_where_a_program_says_it(
@@ -65,6 +72,18 @@ def test_each_use_is_noted_once_with_its_first_and_last_time(
     use = ProgramUse.objects.get(program="jam")
     assert (use.host, use.last_seen_at) == ("new", later)
     assert use.first_seen_at < later
+
+
+def test_a_long_name_does_not_stop_the_others_from_being_noted() -> None:
+    """Anybody may choose one, and the server tells it whole."""
+    server = PerforceServerFactory.create()
+    long = secrets.token_hex(9000)
+    seen = [{"program": long}, {"program": "jam", "user": long}, {"program": "p4"}]
+    processes = [ProcessFactory.create(server=server, **each) for each in seen]
+
+    record_programs(server, processes, now=timezone.now())
+
+    assert ProgramUse.objects.count() == 3
 
 
 @pytest.mark.usefixtures("server")
