@@ -72,9 +72,9 @@ def load_of(
 
 def _locks_everything(process: ServerProcess) -> bool:
     words = f"{process.command} {process.arguments}".split()
-    return words[0] in _LOCKS_EVERYTHING or (
-        words[0] == "admin" and not _LOCKS_EVERYTHING.isdisjoint(words[1:2])
-    )
+    if words[:1] == ["admin"]:
+        words = words[1:]
+    return not _LOCKS_EVERYTHING.isdisjoint(words[:1])
 
 
 def _said(process: ServerProcess) -> str:

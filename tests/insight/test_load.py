@@ -94,6 +94,7 @@ def test_commands_of_others_wait_while_a_table_stays_locked() -> None:
         ("admin", "resource-monitor", ""),
         ("sync", "checkpoint", ""),
         ("admin", "", ""),
+        ("", "", ""),
     ],
 )
 def test_a_checkpoint_is_maintenance(command: str, arguments: str, said: str) -> None:
