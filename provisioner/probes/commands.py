@@ -27,6 +27,8 @@ ALLOWED = frozenset(
 
 MOST = 10
 LONGEST = 500
+# Whatever follows: a revision, or the end of the files' names.
+_WHOLE_DEPOT = ("//...", "//*/...")
 # It rebuilds the table of jobs.
 _REBUILDING = "R"
 
@@ -71,6 +73,7 @@ def _refusal(line: str) -> str:
     options = [word for word in words[1:] if word.startswith("-")]
     if words[0] == "jobs" and any(_REBUILDING in option for option in options):
         return "“jobs -R” is not accepted: it rebuilds the table of jobs."
-    if "//..." in words and not any(option.startswith("-m") for option in options):
+    is_wide = any(word.startswith(_WHOLE_DEPOT) for word in words[1:])
+    if is_wide and not any(option.startswith("-m") for option in options):
         return f"“{line}” reads the whole depot. Name a narrower path, or add -m 10."
     return ""
