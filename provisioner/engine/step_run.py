@@ -217,6 +217,7 @@ class StepRun:
         if have_waited:
             states.record_progress(self.step, progress)
             self._phase_shown = progress.get("phase", "")
+            self.command_ended(None)
         return have_waited
 
     def _remember_ontap_job(self, ontap_job_uuid: str) -> None:

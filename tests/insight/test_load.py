@@ -183,6 +183,22 @@ def test_a_flush_rests_between_commands_until_nobody_waits(
     assert Step.objects.get(pk=step.pk).progress["text"] == "flushing"
 
 
+def test_maintenance_that_begins_while_a_flush_rests_ends_it(
+    step: Step, server: PerforceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states.start_step(step)
+    run = StepRun(Step.objects.select_related("operation__subject").get(pk=step.pk))
+    slots.observe_others(server.pk, BUSY)
+
+    def checkpoint_begins(seconds: float) -> None:
+        slots.observe_others(server.pk, CHECKPOINT)
+
+    monkeypatch.setattr(time, "sleep", checkpoint_begins)
+
+    with pytest.raises(Busy, match="admin checkpoint of root"):
+        run.rest_for_others(None)
+
+
 @pytest.mark.parametrize("how", ["found", "planned"])
 def test_in_maintenance_nothing_with_a_slot_starts_and_what_runs_gives_it_up(
     how: str, step: Step, server: PerforceServer, template: Template
