@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from procrastinate.contrib.django import app
 
 from provisioner.accounts import permissions
@@ -17,6 +19,7 @@ from provisioner.engine.queues import PERFORCE
 from provisioner.insight.models import OrphanRule, Process, ProcessEnding
 from provisioner.insight.orphans import orphans_of, rule_of
 from provisioner.insight.refusals import ProcessOfTheServer
+from provisioner.lib import clocks
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.sites.models import PerforceServer
 
@@ -104,23 +107,27 @@ def orphans_end(
     server: PerforceServer,
     process_ids: Collection[int] | None = None,
     at_most: int | None = None,
+    not_again_for: dt.timedelta = dt.timedelta(0),
 ) -> list[ProcessEnding]:
     """Request the end of a server's orphans, oldest first.
 
     Of those with these ids, if given. What is no orphan by now is left alone, and so is
-    what is to be ended already.
+    what is to be ended already, or was requested in vain so lately.
 
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(by))
+    state = ProcessEnding.State
+    since = clocks.database_now() - not_again_for
     asked = ProcessEnding.objects.filter(
-        server=server, state=ProcessEnding.State.REQUESTED
+        Q(state=state.REQUESTED) | Q(state=state.FAILED, requested_at__gt=since),
+        server=server,
     )
-    known = set(asked.values_list("number", flat=True))
+    known = set(asked.values_list("number", "user", "command"))
     orphans = [
         process
         for process in orphans_of(rule_of(server))
-        if process.number not in known
+        if (process.number, process.user, process.command) not in known
         and (process_ids is None or process.pk in process_ids)
     ]
     return [process_end(by=by, process=process) for process in orphans[:at_most]]

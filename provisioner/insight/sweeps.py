@@ -42,6 +42,8 @@ LOOKED_AGAIN_AFTER_SECONDS = 5
 GIVEN_UP_AFTER = dt.timedelta(minutes=20)
 # By themselves, of one server in five minutes: a rule that is wrong is noticed in time.
 ORPHANS_AT_MOST = 20
+# Each request is in the audit log.
+TRIED_AGAIN_AFTER = dt.timedelta(days=1)
 READ_LATELY = dt.timedelta(minutes=3)
 PROGRAMS_KEPT = dt.timedelta(days=365)
 CONFIGURATION_EVERY = dt.timedelta(hours=23)
@@ -82,7 +84,12 @@ def sweep_orphans(timestamp: int) -> None:
         server__process_reading__trouble="",
     )
     for rule in rules.select_related("server"):
-        orphans_end(by=system_user(), server=rule.server, at_most=ORPHANS_AT_MOST)
+        orphans_end(
+            by=system_user(),
+            server=rule.server,
+            at_most=ORPHANS_AT_MOST,
+            not_again_for=TRIED_AGAIN_AFTER,
+        )
 
 
 @app.periodic(cron="* * * * * */15")

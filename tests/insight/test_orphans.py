@@ -212,6 +212,32 @@ def test_orphans_end_by_themselves_only_where_that_is_switched_on(
     assert ProcessEnding.objects.count() == ORPHANS_AT_MOST + 1
 
 
+def test_what_could_not_be_ended_is_not_tried_by_itself_again_the_same_day(
+    server: PerforceServer, admin: User
+) -> None:
+    """Each request is in the audit log: an account without the right filled it."""
+    process = old(server)
+    ProcessReading.objects.create(server=server, read_at=timezone.now())
+    orphan_rule_save(by=admin, server=server, is_automatic=True)
+    sweep_orphans(timestamp=0)
+    ProcessEnding.objects.update(state=ProcessEnding.State.FAILED)
+
+    sweep_orphans(timestamp=0)
+    assert ProcessEnding.objects.count() == 1
+    # Another process has its number by now.
+    Process.objects.update(command="verify")
+    sweep_orphans(timestamp=0)
+    assert ProcessEnding.objects.count() == 2
+    ProcessEnding.objects.update(state=ProcessEnding.State.FAILED)
+    assert len(orphans_end(by=admin, server=server, process_ids=[process.pk])) == 1
+    ProcessEnding.objects.update(
+        state=ProcessEnding.State.FAILED,
+        requested_at=timezone.now() - dt.timedelta(days=1),
+    )
+    sweep_orphans(timestamp=0)
+    assert ProcessEnding.objects.count() == 4
+
+
 # --- a client that somebody has stopped
 
 CLIENT = """
