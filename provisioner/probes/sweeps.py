@@ -30,10 +30,9 @@ def sweep_probes(timestamp: int) -> None:
     now, workers = clocks.database_now(), alive_workers()
     for plan in plans():
         sites = Site.objects.filter(perforce_server=plan.server).order_by("name")
-        queues = [site.host_queue for site in sites]
-        if not plan.is_on or not queues:
+        if not plan.is_on or not sites:
             continue
-        served = [queue for queue in queues if not unserved([queue], workers)]
+        served = [site for site in sites if not unserved([site.host_queue], workers)]
         budget = getattr(plan.server, "slot_budget", None)
         if budget is not None and budget.is_paused:
             save_gap(plan.server, at=now, reason=f"Paused: {budget.paused_reason}")
@@ -43,11 +42,13 @@ def sweep_probes(timestamp: int) -> None:
             reason = f"No host worker is running at {sites[0].name}."
             save_gap(plan.server, at=now, reason=reason)
         else:
-            lock = f"probe.{plan.server.pk}"
-            job = probe_server.configure(queue=served[0], queueing_lock=lock)
+            # Of the queue: one whose worker is gone holds up no other.
+            queue = served[0].host_queue
+            lock = f"probe.{plan.server.pk}.{queue}"
+            job = probe_server.configure(queue=queue, queueing_lock=lock)
             due = int(now.timestamp())
             if not defer_once(job, server_id=plan.server.pk, due=due):
-                reason = f"All host workers at {sites[0].name} were busy."
+                reason = f"All host workers at {served[0].name} were busy."
                 save_gap(plan.server, at=now, reason=reason)
 
 
@@ -59,7 +60,10 @@ def probe_server(server_id: int, due: int) -> None:
         return
     due_at = dt.datetime.fromtimestamp(due, tz=dt.UTC)
     if clocks.database_now() - due_at > LATE_AFTER:
-        save_gap(server, at=due_at, reason="The host worker was busy.")
+        since = ProbeRun.objects.filter(server=server, at__gte=due_at)
+        # Another host may have run the round.
+        if not since.filter(at__lt=due_at + LATE_AFTER).exists():
+            save_gap(server, at=due_at, reason="The host worker was busy.")
         return
     run_probe(plan_of(server))
 

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
-from provisioner.engine.models import SlotBudget
+from provisioner.engine.models import SlotBudget, WorkerQueues
 from provisioner.gateways import registry
 from provisioner.insight.models import Process, ProcessReading
 from provisioner.lib import clocks
@@ -216,6 +216,33 @@ def test_a_job_that_waited_too_long_is_a_gap(server: PerforceServer) -> None:
         "The host worker was busy.",
         int(due.timestamp()),
     )
+
+
+def test_a_host_worker_that_is_gone_does_not_hold_up_those_of_other_sites(
+    site: Site,
+) -> None:
+    other = SiteFactory.create(name="z", perforce_server=site.perforce_server)
+    start_worker("desk7", site.host_queue)
+    sweep_probes(0)
+    WorkerQueues.objects.all().delete()
+    start_worker("desk8", other.host_queue)
+
+    sweep_probes(0)
+
+    assert sorted(queued()) == sorted([site.host_queue, other.host_queue])
+    assert not ProbeRun.objects.exists()
+    sweep_probes(0)
+    run = ProbeRun.objects.get()
+    assert run.gap == f"All host workers at {other.name} were busy."
+
+
+def test_a_job_that_waited_too_long_is_no_gap_where_another_host_ran_the_round(
+    server: PerforceServer,
+) -> None:
+    due = clocks.database_now() - dt.timedelta(minutes=11)
+    rounds(server, 1.0, begin=due + dt.timedelta(seconds=30))
+    probe_server(server.pk, int(due.timestamp()))
+    assert not ProbeRun.objects.exclude(gap="").exists()
 
 
 def rounds(server: PerforceServer, *lapses: float, begin: dt.datetime) -> None:
