@@ -18,7 +18,10 @@ BEFORE_RESTORE = "cloneyard-ws-before-restore."
 """How snapshots of what a restore replaced begin. Sweeps follow them like others."""
 
 KEPT_BEFORE_RESTORES = 5
-"""How many of them a workspace has; ONTAP's policies do not delete them."""
+"""How many of them a workspace keeps; ONTAP's policies do not delete them.
+
+The one from before the first attempt stays besides until an attempt has succeeded.
+"""
 
 PREFIX = "cloneyard-ws-"
 """How the names of these snapshots begin, before ONTAP's schedule and the time."""

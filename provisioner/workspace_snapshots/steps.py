@@ -25,6 +25,7 @@ from provisioner.workspace_snapshots.models import (
 )
 from provisioner.workspace_snapshots.queries import snapshots_of
 from provisioner.workspace_snapshots.refusals import FilesOpened
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.steps import locks, recording
 from provisioner.workspaces.steps.clients import find_own_client
 from provisioner.workspaces.steps.provision import Flushed
@@ -137,7 +138,8 @@ def ensure_nothing_opened(run: WorkspaceRun) -> None:
 def ensure_kept(run: WorkspaceRun) -> None:
     """Ensure a snapshot of what is there now, before anything is replaced.
 
-    Only so many are kept: the oldest go, but never the one to restore to.
+    Only so many are kept: the oldest go, but never the one to restore to, nor the one
+    from before the first attempt until an attempt has succeeded.
 
     Raises: StepRefused.
     """
@@ -164,10 +166,27 @@ def ensure_kept(run: WorkspaceRun) -> None:
                 "taken_at": kept.created_at or run.operation.created_at,
             },
         )
-    ours = snapshots_of(workspace).filter(name__startswith=BEFORE_RESTORE)
-    for old in ours.exclude(pk=chosen.pk)[KEPT_BEFORE_RESTORES:]:
+    ours = list(snapshots_of(workspace).filter(name__startswith=BEFORE_RESTORE))
+    staying = _before_first_attempt(workspace, ours)
+    others = [each for each in ours if each != chosen]
+    for old in others[KEPT_BEFORE_RESTORES:]:
+        if old == staying:
+            continue
         with contextlib.suppress(InUse):  # a clone needs it
             run.ontap.delete_snapshot(volume.uuid, snapshot_uuid=old.ontap_uuid)
+
+
+def _before_first_attempt(
+    workspace: Workspace, kept: list[WorkspaceSnapshot]
+) -> WorkspaceSnapshot | None:
+    """Return the one from before the first restore since one succeeded."""
+    restores = workspace.operations.filter(
+        kind=WorkspaceOperation.RESTORE_SNAPSHOT, state=Operation.State.SUCCEEDED
+    )
+    last = restores.order_by("-pk").first()
+    after = kept_name(last) if last else BEFORE_RESTORE
+    since = [each for each in kept if each.name > after]
+    return min(since, key=lambda each: each.name, default=None)
 
 
 def ensure_recorded(run: WorkspaceRun) -> None:

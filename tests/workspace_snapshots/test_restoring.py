@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from pathlib import Path
 
 import pytest
+from django.db.models import F
 
+from provisioner.engine.models import Operation
 from provisioner.gateways import registry
 from provisioner.lib import clocks
 from provisioner.lib.refusals import ActionRefused
+from provisioner.workspace_snapshots import steps
 from provisioner.workspace_snapshots.actions import snapshot_restore
 from provisioner.workspace_snapshots.models import (
     BEFORE_RESTORE,
@@ -130,3 +134,45 @@ def test_a_client_that_was_not_read_is_refused(at_work: AtWork) -> None:
     with pytest.raises(ActionRefused) as refused:
         snapshot_restore(by=at_work.workspace.owner, snapshot=snapshot)
     assert refused.value.code == "client_not_recorded"
+
+
+def tried(snapshot: WorkspaceSnapshot, *, second: int) -> Operation:
+    """Restore to a snapshot, as if so many seconds later."""
+    workspace = snapshot.workspace
+    operation = snapshot_restore(by=workspace.owner, snapshot=snapshot)
+    later = F("created_at") + dt.timedelta(seconds=second)
+    Operation.objects.filter(pk=operation.pk).update(created_at=later)
+    settle(workspace)
+    operation.refresh_from_db()
+    return operation
+
+
+def test_what_was_there_before_failed_attempts_is_kept(
+    lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "KEPT_BEFORE_RESTORES", 1)
+    there = taken_now(lab_workspace)
+    gone = WorkspaceSnapshot.objects.create(
+        workspace=lab_workspace,
+        name="cloneyard-ws-hourly.0",
+        ontap_uuid="deleted-meanwhile",
+        taken_at=there.taken_at,
+        reading=there.reading,
+    )
+    ontap = registry.ontap(lab_workspace.site)
+
+    def kept() -> list[str]:
+        found = ontap.list_scheduled_snapshots(prefix=BEFORE_RESTORE)
+        return sorted(each.name for each in found[lab_workspace.volume_uuid])
+
+    failed = [tried(gone, second=second) for second in range(3)]
+    assert {each.state for each in failed} == {"failed"}, failed[0].status_message
+    assert kept() == [steps.kept_name(failed[0]), steps.kept_name(failed[2])]
+
+    record_snapshots(lab_workspace.site, ontap)
+    succeeded = tried(there, second=3)
+    assert succeeded.state == "succeeded", succeeded.status_message
+    assert kept() == [steps.kept_name(failed[0]), steps.kept_name(succeeded)]
+    record_snapshots(lab_workspace.site, ontap)
+    last = tried(there, second=4)
+    assert kept() == [steps.kept_name(last)]
