@@ -124,6 +124,8 @@ def record_snapshots(site: Site, ontap: OntapGateway) -> None:
 
     Raises: GatewayError.
     """
+    rows = WorkspaceSnapshot.objects.filter(workspace__site=site)
+    known = list(rows.values_list("pk", flat=True))  # a restore adds others meanwhile
     found = ontap.list_scheduled_snapshots(prefix=PREFIX)
     there = Workspace.objects.there().filter(site=site).exclude(volume_uuid="")
     by_volume = dict(there.order_by("pk").values_list("volume_uuid", "pk"))
@@ -140,7 +142,7 @@ def record_snapshots(site: Site, ontap: OntapGateway) -> None:
         if each.created_at is not None
     ]
     with transaction.atomic():
-        WorkspaceSnapshot.objects.filter(workspace__site=site).exclude(
+        rows.filter(pk__in=known).exclude(
             ontap_uuid__in=[each.ontap_uuid for each in seen]
         ).delete()
         WorkspaceSnapshot.objects.bulk_create(seen, ignore_conflicts=True)
@@ -164,8 +166,8 @@ def read_clients(site_id: int) -> None:
 
 
 def _read(workspace: Workspace) -> None:
-    snapshots = WorkspaceSnapshot.objects.filter(workspace=workspace)
-    unread = list(snapshots.filter(reading=None).values_list("pk", flat=True))
+    snapshots = WorkspaceSnapshot.objects.filter(workspace=workspace, reading=None)
+    unread = list(snapshots.values_list("pk", flat=True))
     last = ClientReading.objects.filter(workspace=workspace).first()
     try:
         known = read_client(workspace, before=last)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from provisioner.accounts.models import User
 from provisioner.gateways import registry
+from provisioner.gateways.ontap.types import VolumeSnapshot
+from provisioner.lib import clocks
 from provisioner.sites.models import Site
 from provisioner.workspace_snapshots import sweeps
 from provisioner.workspace_snapshots.actions import snapshot_policy_save
 from provisioner.workspace_snapshots.models import ClientReading, WorkspaceSnapshot
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.steps.recording import read_client
 from tests.support.jobs import settle
 from tests.support.lab import Lab
 from tests.support.ontap_scene import LabControl
@@ -116,3 +120,54 @@ def test_a_client_that_cannot_be_read_is_read_later(
     [read] = follow(workspace)
 
     assert read.reading is not None
+
+
+def test_a_snapshot_that_came_while_they_were_listed_keeps_its_row(
+    lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ontap = registry.ontap(lab_workspace.site)
+    listed = ontap.list_scheduled_snapshots
+
+    def slowly(*, prefix: str) -> dict[str, list[VolumeSnapshot]]:
+        found = listed(prefix=prefix)
+        WorkspaceSnapshot.objects.create(
+            workspace=lab_workspace,
+            name="cloneyard-ws-before-restore.1",
+            ontap_uuid="taken-meanwhile",
+            taken_at=clocks.database_now(),
+        )
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ontap, "list_scheduled_snapshots", slowly)
+        sweeps.record_snapshots(lab_workspace.site, ontap)
+    assert WorkspaceSnapshot.objects.count() == 1
+
+    sweeps.record_snapshots(lab_workspace.site, ontap)
+    assert not WorkspaceSnapshot.objects.exists()
+
+
+def test_a_reading_that_was_recorded_meanwhile_stays(
+    lab_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = WorkspaceSnapshot.objects.create(
+        workspace=lab_workspace,
+        name="cloneyard-ws-before-restore.1",
+        ontap_uuid="u",
+        taken_at=clocks.database_now(),
+    )
+    first = ClientReading.objects.create(
+        workspace=lab_workspace, **read_client(lab_workspace, before=None)
+    )
+    found = read_client(lab_workspace, before=None)
+
+    def slowly(*args: object, **kwargs: object) -> dict[str, Any]:
+        kept.reading = first
+        kept.save()
+        return {**found, "accessed_at": clocks.database_now()}
+
+    monkeypatch.setattr(sweeps, "read_client", slowly)
+    sweeps.read_clients(site_id=lab_workspace.site_id)
+
+    kept.refresh_from_db()
+    assert kept.reading == first
