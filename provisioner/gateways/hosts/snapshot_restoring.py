@@ -47,10 +47,14 @@ def restore_tree(
     replaced at once, each by itself; hard links become files of their own. Safe to
     repeat and to kill at any point. `on_progress` gets the number of entries seen.
 
-    Raises: NotFound (the snapshot is not seen there); OSError (the root).
+    Raises: NotFound (the snapshot is not seen there, or no longer); OSError (the root).
     """
     with opened_root(then) as earlier, opened_root(now) as current, Tree.at(then) as t:
-        return _Restoring(earlier, current, t).run(on_progress)
+        found = _Restoring(earlier, current, t).run(on_progress)
+    if found.failed:
+        with opened_root(then):  # or ONTAP deleted it meanwhile
+            pass
+    return found
 
 
 class _Restoring:

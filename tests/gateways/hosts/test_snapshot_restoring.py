@@ -87,6 +87,12 @@ def test_what_cannot_be_is_said_and_the_rest_restored(then: Path, now: Path) -> 
         restored(then / "none", now)
 
 
+def test_a_snapshot_that_ontap_deletes_meanwhile_is_said(then: Path, now: Path) -> None:
+    with pytest.raises(NotFound):
+        restore_tree(then, now, on_progress=lambda seen: shutil.rmtree(then))
+    assert (now / "src" / "a b.c").read_text() == "old"
+
+
 def test_snapshots_in_it_stay(then: Path, now: Path) -> None:
     tree(now, {".snapshot/hourly/x": "kept", "new/.snapshot/hourly/x": "kept"})
 
