@@ -11,10 +11,11 @@ import contextlib
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Subquery
 from procrastinate.contrib.django import app
 
 from provisioner.engine.deferring import defer_once
+from provisioner.engine.models import Operation
 from provisioner.engine.queues import PERFORCE, STORAGE
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (
@@ -27,6 +28,7 @@ from provisioner.lib.names import TAG_PREFIX
 from provisioner.lib.refusals import StepRefused
 from provisioner.sites.models import Site
 from provisioner.workspace_snapshots.models import (
+    BEFORE_RESTORE,
     NO_POLICY,
     PREFIX,
     ClientReading,
@@ -34,7 +36,7 @@ from provisioner.workspace_snapshots.models import (
     WorkspaceSnapshot,
 )
 from provisioner.workspace_snapshots.queries import policy_of, sites_with_snapshots
-from provisioner.workspaces.models import Workspace
+from provisioner.workspaces.models import Workspace, WorkspaceOperation
 from provisioner.workspaces.steps.recording import read_client
 
 log = structlog.get_logger(__name__)
@@ -166,13 +168,21 @@ def read_clients(site_id: int) -> None:
 
 
 def _read(workspace: Workspace) -> None:
+    restores = workspace.operations.filter(
+        kind=WorkspaceOperation.RESTORE_SNAPSHOT, state=Operation.State.RUNNING
+    )
     snapshots = WorkspaceSnapshot.objects.filter(workspace=workspace, reading=None)
+    snapshots.update(reading=_reading_before_restore())
     unread = list(snapshots.values_list("pk", flat=True))
+    if not unread or restores.exists():
+        return
     last = ClientReading.objects.filter(workspace=workspace).first()
     try:
         known = read_client(workspace, before=last)
     except (GatewayError, StepRefused) as error:
         log.warning("client_not_read", workspace_id=workspace.pk, reason=str(error))
+        return
+    if restores.exists():  # it may have changed the client meanwhile
         return
     with transaction.atomic():
         same = ClientReading.objects.filter(
@@ -182,3 +192,17 @@ def _read(workspace: Workspace) -> None:
             workspace=workspace, **known
         )
         snapshots.filter(pk__in=unread).update(reading=reading)
+
+
+def _reading_before_restore() -> Subquery:
+    """Return for a snapshot what the client had at the next restore in place.
+
+    By now the client has what it was restored to.
+    """
+    kept = WorkspaceSnapshot.objects.filter(
+        workspace=OuterRef("workspace"),
+        name__startswith=BEFORE_RESTORE,
+        reading__isnull=False,
+        taken_at__gte=OuterRef("taken_at"),
+    )
+    return Subquery(kept.order_by("taken_at").values("reading")[:1])

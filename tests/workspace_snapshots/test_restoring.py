@@ -20,7 +20,7 @@ from provisioner.workspace_snapshots.models import (
     ClientReading,
     WorkspaceSnapshot,
 )
-from provisioner.workspace_snapshots.sweeps import record_snapshots
+from provisioner.workspace_snapshots.sweeps import read_clients, record_snapshots
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.steps.recording import read_client
 from tests.support.browsers import browser_of
@@ -176,3 +176,27 @@ def test_what_was_there_before_failed_attempts_is_kept(
     record_snapshots(lab_workspace.site, ontap)
     last = tried(there, second=4)
     assert kept() == [steps.kept_name(last)]
+
+
+def test_clients_are_not_read_while_they_are_restored(
+    lab_workspace: Workspace,
+) -> None:
+    there = taken_now(lab_workspace)
+    before = WorkspaceSnapshot.objects.create(
+        workspace=lab_workspace,
+        name="cloneyard-ws-hourly.2",
+        ontap_uuid="taken-before",
+        taken_at=there.taken_at,
+    )
+    unread = WorkspaceSnapshot.objects.filter(reading=None)
+    snapshot_restore(by=lab_workspace.owner, snapshot=there)
+    read_clients(site_id=lab_workspace.site_id)
+    assert unread.get() == before
+
+    settle(lab_workspace)
+    read_clients(site_id=lab_workspace.site_id)
+
+    before.refresh_from_db()
+    kept = WorkspaceSnapshot.objects.get(name__startswith=BEFORE_RESTORE)
+    assert before.reading == kept.reading
+    assert not unread.exists()
