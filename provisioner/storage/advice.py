@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
+from django.db.models import Subquery
+
 from provisioner.catalog.models import Snapshot, Template
 
 FREE_PERCENT = 20
@@ -83,8 +85,13 @@ def _files(template: Template, *, in_snapshots: int) -> tuple[Part, ...]:
 
 
 def _next_builds(template: Template, *, snapshots: int) -> Part:
-    """Return what the builds add until as many snapshots are kept as are wanted."""
-    builds = Snapshot.objects.filter(template=template, is_clean=False)
+    """Return what the builds add until as many snapshots are kept as are wanted.
+
+    The first one says nothing about them: it fetched the whole view.
+    """
+    ever = Snapshot.objects.filter(template=template)
+    first = ever.order_by("pk").values("pk")[:1]
+    builds = ever.filter(is_clean=False, pk__gt=Subquery(first))
     grew = builds.exclude(grew_bytes=None).order_by("-pk").only("grew_bytes")
     growths = [each.grew_bytes or 0 for each in grew[:BUILDS_AVERAGED]]
     ahead = max(template.snapshots_to_keep - snapshots, 0) + 1
