@@ -12,7 +12,6 @@ from provisioner.probes.models import ProbePlan, ProbeRun
 from provisioner.probes.peaks import Counts, Peak, baseline_of, peaks_of
 from provisioner.probes.queries import (
     LAPSE,
-    WEEKS_SHOWN,
     Week,
     counts_since,
     lapses_by_hour,
@@ -53,7 +52,7 @@ def probe_overviews(*, now: dt.datetime) -> list[ProbeOverview]:
         .order_by("server_id", "-at")
         .distinct("server_id")
     }
-    weeks = weeks_of(servers, since=now - dt.timedelta(weeks=WEEKS_SHOWN))
+    weeks = weeks_of(servers, now=now)
     hours: dict[int, list[dict[str, Any]]] = {}
     for row in lapses_by_hour(servers, since=now - CHARTED):
         hours.setdefault(row["server_id"], []).append(row)

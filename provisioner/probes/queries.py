@@ -107,11 +107,14 @@ class Week:
     minimum: float | None
 
 
-def weeks_of(servers: Iterable[PerforceServer], *, since: dt.datetime) -> list[Week]:
-    """Return the statistics of each week (in UTC, from Monday), newest first.
+def weeks_of(servers: Iterable[PerforceServer], *, now: dt.datetime) -> list[Week]:
+    """Return the statistics of the last weeks (in UTC, from Monday), newest first.
 
     Of each, all commands together first, then each by name. Two queries.
     """
+    today = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    weeks_ago = dt.timedelta(weeks=WEEKS_SHOWN - 1)
+    since = today - dt.timedelta(days=today.weekday()) - weeks_ago
     week = TruncWeek("at", tzinfo=dt.UTC)
     runs = ProbeRun.objects.filter(server__in=servers, at__gte=since).order_by()
     lapses = (

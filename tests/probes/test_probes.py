@@ -28,7 +28,7 @@ from provisioner.probes.models import (
     ProcessCount,
 )
 from provisioner.probes.peaks import Peak, baseline_of, peaks_of
-from provisioner.probes.queries import LAPSE, plan_of, weeks_of
+from provisioner.probes.queries import LAPSE, WEEKS_SHOWN, plan_of, weeks_of
 from provisioner.probes.reading import client_of, run_probe
 from provisioner.probes.sweeps import (
     probe_server,
@@ -264,7 +264,7 @@ def test_weeks_are_those_of_rims_table() -> None:
     ProbeRun.objects.create(server=server, at=MONDAY + dt.timedelta(days=1), gap="Off.")
     rounds(server, 9.0, begin=MONDAY - dt.timedelta(minutes=1))
 
-    lapse, opened, before, _ = weeks_of([server], since=MONDAY - dt.timedelta(days=7))
+    lapse, opened, before, _ = weeks_of([server], now=MONDAY + dt.timedelta(days=2))
 
     assert (lapse.begin, lapse.command) == (MONDAY.date(), LAPSE)
     assert lapse.average == pytest.approx(12.2)
@@ -272,6 +272,19 @@ def test_weeks_are_those_of_rims_table() -> None:
     assert (lapse.rounds, lapse.gaps, lapse.failed) == (13, 1, 0)
     assert (opened.command, opened.median, opened.gaps) == ("opened", 2.05, 1)
     assert (before.begin.isoformat(), before.average) == ("2026-11-16", 9.0)
+
+
+def test_no_week_is_shown_in_part() -> None:
+    """But the present one; on Friday the oldest lacked the days before Friday."""
+    server = PerforceServerFactory.create()
+    oldest = MONDAY - dt.timedelta(weeks=WEEKS_SHOWN - 1)
+    rounds(server, 9.0, begin=oldest)
+    rounds(server, 1.0, begin=oldest + dt.timedelta(days=5))
+    rounds(server, 7.0, begin=oldest - dt.timedelta(minutes=1))
+
+    lapse, _ = weeks_of([server], now=MONDAY + dt.timedelta(days=4))
+
+    assert (lapse.begin, lapse.average) == (oldest.date(), 5.0)
 
 
 def counts(*numbers: int) -> list[tuple[dt.datetime, int]]:

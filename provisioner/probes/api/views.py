@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
@@ -29,7 +27,6 @@ from provisioner.probes.api.shapes import (
 from provisioner.probes.comparing import compare_periods
 from provisioner.probes.models import Moment, ProbePlan, ProbeTime
 from provisioner.probes.queries import (
-    WEEKS_SHOWN,
     moments_visible_to,
     plans,
     times_matching,
@@ -110,8 +107,7 @@ class ProbeWeekViewSet(ShortListViewSet):
     def list(self, request: Request) -> Response:
         permissions.require(permissions.can_administer(self.user))
         servers = [plan.server for plan in plans()]
-        since = clocks.database_now() - dt.timedelta(weeks=WEEKS_SHOWN)
-        return self.page_of(weeks_of(servers, since=since))
+        return self.page_of(weeks_of(servers, now=clocks.database_now()))
 
 
 class MomentViewSet(ApiViewSet):
