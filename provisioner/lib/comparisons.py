@@ -131,12 +131,12 @@ def _verdict(
     if lacking := _lacks(before, after):
         return Outcome.UNDECIDED, lacking
     if interval is None:
-        return Outcome.UNDECIDED, "Nothing took any time before."
+        return Outcome.UNDECIDED, "The average before is zero."
     low, high = interval
     if low > 0:
-        return Outcome.BETTER, "Less time, beyond what days differ by."
+        return Outcome.BETTER, "Less, beyond what days differ by."
     if high < 0:
-        return Outcome.WORSE, "More time, beyond what days differ by."
+        return Outcome.WORSE, "More, beyond what days differ by."
     return Outcome.UNDECIDED, "Overlapping: days differ by as much."
 
 

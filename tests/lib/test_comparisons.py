@@ -97,7 +97,7 @@ def test_one_bad_day_decides_nothing() -> None:
         (sample(*[1.0] * 50), sample(), "Nothing was measured in the period after."),
         (sample(*[1.0] * 50), sample(*[1.0] * 19), "Too few: 19 on 14 days"),
         (sample(*[1.0] * 500, days=6), sample(*[1.0] * 50), "Too few: 500 on 6 days"),
-        (sample(*[0.0] * 50), sample(*[1.0] * 50), "Nothing took any time before."),
+        (sample(*[0.0] * 50), sample(*[1.0] * 50), "The average before is zero."),
     ],
 )
 def test_too_little_is_said(

@@ -68,7 +68,7 @@ COMPARISON = [
             "adjusted": 0.83,
             "interval": [0.771, 0.834],
             "outcome": "better",
-            "reason": "Less time, beyond what days differ by.",
+            "reason": "Less, beyond what days differ by.",
         },
     )
 ]
