@@ -111,6 +111,9 @@ class _Restoring:
         self, way: Way, directory: int, before: dict[str, os.stat_result]
     ) -> list[Way]:
         """Restore the entries of a directory; return those that are directories."""
+        mode = stat.S_IMODE(os.fstat(directory).st_mode)
+        if _has_opened(directory, mode):
+            self._modes.append((way, mode))
         after = entries_of(self._current, way)
         below: list[Way] = []
         for name, new in after.items():
@@ -161,6 +164,8 @@ class _Restoring:
             with self._noted(at):
                 if _is_directory(status):
                     directories.append(at)
+                    with self._reached(at) as directory:
+                        _has_opened(directory, stat.S_IMODE(status.st_mode))
                     found = entries_of(self._current, at)
                     waiting += [([*at, name], each) for name, each in found.items()]
                     continue
@@ -175,6 +180,17 @@ class _Restoring:
 
 def _is_directory(status: os.stat_result) -> bool:
     return stat.S_ISDIR(status.st_mode)
+
+
+def _has_opened(directory: int, mode: int) -> bool:
+    """Let its owner write to a directory; return whether that changed its mode."""
+    if mode & stat.S_IWUSR:
+        return False
+    try:
+        os.fchmod(directory, mode | stat.S_IRWXU)
+    except PermissionError:  # it is somebody else's
+        return False
+    return True
 
 
 def _key(status: os.stat_result) -> tuple[int, int, int]:

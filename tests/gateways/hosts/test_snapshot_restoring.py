@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from provisioner.gateways.errors import NotFound
+from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.hosts.snapshot_restoring import RestoredTree, restore_tree
+from tests.gateways.hosts.errand import OWNER
 from tests.support.file_trees import NOT_TEXT, tree
 
 
@@ -91,6 +95,29 @@ def test_a_snapshot_that_ontap_deletes_meanwhile_is_said(then: Path, now: Path) 
     with pytest.raises(NotFound):
         restore_tree(then, now, on_progress=lambda seen: shutil.rmtree(then))
     assert (now / "src" / "a b.c").read_text() == "old"
+
+
+@pytest.fixture
+def owned() -> Iterator[Path]:
+    """A directory that the owner of the files reaches, with two trees of theirs."""
+    with tempfile.TemporaryDirectory() as place:
+        root = tree(Path(place), {"then/src/deep/x": "old", "now/src/deep/x": "newer"})
+        tree(root, {"now/cache/below/y": "new"})
+        for name in ("then/src/deep", "now/src/deep", "now/cache/below", "now/cache"):
+            (root / name).chmod(0o555)
+        for path in [root, *root.rglob("*")]:
+            os.chown(path, OWNER.uid, OWNER.gid)
+        yield root
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root works as others")
+def test_its_owner_restores_what_is_in_read_only_directories(owned: Path) -> None:
+    then, now = owned / "then", owned / "now"
+
+    found = run_as(OWNER, restore_tree, then, now, on_progress=lambda seen: None)
+
+    assert found.failed == []
+    assert listed(now) == listed(then)
 
 
 def test_snapshots_in_it_stay(then: Path, now: Path) -> None:
