@@ -23,7 +23,7 @@ from provisioner.insight.configuration import read_configuration, read_host
 from provisioner.insight.load import read_load
 from provisioner.insight.models import OrphanRule, Process, ProcessEnding, ProgramUse
 from provisioner.insight.orphans import find_gone_hosts
-from provisioner.insight.queries import servers_to_read
+from provisioner.insight.queries import servers_to_read, servers_with_orphan_rules
 from provisioner.insight.reading import (
     ANSWER_WITHIN_SECONDS,
     is_the_one,
@@ -80,6 +80,7 @@ def sweep_orphans(timestamp: int) -> None:
     """End orphans where that is switched on, by what was read lately."""
     rules = OrphanRule.objects.filter(
         is_automatic=True,
+        server__in=servers_with_orphan_rules(),
         server__process_reading__read_at__gte=clocks.database_now() - READ_LATELY,
         server__process_reading__trouble="",
     )

@@ -21,8 +21,8 @@ from provisioner.insight.queries import (
     configurations_visible_to,
     readings,
     recent_endings,
+    servers_with_orphan_rules,
 )
-from provisioner.sites.models import PerforceServer
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
 from provisioner.web.posting import acted, done, form_page, require_safe_or_POST
@@ -71,7 +71,7 @@ def orphan_list(request: WebRequest) -> HttpResponse:
 @administrators_only
 def orphan_rule(request: WebRequest, pk: int) -> HttpResponse:
     """Change which processes of a server count as orphans."""
-    server = get_object_or_404(PerforceServer, pk=pk)
+    server = get_object_or_404(servers_with_orphan_rules(), pk=pk)
     rule = rule_of(server)
     initial = model_to_dict(rule, OrphanRuleForm.base_fields)
     form = OrphanRuleForm(posted(request), initial=initial)
@@ -85,7 +85,7 @@ def orphan_rule(request: WebRequest, pk: int) -> HttpResponse:
 @administrators_only
 def orphan_end(request: WebRequest, pk: int) -> HttpResponse:
     """End the orphans of a server that the page showed, if they still are."""
-    server = get_object_or_404(PerforceServer, pk=pk)
+    server = get_object_or_404(servers_with_orphan_rules(), pk=pk)
     shown = {int(text) for text in request.POST.getlist("process") if text.isdecimal()}
     endings = actions.orphans_end(by=request.user, server=server, process_ids=shown)
     said = f"A worker ends {len(endings)} of {len(shown)}."

@@ -38,7 +38,7 @@ from provisioner.insight.sweeps import (
     sweep_orphans,
 )
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
-from provisioner.sites.models import PerforceServer
+from provisioner.sites.models import PerforceServer, ServerKind
 from tests.support.factories import PerforceServerFactory, ProcessFactory
 from tests.support.lab_perforce import LabServer, eventually, lab_server, workspace
 
@@ -236,6 +236,29 @@ def test_what_could_not_be_ended_is_not_tried_by_itself_again_the_same_day(
     )
     sweep_orphans(timestamp=0)
     assert ProcessEnding.objects.count() == 4
+
+
+def test_a_proxy_has_no_rule_as_its_processes_are_those_of_its_server(
+    as_admin: Client, api_as_admin: APIClient
+) -> None:
+    commit = PerforceServerFactory.create()
+    proxy = PerforceServerFactory.create(kind=ServerKind.PROXY, upstream=commit)
+    old(proxy)
+    ProcessReading.objects.create(server=proxy, read_at=timezone.now())
+    # It was an edge server before.
+    OrphanRule.objects.create(server=proxy, is_automatic=True)
+
+    sweep_orphans(timestamp=0)
+
+    address = f"/api/v1/orphan-rules/{proxy.pk}"
+    asked = [
+        as_admin.get(reverse("orphan-rule", args=[proxy.pk])),
+        as_admin.post(reverse("orphan-end", args=[proxy.pk])),
+        api_as_admin.patch(address, {"is_automatic": True}, format="json"),
+        api_as_admin.post(f"{address}/end"),
+    ]
+    assert [each.status_code for each in asked] == [404] * 4
+    assert not ProcessEnding.objects.exists()
 
 
 # --- a client that somebody has stopped

@@ -36,8 +36,8 @@ from provisioner.insight.queries import (
     processes_matching,
     processes_visible_to,
     program_uses_matching,
+    servers_with_orphan_rules,
 )
-from provisioner.sites.models import PerforceServer
 
 
 class ProcessViewSet(ApiViewSet):
@@ -140,7 +140,7 @@ class OrphanRuleViewSet(ShortListViewSet):
     )
     def partial_update(self, request: Request, pk: int) -> Response:
         permissions.require(permissions.can_administer(self.user))
-        server = get_object_or_404(PerforceServer, pk=pk)
+        server = get_object_or_404(servers_with_orphan_rules(), pk=pk)
         asked = self.read_body(OrphanRuleChangeSerializer)
         rule = actions.orphan_rule_save(by=self.user, server=server, **asked)
         return self.shown(orphan_overview(rule))
@@ -158,7 +158,7 @@ class OrphanRuleViewSet(ShortListViewSet):
     @action(methods=["post"], detail=True)
     def end(self, request: Request, pk: int) -> Response:
         permissions.require(permissions.can_administer(self.user))
-        server = get_object_or_404(PerforceServer, pk=pk)
+        server = get_object_or_404(servers_with_orphan_rules(), pk=pk)
         endings = actions.orphans_end(by=self.user, server=server)
         body = OrphansEndSerializer({"endings": endings}).data
         return Response(body, status=202)
