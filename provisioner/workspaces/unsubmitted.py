@@ -16,7 +16,12 @@ from provisioner.accounts.models import User
 from provisioner.engine.models import Operation, Step
 from provisioner.engine.overviews import OperationOverview, operation_overview
 from provisioner.web.templatetags.cloneyard import ago
-from provisioner.workspaces.models import BESIDE_WORK, Workspace, WorkspaceOperation
+from provisioner.workspaces.models import (
+    BESIDE_WORK,
+    FROM_SNAPSHOTS,
+    Workspace,
+    WorkspaceOperation,
+)
 from provisioner.workspaces.queries import workspaces_visible_to
 from provisioner.workspaces.steps.provision import FINDINGS_SHOWN
 
@@ -251,7 +256,12 @@ def unsubmitted_work_of(workspace: Workspace) -> UnsubmittedWork:
     """Return the known work of a workspace from `workspaces_with_operations`."""
     there = workspace.operations.all()
     operations = [each for each in there if each.kind not in BESIDE_WORK]
-    is_checked = bool(operations) and operations[0].kind == WorkspaceOperation.CHECK
+    counted = [
+        each
+        for each in there
+        if each.kind not in BESIDE_WORK or each.kind in FROM_SNAPSHOTS
+    ]
+    is_checked = bool(counted) and counted[0].kind == WorkspaceOperation.CHECK
     others = [each for each in operations if each.kind != WorkspaceOperation.CHECK]
     return UnsubmittedWork(
         workspace=workspace,

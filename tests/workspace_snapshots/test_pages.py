@@ -7,6 +7,8 @@ from django.test import Client
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
+from provisioner.engine.models import Operation
+from provisioner.engine.starting import start_operation
 from provisioner.lib import clocks
 from provisioner.workspace_snapshots.models import SnapshotPolicy, WorkspaceSnapshot
 from provisioner.workspace_snapshots.queries import policy_of
@@ -80,6 +82,19 @@ def test_snapshots_are_on_the_page_and_in_previews(
     WorkspaceSnapshot.objects.all().delete()
     assert "the newest" not in browser.get(page).text
     assert "None yet" in browser.get(f"{page}snapshots/").text
+
+
+def test_a_check_of_before_files_came_from_a_snapshot_does_not_hold(
+    taken: WorkspaceSnapshot, alice: User
+) -> None:
+    about, page = taken.workspace, f"/workspaces/{taken.workspace_id}/retire/"
+    for kind, expected in (("check", False), ("restore_snapshot", True)):
+        operation = start_operation(kind, about=about, by=alice)
+        Operation.objects.filter(pk=operation.pk).update(
+            state="succeeded", ended_at=clocks.database_now()
+        )
+        text = browser_of(alice).get(page).text
+        assert ("Not checked yet." in text) == expected
 
 
 def test_the_api_lists_them(taken: WorkspaceSnapshot, alice: User) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from provisioner.workspaces.models.clients import WorkspaceClient
 from provisioner.workspaces.models.kinds import (
     BESIDE_WORK,
+    FROM_SNAPSHOTS,
     OF_SNAPSHOTS,
     SPLITS,
     RetireParameters,
@@ -24,6 +25,7 @@ from provisioner.workspaces.models.workspaces import (
 
 __all__ = [
     "BESIDE_WORK",
+    "FROM_SNAPSHOTS",
     "LEASED",
     "MOVING",
     "OF_SNAPSHOTS",

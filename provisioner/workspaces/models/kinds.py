@@ -23,11 +23,10 @@ class WorkspaceOperation(models.TextChoices):
 
 
 SPLITS = (WorkspaceOperation.SPLIT, WorkspaceOperation.STOP_SPLIT)
-OF_SNAPSHOTS = (
-    WorkspaceOperation.COMPARE,
-    WorkspaceOperation.TAKE_BACK,
-    WorkspaceOperation.RESTORE_SNAPSHOT,
-)
+FROM_SNAPSHOTS = (WorkspaceOperation.TAKE_BACK, WorkspaceOperation.RESTORE_SNAPSHOT)
+"""They change files of a ready workspace, so an earlier check no longer holds."""
+
+OF_SNAPSHOTS = (WorkspaceOperation.COMPARE, *FROM_SNAPSHOTS)
 BESIDE_WORK = (*SPLITS, *OF_SNAPSHOTS)
 """The workspace stays ready meanwhile, and people go on working in it."""
 
