@@ -7,18 +7,23 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from provisioner.accounts.models import Team, User
 from provisioner.accounts.names import perforce_user_validator
-from provisioner.lib.storable import shown
+from provisioner.accounts.system import SYSTEM_USERNAME
+from provisioner.lib.storable import shown_json
 from provisioner.single_sign_on.models import Identity
 from provisioner.single_sign_on.refusals import (
     AccountClosed,
     NameBelongsToAnother,
     NameMissing,
+    SignInRefused,
     UidBelongsToAnother,
 )
+
+# What PositiveIntegerField holds.
+HIGHEST_UID = 2**31 - 1
 
 Claims = dict[str, Any]
 
@@ -31,20 +36,25 @@ def account_sign_in(claims: Claims) -> User:
     somebody can always get in. A uid and gid are given once: what the file server has
     stored stays somebody's.
 
-    Raises: AccountClosed, NameMissing, NameBelongsToAnother, UidBelongsToAnother.
+    Raises: AccountClosed, NameMissing, NameBelongsToAnother, UidBelongsToAnother;
+        SignInRefused if the person signs in a first time elsewhere at this moment.
     """
-    with transaction.atomic():
-        account = _known(claims) or _made(claims)
-        if not account.is_active:
-            raise AccountClosed(name=account.username)
-        _follow(account, claims)
-        account.save()
+    claims = shown_json(claims)
+    try:
+        with transaction.atomic():
+            account = _known(claims) or _made(claims)
+            if not account.is_active:
+                raise AccountClosed(name=account.username)
+            _follow(account, claims)
+            account.save()
+    except IntegrityError as error:
+        raise SignInRefused from error
     return account
 
 
 def _known(claims: Claims) -> User | None:
     identity = (
-        Identity.objects.select_for_update(of=("self",))
+        Identity.objects.select_for_update(of=("self", "account"), no_key=True)
         .select_related("account")
         .filter(issuer=settings.OIDC_ISSUER, subject=claims["sub"])
         .first()
@@ -55,7 +65,10 @@ def _known(claims: Claims) -> User | None:
 def _made(claims: Claims) -> User:
     """Return a new account, or the one of that name that may be adopted."""
     name = _name(claims)
-    account = User.objects.filter(username__iexact=name).first()
+    if name.lower() == SYSTEM_USERNAME:
+        raise NameBelongsToAnother(name=name)
+    accounts = User.objects.select_for_update(no_key=True)
+    account = accounts.filter(username__iexact=name).first()
     if account is None:
         account = User(username=name)
         account.set_unusable_password()
@@ -92,10 +105,12 @@ def _name(claims: Claims) -> str:
 
 
 def _follow(account: User, claims: Claims) -> None:
-    if claims.get("email_verified", True) and _is_address(claims.get("email")):
+    # Some providers send "true" and "false" as texts.
+    is_verified = claims.get("email_verified", True) in (True, "true")
+    if is_verified and _is_address(claims.get("email")):
         account.email = claims["email"]
     for field, claim in (("first_name", "given_name"), ("last_name", "family_name")):
-        words = shown(str(claims.get(claim) or "")).split()
+        words = str(claims.get(claim) or "").split()
         setattr(account, field, " ".join(words)[:150])
     groups = _groups(claims)
     if settings.OIDC_ADMINISTRATORS and not account.is_superuser:
@@ -108,11 +123,13 @@ def _follow(account: User, claims: Claims) -> None:
 
 
 def _is_address(email: object) -> bool:
+    if not isinstance(email, str):
+        return False
     try:
         User._meta.get_field("email").run_validators(email)
     except ValidationError:
         return False
-    return isinstance(email, str)
+    return True
 
 
 def _groups(claims: Claims) -> set[str]:
@@ -125,7 +142,7 @@ def _groups(claims: Claims) -> set[str]:
 def _give_uid(account: User, claims: Claims) -> None:
     """Set uid and gid as the claims say them, else as this host's directory does."""
     ids = _ids_claimed(claims) or _ids_on_this_host(account.username)
-    if ids is None or min(ids) < settings.OIDC_LOWEST_UID:
+    if ids is None or min(ids) < settings.OIDC_LOWEST_UID or max(ids) > HIGHEST_UID:
         return
     other = User.objects.filter(uid=ids[0]).exclude(pk=account.pk).first()
     if other is not None:
@@ -140,8 +157,8 @@ def _ids_claimed(claims: Claims) -> tuple[int, int] | None:
         str(claims.get(claim, ""))
         for claim in (settings.OIDC_UID_CLAIM, settings.OIDC_GID_CLAIM)
     ]
-    # Ten digits are more than a uid has: 2^32 - 2 is the highest.
-    if not all(text.isdecimal() and text.isascii() and len(text) < 10 for text in said):
+    # No uid has more than ten digits: 2^32 - 2 is the highest.
+    if not all(text.isdecimal() and text.isascii() and len(text) < 11 for text in said):
         return None
     return int(said[0]), int(said[1])
 
