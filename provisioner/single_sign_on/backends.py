@@ -48,7 +48,7 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
         """
         payload: dict[str, Any] = super().verify_token(token, **kwargs)
         audience = payload.get("aud")
-        audiences = [audience] if isinstance(audience, str) else (audience or [])
+        audiences = audience if isinstance(audience, list) else [audience]
         if settings.OIDC_RP_CLIENT_ID not in audiences:
             raise _not_valid("it was made for another application")
         if payload.get("iss") != settings.OIDC_ISSUER:
@@ -60,9 +60,9 @@ class SingleSignOn(OIDCAuthenticationBackend):  # type: ignore[misc]  # has no t
     def get_or_create_user(
         self, access_token: str, id_token: str, payload: dict[str, Any]
     ) -> User:
-        about: dict[str, Any] = self.get_userinfo(access_token, id_token, payload)
+        about = self.get_userinfo(access_token, id_token, payload)
         # Source: OpenID Connect Core 1.0, 5.3.2.
-        if about.get("sub") != payload["sub"]:
+        if not isinstance(about, dict) or about.get("sub") != payload["sub"]:
             raise _not_valid("it tells of two different people")
         return account_sign_in({**payload, **about})
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from django.conf import settings
@@ -35,9 +36,11 @@ def provider_setting(name: str, *default: Any) -> Any:
     if said is None:
         return import_from_settings(name, *default)
     endpoint = _document()[said]
-    if not isinstance(endpoint, str):
+    # The secret of this client goes there.
+    scheme = f"{urlsplit(settings.OIDC_ISSUER).scheme}://"
+    if not isinstance(endpoint, str) or not endpoint.startswith(("https://", scheme)):
         raise AnswerNotValid(
-            provider=settings.OIDC_NAME, reason=f"its {said} is no URL"
+            provider=settings.OIDC_NAME, reason=f"its {said} is no https:// address"
         )
     return endpoint
 
@@ -53,9 +56,13 @@ def _document() -> dict[str, Any]:
     try:
         answer = requests.get(address, timeout=ANSWERS_WITHIN_SECONDS)
         answer.raise_for_status()
-        document: dict[str, Any] = answer.json()
+        document = answer.json()
     except requests.RequestException as error:
         raise ProviderSilent(provider=settings.OIDC_NAME) from error
+    if not isinstance(document, dict):
+        raise AnswerNotValid(
+            provider=settings.OIDC_NAME, reason="it does not describe itself"
+        )
     if document.get("issuer") != issuer:
         raise AnswerNotValid(
             provider=settings.OIDC_NAME, reason="it calls itself by another OIDC_ISSUER"

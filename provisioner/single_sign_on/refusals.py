@@ -24,6 +24,12 @@ class ProviderSilent(SignInRefused):
     code = "provider_silent"
 
 
+class TooManySignIns(SignInRefused):
+    """Too many people sign in at this moment. Try again in a few seconds."""
+
+    code = "too_many_sign_ins"
+
+
 class AnswerNotValid(SignInRefused):
     """The answer of {provider} is not valid here: {reason}. Begin again."""
 

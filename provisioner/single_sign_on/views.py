@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import wraps
 
@@ -24,7 +25,12 @@ from provisioner.single_sign_on.refusals import (
     AnswerNotValid,
     ProviderSilent,
     SignInRefused,
+    TooManySignIns,
 )
+
+# Nobody has signed in yet, and a provider that is silent holds a thread for seconds.
+SIGN_INS_AT_A_TIME = 4
+_asking_provider = threading.BoundedSemaphore(SIGN_INS_AT_A_TIME)
 
 log = structlog.get_logger(__name__)
 
@@ -62,10 +68,15 @@ def _says_refusals(view: View) -> View:
         if not settings.OIDC_ISSUER:
             raise Http404
         try:
-            return view(request)
+            return _with_a_place(view, request)
         except SignInRefused as refusal:
             why = refusal
+        except requests.HTTPError:
+            log.exception("single_sign_on_failed")
+            reason = "it refused to say who you are; the log of the web server says why"
+            why = AnswerNotValid(provider=settings.OIDC_NAME, reason=reason)
         except requests.RequestException:
+            log.exception("single_sign_on_failed")
             why = ProviderSilent(provider=settings.OIDC_NAME)
         except (SuspiciousOperation, jwt.PyJWTError, KeyError):
             log.exception("single_sign_on_failed")
@@ -76,6 +87,15 @@ def _says_refusals(view: View) -> View:
         return redirect("login")
 
     return login_not_required(wrapped)
+
+
+def _with_a_place(view: View, request: HttpRequest) -> HttpResponse:
+    if not _asking_provider.acquire(blocking=False):
+        raise TooManySignIns
+    try:
+        return view(request)
+    finally:
+        _asking_provider.release()
 
 
 begin = _says_refusals(Begin.as_view())

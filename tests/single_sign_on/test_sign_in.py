@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +18,7 @@ from pytest_django import Settings
 from provisioner.accounts.models import Team, User
 from provisioner.audit_log.models import Event
 from provisioner.single_sign_on import provider as provider_module
+from provisioner.single_sign_on import views
 from provisioner.single_sign_on.models import Identity
 
 # The provider's own, in its thread: it is not ours to mend.
@@ -229,6 +232,31 @@ def test_an_answer_counts_once_and_only_in_the_browser_that_began(tell: Tell) ->
     assert browser.get(back)["Location"] == "/login/"
 
 
+def test_a_code_of_another_browser_signs_nobody_in(tell: Tell) -> None:
+    tell("18", preferred_username="trudy")
+    first, address = go()
+    back = agree(address, sub="18")
+    other, own_address = go()
+    code = parse_qs(urlsplit(back).query)["code"][0]
+    state = parse_qs(urlsplit(own_address).query)["state"][0]
+    other.get(f"/single-sign-on/callback/?code={code}&state={state}")
+    assert SESSION_KEY not in other.session
+    assert "The answer of Example is not valid" in said(other)
+    # The provider takes a code once, whoever brings it.
+    first.get(back)
+    assert SESSION_KEY not in first.session
+    assert "refused to say who you are" in said(first)
+
+
+def test_a_session_of_before_is_not_that_of_after(tell: Tell) -> None:
+    tell("19", preferred_username="uma")
+    browser, address = go()
+    before = browser.session.session_key
+    browser.get(agree(address, sub="19"))
+    assert SESSION_KEY in browser.session
+    assert browser.session.session_key != before
+
+
 def test_whoever_says_no_there_reads_that_here(sso: str) -> None:
     browser, address = go()
     back = agree(address, sub="11", action="deny")
@@ -280,6 +308,29 @@ def test_one_that_calls_itself_otherwise_is_not_trusted(
     browser, location = go()
     assert location == "/login/"
     assert "another OIDC_ISSUER" in said(browser)
+
+
+@pytest.mark.parametrize("endpoint", ["http://login.example.com/token", 7, None])
+def test_no_secret_goes_to_an_address_without_tls(
+    endpoint: Any, sso: str, settings: Settings
+) -> None:
+    settings.OIDC_ISSUER = "https://login.example.com"
+    named = {*provider_module._DISCOVERED.values()}
+    document = dict.fromkeys(named, endpoint)
+    provider_module._read[settings.OIDC_ISSUER] = (time.monotonic(), document)
+    browser, location = go()
+    assert location == "/login/"
+    assert "is no https:// address" in said(browser)
+
+
+def test_a_silent_provider_holds_few_threads(sso: str) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(views.SIGN_INS_AT_A_TIME):
+            stack.enter_context(views._asking_provider)
+        browser, location = go()
+        assert location == "/login/"
+        assert "Too many people sign in" in said(browser)
+    assert go()[1].startswith(sso)
 
 
 def test_the_sign_in_page_leads_there(sso: str) -> None:
