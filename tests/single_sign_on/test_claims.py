@@ -69,6 +69,13 @@ def test_nobody_takes_the_name_of_cloneyards_own_account() -> None:
         signed_in(preferred_username=SYSTEM_USERNAME.upper())
 
 
+def test_nobody_becomes_a_machine_by_name(settings: Settings) -> None:
+    settings.OIDC_ADOPTS_ACCOUNTS = True
+    User.objects.create(username="trent", is_service=True)
+    with pytest.raises(NameBelongsToAnother):
+        signed_in()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_sign_in_does_not_reopen_an_account_that_is_being_closed(admin: User) -> None:
     account = signed_in()
