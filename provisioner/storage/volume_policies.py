@@ -12,15 +12,16 @@ from provisioner.catalog.volume_policies import (
 from provisioner.gateways import registry
 from provisioner.gateways.errors import GatewayError
 from provisioner.lib import clocks
+from provisioner.lib.names import TAG_PREFIX
 from provisioner.sites.models import Site
 
 
 def keep_volume_policies(site: Site) -> None:
     """Make the volumes of a site's templates agree with its policies.
 
-    What somebody changed in ONTAP is changed back. One request asks for all volumes. A
-    volume that ONTAP does not change leaves the others alone, and its policy says why.
-    Safe to repeat.
+    What somebody changed in ONTAP is changed back. One request asks for all of them,
+    and for no clones. A volume that ONTAP does not change leaves the others alone, and
+    its policy says why. Safe to repeat.
 
     Raises: GatewayError if ONTAP could not be asked; each policy then says why.
     """
@@ -30,7 +31,7 @@ def keep_volume_policies(site: Site) -> None:
     rows = VolumePolicy.objects.filter(site=site)
     ontap = registry.ontap(site)
     try:
-        seen = ontap.list_volume_settings()
+        seen = ontap.list_volume_settings(comment_prefix=f"{TAG_PREFIX}template=")
     except GatewayError as error:
         rows.update(status_message=str(error))
         raise

@@ -331,7 +331,9 @@ def test_a_volume_has_other_settings(ontap: OntapScene) -> None:
         changed = ontap.gateway.set_volume_settings(volume.uuid, wanted)
         assert not wanted.lacking_in(changed)
         assert changed.guarantee == "none"
-    assert ontap.gateway.list_volume_settings()[volume.uuid] == changed
+    found = ontap.gateway.list_volume_settings(comment_prefix=volume.comment)
+    assert found == {volume.uuid: changed}
+    assert not ontap.gateway.list_volume_settings(comment_prefix=f"{volume.comment}x")
     with pytest.raises(Refused):
         ontap.gateway.set_volume_settings(
             volume.uuid, VolumeSettings(snapshot_reserve_percent=91)

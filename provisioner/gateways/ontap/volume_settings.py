@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from provisioner.gateways.ontap import bodies, records
+from provisioner.gateways.ontap.names import exact_name
 from provisioner.gateways.ontap.types import VolumeSettings
 from provisioner.gateways.ontap.verbs import VOLUMES, Verbs, volume_path
 
@@ -10,14 +11,18 @@ from provisioner.gateways.ontap.verbs import VOLUMES, Verbs, volume_path
 class VolumeSettingsVerbs(Verbs):
     """Read and change the settings of volumes."""
 
-    def list_volume_settings(self) -> dict[str, VolumeSettings]:
-        """Return the settings of each volume of the SVM, by UUID.
+    def list_volume_settings(self, *, comment_prefix: str) -> dict[str, VolumeSettings]:
+        """Return the settings of the SVM's volumes with such a comment, by UUID.
 
-        Source: GET /api/storage/volumes?fields=autosize,guarantee,space,….
+        ONTAP ignores the case of the prefix.
+        Source: GET /api/storage/volumes?comment=&fields=autosize,guarantee,space,….
         """
-        found = self._ontap.get_records(
-            VOLUMES, query={**self._in_svm(), "fields": records.SETTINGS_FIELDS}
-        )
+        query = {
+            **self._in_svm(),
+            "fields": records.SETTINGS_FIELDS,
+            "comment": f"{exact_name(comment_prefix)}*",
+        }
+        found = self._ontap.get_records(VOLUMES, query=query)
         return {record["uuid"]: records.volume_settings(record) for record in found}
 
     def get_volume_settings(self, uuid: str) -> VolumeSettings:
