@@ -35,7 +35,8 @@ def keep_volume_policies(site: Site) -> None:
     except GatewayError as error:
         rows.update(status_message=str(error))
         raise
-    own = {policy.template_id: policy.pk for policy in policies}
+    # One without settings leaves all to the site's, and is not shown.
+    own = {p.template_id: p.pk for p in policies if p.settings or p.template_id is None}
     failures = dict[int, str]()
     for template in Template.objects.filter(site=site, volume_uuid__in=seen):
         size = template.clone_size_bytes

@@ -22,6 +22,7 @@ from provisioner.notify.sweeps.mails import send_due
 from provisioner.sites.models import AggregateSpace, Site
 from provisioner.storage.actions import volume_policy_save
 from provisioner.storage.growing import grow_full_volumes
+from provisioner.storage.overviews import volume_policies_of
 from provisioner.storage.sweeps import sweep_volume_policies
 from provisioner.storage.tasks import keep_volume_policies_of
 from provisioner.storage.volume_policies import keep_volume_policies
@@ -191,10 +192,16 @@ def test_after_a_failure_and_a_lost_reply_the_next_attempt_goes_on(
     control = LabControl(account=registry.ontap_account(template.site))
     before = control.settings()
     control.set_settings(aggregate_bytes=1 << 10)
-    settings = {"guarantee": "volume", "fractional_reserve": 0}
-    volume_policy_save(
-        by=template.owner, site=template.site, template=template, **settings
-    )
+    settings: dict[str, Any] = {"guarantee": "volume", "fractional_reserve": 0}
+    by, site = template.owner, template.site
+    volume_policy_save(by=by, site=site, **settings)
+    volume_policy_save(by=by, site=site, template=template)  # as the site's
+    keep_volume_policies_of(template.site_id)
+    told_by = volume_policies_of([site])[0]
+    assert told_by.policy is not None
+    assert template.name in told_by.policy.status_message
+    VolumePolicy.objects.filter(template=None).delete()
+    volume_policy_save(by=by, site=site, template=template, **settings)
     keep_volume_policies_of(template.site_id)
     control.set_settings(**before)
     policy = VolumePolicy.objects.get()
