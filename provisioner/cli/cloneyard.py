@@ -937,9 +937,8 @@ def restore_copy(server: Server, args: argparse.Namespace, workspace: Json) -> J
 
     Raises: Stop if there is no copy, or it is refused.
     """
-    copy_at(server, workspace, args.site)
     body: Json = {
-        "site": id_or_name(args.site),
+        "site": copy_at(server, workspace, args.site)["site"],
         "original_is_stopped": args.original_is_stopped,
     }
     if args.name is not None:

@@ -34,6 +34,8 @@ from provisioner.server_log.redaction import redacted, redacted_text
 
 # A table use of its own is kept of those that waited or held locks so long.
 WORTH_A_ROW_MS = 100
+# Of a name in the key of sums: three of any letters fit into an index of PostgreSQL.
+KEY_CHARACTERS = 200
 # A clock may be ahead of ours, and a zone be wrong by as much.
 AHEAD = dt.timedelta(days=1)
 _NO_SOONER_THAN = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
@@ -101,7 +103,8 @@ class _Batch:
             (LogSum.By.CLIENT, command.client),
             (LogSum.By.HOST, command.host),
         ):
-            _add(self._sums, (by, hour, name), numbers, _LONGEST_OF_SUMS)
+            key = (by, hour, name[:KEY_CHARACTERS])
+            _add(self._sums, key, numbers, _LONGEST_OF_SUMS)
         if not self._is_kept(started):
             return
         for name, use in command.tables.items():
@@ -164,7 +167,8 @@ class _Batch:
         longest_wait = max(use.max_read_wait_ms, use.max_write_wait_ms)
         longest_held = max(use.max_read_held_ms, use.max_write_held_ms)
         numbers = (1, *_locks_of(use), longest_wait, longest_held)
-        key = (hour, table, command.user, command.command)
+        names = (table, command.user, command.command)
+        key = (hour, *(name[:KEY_CHARACTERS] for name in names))
         _add(self._locks, key, numbers, _LONGEST_OF_LOCKS)
 
     def _rows_of(

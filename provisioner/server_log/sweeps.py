@@ -18,6 +18,8 @@ from provisioner.server_log.partitions import drop_days_before, ensure_days
 
 # Its slot is shared with what else is read on the host.
 FOLLOWED_FOR_SECONDS = 40.0
+# Names of clients come and go: sums of all of them would grow without end.
+SUMS_KEPT = dt.timedelta(days=400)
 
 
 @app.periodic(cron="* * * * *")
@@ -44,12 +46,13 @@ def follow_server_log(log_id: int) -> None:
 @app.periodic(cron="23 0 * * *")
 @app.task(name="sweep_log_days", queue="sweeps", queueing_lock="log_days")
 def sweep_log_days(timestamp: int) -> None:
-    """Drop the days that are no longer kept, and the sums by hour of these."""
+    """Drop days that are no longer kept, their sums by hour, and old sums by day."""
     today = clocks.database_now().date()
     oldest = today - dt.timedelta(days=settings.SERVER_LOG_DAYS)
     drop_days_before(oldest)
     for model in (LogSum, LockSum):
         model.objects.filter(span=Span.HOUR, at__date__lt=oldest).delete()
+        model.objects.filter(at__date__lt=today - SUMS_KEPT).delete()
     if ServerLog.objects.exists():
         with transaction.atomic():
             ensure_days([today, today + dt.timedelta(days=1)])

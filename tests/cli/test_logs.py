@@ -156,7 +156,7 @@ _cloneyard; printf '%s\\n' "${COMPREPLY[@]}"
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        (["re"], ["rescue", "restore", "retire"]),
+        (["re"], ["rescue", "restore", "restore-snapshot", "retire"]),
         (["new", "m"], ["main"]),
         (["new", "main", "--purpose", "c"], ["ci", "ci-edit"]),
         (["retire", ""], ["hers"]),
@@ -166,7 +166,7 @@ _cloneyard; printf '%s\\n' "${COMPREPLY[@]}"
         (["bisect", "ma"], ["main"]),
         (["bisect", "main", "--good", "1"], [""]),
         (["completion", "z"], ["zsh"]),
-        (["nonsense", ""], sorted(["bisect", "clone", "completion", "extend"])),
+        (["nonsense", ""], ["bisect", "clone", "compare", "completion"]),
     ],
 )
 def test_bash_completes_commands_options_and_names(

@@ -17,6 +17,7 @@ from provisioner.accounts.tokens import token_create
 from provisioner.engine.models import Operation
 from provisioner.sites.actions.pausing import perforce_server_pause
 from provisioner.workspaces.models import Workspace
+from tests.support.factories import TemplateFactory
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -98,11 +99,13 @@ def test_a_scrape_takes_the_same_few_queries_however_many_there_are(
     admin: User, ready: Workspace
 ) -> None:
     _, secret = token_create(by=admin)
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
-        Client().get("/metrics", headers={"Authorization": f"Bearer {secret}"})
-    assert len(queries) <= 45
+    counts = []
+    for _ in range(3):  # the first also notes that the token was used
+        with CaptureQueriesContext(connection) as queries:
+            Client().get("/metrics", headers={"Authorization": f"Bearer {secret}"})
+        counts.append(len(queries))
+        TemplateFactory.create_batch(5)
+    assert counts[1] == counts[2] <= 45
 
 
 @pytest.mark.parametrize("who", ["alice", "carol"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import gzip
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from provisioner.lib import clocks
 from provisioner.server_log.following import follow
 from provisioner.server_log.models import (
     LockSum,
@@ -177,17 +179,34 @@ def test_days_that_are_not_kept_are_summed_alone(log: ServerLog, settings: Any) 
     assert log.misdated == 1
 
 
-def test_days_go_when_they_are_over_and_their_sums_stay(
+def test_days_go_when_they_are_over_and_sums_by_day_a_year_later(
     log: ServerLog, settings: Any
 ) -> None:
-    _write(log, SYNC.replace("2026/", "2020/"))
+    lately = (clocks.database_now() - dt.timedelta(days=60)).strftime("%Y/%m/%d")
+    _write(log, SYNC.replace("2026/", "2020/") + SYNC.replace("2026/11/23", lately))
     _follow(log)
     settings.SERVER_LOG_DAYS = 30
 
     sweep_log_days(0)
 
     assert _names() == []
-    assert set(LogSum.objects.values_list("span", flat=True)) == {"day"}
+    kept = LogSum.objects.filter(by="command").values_list("span", "at__date")
+    assert [(span, f"{day:%Y/%m/%d}") for span, day in kept] == [("day", lately)]
+
+
+def test_names_of_any_length_are_summed(log: ServerLog) -> None:
+    # Nothing in it repeats, so that PostgreSQL cannot make it shorter.
+    long = "".join(chr(0x4E00 + number) for number in range(9000))
+    busy = "--- db.have\n---   total lock wait+held read/write 10ms+20ms/30ms+40ms"
+    text = whole(9, "user-sync", busy).replace(" ann@", f" {long}@")
+    _write(log, text.replace("[p4/", f"[{long}/").replace("db.have", f"db.{long}"))
+
+    _follow(log)
+
+    assert log.trouble == ""
+    by = dict(LogSum.objects.filter(span="day").values_list("by", "name"))
+    assert (by["user"], len(by["program"])) == (long[:200], 200)
+    assert LockSum.objects.get(span="day").user == long[:200]
 
 
 @pytest.mark.parametrize(
