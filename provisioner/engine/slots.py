@@ -142,11 +142,6 @@ def _back_off(server: Server, *, now: dt.datetime) -> None:
     log.warning("perforce_backed_off", server=server.name, limit=present)
 
 
-def _limit_now(server: Server, known: SlotBudget | None) -> int:
-    """Return how many may run now."""
-    return present_limit(server, known, now=clocks.database_now())
-
-
 def present_limit(server: Server, known: SlotBudget | None, *, now: dt.datetime) -> int:
     """Return how many steps may run now.
 
@@ -212,7 +207,7 @@ def next_in_line(server_id: int) -> list[Step]:
     known = SlotBudget.objects.filter(server=server.pk).first()
     if known is not None and known.paused_at is not None:
         return []
-    budget = budget_of(server, known, counts)
+    budget = budget_of(server, known, counts, now=clocks.database_now())
     return [
         step
         for step in sorted(
@@ -239,7 +234,8 @@ def may_start(step: Step) -> bool:
         return not loads.why_stop(step.perforce_server_id)
     server = _locked_server(step.perforce_server_id)
     known = SlotBudget.objects.filter(server=server.pk).first()
-    budget = budget_of(server, known, _counts(server.pk))
+    now = clocks.database_now()
+    budget = budget_of(server, known, _counts(server.pk), now=now)
     return budget.has_room(PerforceUse(step.perforce_use))
 
 
@@ -268,9 +264,11 @@ def counts_at(server_ids: Collection[int]) -> dict[int, Counts]:
     return counts
 
 
-def budget_of(server: Server, known: SlotBudget | None, counts: Counts) -> Budget:
+def budget_of(
+    server: Server, known: SlotBudget | None, counts: Counts, *, now: dt.datetime
+) -> Budget:
     return Budget(
-        limit=_limit_now(server, known),
+        limit=present_limit(server, known, now=now),
         short=counts.get(PerforceUse.SHORT, (0, 0))[0],
         long=counts.get(PerforceUse.LONG, (0, 0))[0],
     )

@@ -79,9 +79,10 @@ def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
     """Return how long a short step would wait if a person requested one now.
 
     By the id of its server; servers where it could start at once are left out. The
-    servers have their `slot_budget` and `load` loaded. One query, and two more if a
+    servers have their `slot_budget` and `load` loaded. Two queries, and another if a
     server is busy.
     """
+    now = clocks.database_now()
     counts = slots.counts_at([server.pk for server in servers])
     waits, busy = dict[int, Wait](), list[Server]()
     for server in servers:
@@ -89,12 +90,11 @@ def waits_of_new(servers: Collection[Server]) -> dict[int, Wait]:
         if slot_budget is not None and slot_budget.paused_at is not None:
             reason = _as_sentence(slot_budget.paused_reason)
             waits[server.pk] = Wait(server=server.name, before=0, paused_reason=reason)
-        elif not slots.budget_of(server, slot_budget, counts[server.pk]).has_room(
-            PerforceUse.SHORT
-        ):
+        elif not slots.budget_of(
+            server, slot_budget, counts[server.pk], now=now
+        ).has_room(PerforceUse.SHORT):
             busy.append(server)
     before = _people_before(busy) if busy else {}
-    now = clocks.database_now() if busy else dt.datetime.max
     for server in busy:
         number, since = before.get(server.pk, (0, None))
         waits[server.pk] = Wait(

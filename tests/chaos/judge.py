@@ -24,7 +24,7 @@ from tests.chaos.witness import OntapWitness, Perforce
 
 W = Workspace.State
 DISCARDED = "work_discarded"
-OTHER_CLIENTS = {"chaos-admin", "chaos-submitter"}
+OTHER_CLIENTS = {"chaos-admin", "chaos-submitter", "cloneyard-probe-chaos"}
 _ENDED = {
     W.TRASHED: WorkspaceOperation.RETIRE,
     W.RETIRED: WorkspaceOperation.PURGE,

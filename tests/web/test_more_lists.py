@@ -74,7 +74,7 @@ def test_every_list_finds_sorts_downloads_and_acts_on_many(
     as_carol: Client,
     django_assert_max_num_queries: Any,
 ) -> None:
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(20):
         page = as_admin.get(f"{address}?q={word}").text
     assert f'name="do" value="{do}"' in page
     assert len(table(as_admin, f"{address}?as=csv&q={word}")) == 1

@@ -109,10 +109,11 @@ def test_more_workspaces_take_no_more_queries(
         )
         workspace_create(by=alice, template=snapshot.template, name=f"w-{number}")
     # the session, its user, what was used, which templates there are, these, their
-    # snapshots, their sites, the clock, clones, volumes, steps at Perforce, workers,
-    # pools, freshness, usual times, what others share, how many workspaces there are,
-    # which the page shows, these, policies, maintenance
-    with django_assert_num_queries(23):
+    # snapshots, home sites, their sites, the clock, clones, volumes, rules, steps at
+    # Perforce, the clock, workers, mirrors, pools, freshness, usual times, what others
+    # share, how many workspaces there are, which the page shows, these, policies,
+    # maintenance, saved views
+    with django_assert_num_queries(25):
         as_alice.get("/")
 
 

@@ -226,6 +226,15 @@ class VolumePolicySerializer(serializers.ModelSerializer[VolumePolicy]):
         default=None,
         help_text="null: the defaults of the site.",
     )
+    autosize_mode = serializers.ChoiceField(
+        choices=VolumePolicy.Autosize.choices, allow_blank=True, read_only=True
+    )
+    guarantee = serializers.ChoiceField(
+        choices=VolumePolicy.Guarantee.choices, allow_blank=True, read_only=True
+    )
+    security_style = serializers.ChoiceField(
+        choices=VolumePolicy.SecurityStyle.choices, allow_blank=True, read_only=True
+    )
 
     class Meta:
         model = VolumePolicy

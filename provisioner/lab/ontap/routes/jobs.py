@@ -55,10 +55,9 @@ JOBS: Resource[Job] = Resource(
 
 
 def _find(call: Call, uuid: str) -> Job:
-    job = call.array.jobs.find(uuid)
-    if job is None:
+    if call.array.jobs.find(uuid) is None:
         raise OntapError("4", target="uuid")
-    return job
+    return call.row(Job, uuid)  # an SVM's account sees those of its SVM alone
 
 
 def list_jobs(call: Call) -> Reply:
