@@ -35,14 +35,14 @@ register(
         title="Programs",
         section=Section.PERFORCE,
         url_name="program-list",
-        rank=63,
+        rank=62,
         is_for=administrators,
     ),
     Place(
         title="Configuration",
         section=Section.PERFORCE,
         url_name="configuration-list",
-        rank=65,
+        rank=70,
         is_for=administrators,
     ),
 )

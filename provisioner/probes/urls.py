@@ -21,7 +21,7 @@ register(
         section=Section.PERFORCE,
         url_name="probe-list",
         covers=("probe-",),
-        rank=62,
+        rank=63,
         is_for=administrators,
     ),
     Place(
@@ -29,7 +29,7 @@ register(
         section=Section.PERFORCE,
         url_name="comparison",
         covers=("moment-",),
-        rank=63,
+        rank=64,
         is_for=administrators,
     ),
 )

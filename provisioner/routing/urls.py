@@ -15,14 +15,14 @@ register(
         section=Section.PERFORCE,
         url_name="routing-rule-list",
         covers=("routing-rule-",),
-        rank=60,
+        rank=55,
         is_for=administrators,
     ),
     Place(
         title="Load moved",
         section=Section.PERFORCE,
         url_name="traffic-list",
-        rank=70,
+        rank=56,
         is_for=administrators,
     ),
 )

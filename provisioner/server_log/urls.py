@@ -18,14 +18,14 @@ register(
         title="Server load",
         section=Section.PERFORCE,
         url_name="server-load",
-        rank=61,
+        rank=65,
         is_for=administrators,
     ),
     Place(
         title="Server commands",
         section=Section.PERFORCE,
         url_name="server-command-list",
-        rank=62,
+        rank=66,
         is_for=administrators,
     ),
     Place(
@@ -33,7 +33,7 @@ register(
         section=Section.PERFORCE,
         url_name="server-log-list",
         covers=("server-log-",),
-        rank=63,
+        rank=67,
         is_for=administrators,
     ),
 )
