@@ -81,7 +81,8 @@ def ensure_taken_back(run: WorkspaceRun) -> None:
             most_files=MOST_FILES,
             on_progress=lambda done: run.progress("copying", done=done, unit="files"),
         )
-    room_of(run).require(after="\n".join(reason for _, reason in found.failed))
+    reasons = {reason for _, reason in found.failed}
+    room_of(run).require(after="\n".join(sorted(reasons)))
     findings = {
         "files": found.files,
         "kept": found.kept[:MOST_NAMED],
@@ -220,12 +221,12 @@ def ensure_files(run: WorkspaceRun) -> None:
                 "restoring", done=seen, unit="entries"
             ),
         )
-    room_of(run).require(after="\n".join(reason for _, reason in found.failed))
+    room_of(run).require(after="\n".join(sorted(found.reasons)))
     findings = {
         "copied": found.copied,
         "removed": found.removed,
-        "failed": found.failed[:MOST_NAMED],
-        "failed_count": len(found.failed),
+        "failed": found.failed,
+        "failed_count": found.failed_count,
     }
     engine_states.note_findings(run.step, findings)
 

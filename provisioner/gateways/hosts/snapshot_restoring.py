@@ -20,6 +20,7 @@ from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.lib.storable import storable
 
 SHOW_EVERY = 100
+MOST_FAILED = 500
 
 Way = list[str]
 """The names that lead from the root to a directory."""
@@ -27,14 +28,17 @@ Way = list[str]
 
 @dataclass(frozen=True, kw_only=True)
 class RestoredTree:
-    """How many entries were copied and removed; `failed` has pairs of path and reason.
+    """How many entries were copied and removed, and how many could not be.
 
-    Of a directory that was removed, what was in it counts as well.
+    Of a directory that was removed, what was in it counts as well. `failed` has pairs
+    of path and reason, MOST_FAILED at most, and `reasons` each reason once.
     """
 
     copied: int
     removed: int
+    failed_count: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
+    reasons: set[str] = field(default_factory=set)
 
 
 @works_on_files(within_seconds=12 * HOUR)
@@ -51,7 +55,7 @@ def restore_tree(
     """
     with opened_root(then) as earlier, opened_root(now) as current, Tree.at(then) as t:
         found = _Restoring(earlier, current, t).run(on_progress)
-    if found.failed:
+    if found.failed_count:
         with opened_root(then):  # or ONTAP deleted it meanwhile
             pass
     return found
@@ -67,6 +71,8 @@ class _Restoring:
         self._copied = 0
         self._removed = 0
         self._failed: list[tuple[str, str]] = []
+        self._failed_count = 0
+        self._reasons: set[str] = set()
 
     def run(self, on_progress: Callable[[int], None]) -> RestoredTree:
         waiting: list[Way] = [[]]
@@ -84,7 +90,11 @@ class _Restoring:
             with self._noted(way), self._reached(way) as directory:
                 os.fchmod(directory, mode)
         return RestoredTree(
-            copied=self._copied, removed=self._removed, failed=self._failed
+            copied=self._copied,
+            removed=self._removed,
+            failed_count=self._failed_count,
+            failed=self._failed,
+            reasons=self._reasons,
         )
 
     @contextlib.contextmanager
@@ -98,7 +108,10 @@ class _Restoring:
             reason = f"{os.strerror(error.errno or 0)}."
         else:
             return
-        self._failed.append((storable("/".join(way)), reason))
+        self._failed_count += 1
+        self._reasons.add(reason)
+        if len(self._failed) < MOST_FAILED:
+            self._failed.append((storable("/".join(way)), reason))
 
     @contextlib.contextmanager
     def _reached(self, way: Way) -> Iterator[int]:

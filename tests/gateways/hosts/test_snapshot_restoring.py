@@ -13,7 +13,11 @@ import pytest
 
 from provisioner.gateways.errors import NotFound
 from provisioner.gateways.hosts.run_as import run_as
-from provisioner.gateways.hosts.snapshot_restoring import RestoredTree, restore_tree
+from provisioner.gateways.hosts.snapshot_restoring import (
+    MOST_FAILED,
+    RestoredTree,
+    restore_tree,
+)
 from tests.gateways.hosts.errand import OWNER
 from tests.support.file_trees import NOT_TEXT, tree
 
@@ -89,6 +93,16 @@ def test_what_cannot_be_is_said_and_the_rest_restored(then: Path, now: Path) -> 
     assert (now / "src" / "a b.c").read_text() == "old"
     with pytest.raises(NotFound):
         restored(then / "none", now)
+
+
+def test_of_many_that_cannot_be_some_are_named(then: Path, now: Path) -> None:
+    for number in range(MOST_FAILED + 1):
+        os.mkfifo(then / f"pipe-{number}")
+
+    found = restored(then, now)
+
+    assert (found.failed_count, len(found.failed)) == (MOST_FAILED + 1, MOST_FAILED)
+    assert found.reasons == {"It is neither a file nor a link."}
 
 
 def test_a_snapshot_that_ontap_deletes_meanwhile_is_said(then: Path, now: Path) -> None:
