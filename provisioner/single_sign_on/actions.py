@@ -40,12 +40,16 @@ def account_sign_in(claims: Claims) -> User:
         SignInRefused if the person signs in a first time elsewhere at this moment.
     """
     claims = shown_json(claims)
+    # A directory may be slow to answer: no row is locked meanwhile.
+    ids = _ids_claimed(claims) or _ids_on_this_host(claims)
     try:
         with transaction.atomic():
             account = _known(claims) or _made(claims)
             if not account.is_active:
                 raise AccountClosed(name=account.username)
             _follow(account, claims)
+            if account.uid is None and ids is not None:
+                _give_uid(account, ids)
             account.save()
     except IntegrityError as error:
         raise SignInRefused from error
@@ -118,8 +122,6 @@ def _follow(account: User, claims: Claims) -> None:
     team = Team.objects.filter(name__in=groups).order_by("name").first()
     if team is not None:
         account.team = team
-    if account.uid is None:
-        _give_uid(account, claims)
 
 
 def _is_address(email: object) -> bool:
@@ -139,10 +141,9 @@ def _groups(claims: Claims) -> set[str]:
     return {group.removeprefix("/") for group in groups if isinstance(group, str)}
 
 
-def _give_uid(account: User, claims: Claims) -> None:
-    """Set uid and gid as the claims say them, else as this host's directory does."""
-    ids = _ids_claimed(claims) or _ids_on_this_host(account.username)
-    if ids is None or min(ids) < settings.OIDC_LOWEST_UID or max(ids) > HIGHEST_UID:
+def _give_uid(account: User, ids: tuple[int, int]) -> None:
+    """Set uid and gid, unless they are the system's or no uids."""
+    if min(ids) < settings.OIDC_LOWEST_UID or max(ids) > HIGHEST_UID:
         return
     other = User.objects.filter(uid=ids[0]).exclude(pk=account.pk).first()
     if other is not None:
@@ -163,9 +164,10 @@ def _ids_claimed(claims: Claims) -> tuple[int, int] | None:
     return int(said[0]), int(said[1])
 
 
-def _ids_on_this_host(username: str) -> tuple[int, int] | None:
+def _ids_on_this_host(claims: Claims) -> tuple[int, int] | None:
+    """Return what the directory of this host has for the person's name."""
     try:
-        entry = pwd.getpwnam(username)
-    except KeyError:
+        entry = pwd.getpwnam(_name(claims))
+    except (KeyError, NameMissing):
         return None
     return entry.pw_uid, entry.pw_gid

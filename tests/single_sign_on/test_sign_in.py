@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pwd
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -172,6 +173,14 @@ def test_uids_of_the_system_and_nonsense_are_not_given(uid: Any, tell: Tell) -> 
     tell("5", preferred_username="heidi", uidNumber=uid, gidNumber=4000)
     sign_in("5")
     assert User.objects.get(username="heidi").uid is None
+
+
+def test_without_claims_the_directory_of_the_host_says_the_uid(tell: Tell) -> None:
+    there = pwd.getpwnam("nobody")
+    tell("14", preferred_username="nobody")
+    sign_in("14")
+    account = User.objects.get(username="nobody")
+    assert (account.uid, account.gid) == (there.pw_uid, there.pw_gid)
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a b", "root/..", "a@b#c", "x" * 200])
