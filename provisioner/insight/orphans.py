@@ -50,12 +50,17 @@ def orphans_of(rule: OrphanRule) -> list[Process]:
 
 
 def find_gone_hosts(server: PerforceServer) -> None:
-    """Note which hosts of old processes are gone, of fifty hosts at most."""
+    """Note which hosts of old processes are gone, of fifty hosts at most.
+
+    Where the rule does not ask for it none is noted, and the network is not asked.
+    """
     now, rule = clocks.database_now(), rule_of(server)
     hosts = {
         process.host: None
         for process in server.processes.order_by("started_at", "pk")
-        if process.host and is_old_enough(process, rule, now=now)
+        if rule.only_gone_hosts
+        and process.host
+        and is_old_enough(process, rule, now=now)
     }
     gone = gone_hosts(list(hosts)[:HOSTS_AT_MOST])
     for process in server.processes.all():

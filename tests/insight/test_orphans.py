@@ -107,11 +107,17 @@ def test_gone_hosts_of_old_processes_are_noted_and_forgotten(
     gone = old(server, host="no-such-host.invalid")
     here = old(server, host="127.0.0.1", gone_host="127.0.0.1")
     young = ProcessFactory.create(server=server, host="nor-this-one.invalid")
+    rule = OrphanRule.objects.create(server=server, only_gone_hosts=True)
 
     find_gone_hosts(server)
 
     found = dict(Process.objects.values_list("pk", "gone_host"))
     assert found == {gone.pk: gone.host, here.pk: "", young.pk: ""}
+
+    rule.only_gone_hosts = False
+    rule.save()
+    find_gone_hosts(PerforceServer.objects.get(pk=server.pk))
+    assert set(Process.objects.values_list("gone_host", flat=True)) == {""}
 
 
 def test_a_rule_is_changed_by_administrators_and_recorded(
@@ -163,7 +169,7 @@ def test_the_rule_is_changed_on_its_page(
     after = as_admin.post(address, saved, follow=True).text
 
     assert wrong.status_code == 422
-    assert "Idle connections of 5 hours count. End by themselves." in after
+    assert "Idle connections of 5 hours count. Ended automatically." in after
     assert "No process counts as an orphan" in after
 
 
