@@ -35,7 +35,7 @@ class OrphanRuleForm(AskingForm):
     )
     is_automatic = forms.BooleanField(
         required=False,
-        label="End orphans by themselves",
+        label="End orphans automatically",
         help_text="Every five minutes, 20 of a server at most. Look at the "
         "preview first.",
     )

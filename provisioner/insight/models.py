@@ -88,7 +88,7 @@ class OrphanRule(models.Model):
     """Which processes of a server count as orphans; a server without one has these.
 
     Hours are None where no such process counts. With `only_gone_hosts` those count
-    alone whose client's host is gone. `is_automatic`: they are ended by themselves.
+    alone whose client's host is gone. `is_automatic`: nobody has to ask.
     """
 
     server = models.OneToOneField(

@@ -105,7 +105,7 @@ class OrphanOverview:
         if not ages:
             return "No process counts."
         where = " whose client's host is gone" if self.rule.only_gone_hosts else ""
-        end = "End by themselves" if self.rule.is_automatic else "Ended by hand"
+        end = "Ended automatically" if self.rule.is_automatic else "Ended by hand"
         said = f"{' and '.join(ages)}{where} count. {end}."
         return said[0].upper() + said[1:]
 

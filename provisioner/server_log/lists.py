@@ -47,5 +47,5 @@ COMMANDS = Listing[LogCommand](
         Chip(label="120 seconds or more", query={"days": "30", "at_least": "120"}),
     ),
     quiet_below=10,
-    nothing="No log told of a command in the last 24 hours.",
+    nothing="No command was logged in the last 24 hours.",
 )

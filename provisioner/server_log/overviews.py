@@ -62,7 +62,7 @@ def load_chart(reader: User, *, days: int = 1, server: str = "") -> Chart:
         points=[_point(each) for each in moments(reader, days=days, server=server)],
         text=_seconds,
         of="Time (UTC)",
-        nothing="No log told of a command in this time.",
+        nothing="No command was logged in this time.",
     )
 
 

@@ -134,7 +134,7 @@ class VolumePolicyForm(AskingForm):
         required=False,
         min_value=1,
         max_value=MOST_INODES,
-        label="Inodes at least",
+        label="Minimum inodes",
         help_text="At most one for each 4 KB is possible. Builds raise it for the "
         "files of the view.",
     )

@@ -131,7 +131,7 @@ class OrphanRuleChangeSerializer(serializers.Serializer[Any]):
         help_text="Only if the client's host has no name, or no route leads to it.",
     )
     is_automatic = serializers.BooleanField(
-        required=False, help_text="End them by themselves, 20 in five minutes."
+        required=False, help_text="End them automatically, 20 in five minutes."
     )
 
 
