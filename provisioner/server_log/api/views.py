@@ -47,7 +47,7 @@ class ServerLogViewSet(ShortListViewSet):
     @described(
         "Change the log of a Perforce server",
         "For administrators, by the id of the server. Another file is read from its "
-        "begin.",
+        "beginning.",
         body=ServerLogChangeSerializer,
         ok=ServerLogSerializer,
         refused=[400, 403, 404],
