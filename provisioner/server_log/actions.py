@@ -21,7 +21,7 @@ def server_log_save(*, by: User, server: PerforceServer, **settings: Any) -> Ser
     """Change which file is the log of a server, and whether it is followed.
 
     `settings` are the columns `path`, `time_zone` and `is_followed`; those left out
-    stay. Another file is read from its begin; what was stored stays.
+    stay. Another file is read from its beginning; what was stored stays.
 
     Raises: NotAllowed, InvalidRequest.
     """

@@ -29,7 +29,10 @@ class LogOverview:
         counts = (
             ("lines of no known kind", self.log.other_lines),
             ("texts that are not UTF-8", self.log.not_utf8),
-            ("ends of commands whose begin is not known", self.log.ends_without_start),
+            (
+                "ends of commands whose beginning is not known",
+                self.log.ends_without_start,
+            ),
             ("times that the clock was set back", self.log.clock_jumps),
             ("commands of days to come, not stored", self.log.misdated),
             ("files gone before they were read", self.log.gaps),
