@@ -1,4 +1,4 @@
-"""The list of commands that logs told of."""
+"""The list of commands in logs."""
 
 from __future__ import annotations
 

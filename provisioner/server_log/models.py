@@ -1,4 +1,4 @@
-"""Logs of Perforce servers, what they told, and sums of it by hour and by day.
+"""Logs of Perforce servers, what is in them, and sums of it by hour and by day.
 
 Commands, table uses and messages are partitioned by the day (UTC) they began on.
 `partitions.py` makes and drops these days; the sums stay.
@@ -61,7 +61,7 @@ _UNCHECKED: dict[str, Any] = {
 
 
 class LogCommand(models.Model):
-    """A command that a log told of; times in milliseconds.
+    """A command in a log; times in milliseconds.
 
     `ended_at` is None if the log does not tell. Waits and holds are those of all its
     locks of tables together. `arguments` are without what may be secret.

@@ -34,7 +34,7 @@ class LogOverview:
                 self.log.ends_without_start,
             ),
             ("times that the clock was set back", self.log.clock_jumps),
-            ("commands of days to come, not stored", self.log.misdated),
+            ("commands dated in the future, not stored", self.log.misdated),
             ("files gone before they were read", self.log.gaps),
         )
         return [(said, count) for said, count in counts if count]

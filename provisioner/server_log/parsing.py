@@ -166,7 +166,7 @@ class LogParser:
 
     @property
     def running(self) -> list[LoggedCommand]:
-        """The commands that have begun, and are not told of as a record yet."""
+        """The commands that have begun, and are no record yet."""
         return [each for commands in self._running.values() for each in commands]
 
     def feed(self, data: bytes) -> list[Record]:
@@ -469,7 +469,7 @@ class LogParser:
         return None
 
     def _settle(self, command: LoggedCommand, time: int) -> None:
-        """Wait a moment for what may still be told of a command."""
+        """Wait a moment for what the log may still say of a command."""
         self._settling.append((time, command))
 
     def _advance(self, time: int) -> None:

@@ -1,4 +1,4 @@
-"""Logs of Perforce servers, and the commands that they told of."""
+"""Logs of Perforce servers, and the commands in them."""
 
 from __future__ import annotations
 

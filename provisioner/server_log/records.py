@@ -45,7 +45,7 @@ class LoggedCommand:
     """A command of a Perforce server.
 
     `offset` is the byte of the log where the first block that tells of it begins.
-    `ended` is None as long as nothing told of its end. Lapses are seconds. Sizes are
+    `ended` is None until the log says when it ended. Lapses are seconds. Sizes are
     mebibytes where the log rounds to them, else bytes. `estimated_*` is what the server
     estimated of a sync, which may be that of another sync at the same moment. What is
     not UTF-8 is written as `storable` does.

@@ -1,4 +1,4 @@
-"""Store what a log told, and its sums, in one transaction with how far it was read."""
+"""Store what a log says, and its sums, in one transaction with how far it was read."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ Rows = list[tuple[Any, ...]]
 def store(log: ServerLog, records: Iterable[Record], counts: ReadCounts) -> None:
     """Store records in their days, and add them to the sums. Call it in a transaction.
 
-    Days that are no longer kept are in the sums alone. Commands of days to come are
-    not stored, but counted.
+    Days that are no longer kept are in the sums alone. Commands that are
+    dated in the future are not stored, but counted.
     """
     batch = _Batch(log, now=clocks.database_now())
     for record in records:

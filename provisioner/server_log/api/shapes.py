@@ -1,4 +1,4 @@
-"""Serializers of logs, and of the commands that they told of."""
+"""Serializers of logs, and of the commands in them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ServerLogChangeSerializer(serializers.Serializer[Any]):
 
 
 class LogCommandSerializer(serializers.ModelSerializer[LogCommand]):
-    """A command that the log of a server told of; times in milliseconds."""
+    """A command in the log of a server; times in milliseconds."""
 
     server = serializers.CharField(source="log.server.name")
 

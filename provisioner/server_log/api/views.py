@@ -81,7 +81,7 @@ class ServerLoadViewSet(ShortListViewSet):
 
 
 class LogCommandViewSet(ApiViewSet):
-    """For administrators: the commands that the logs of Perforce servers told of."""
+    """For administrators: the commands in the logs of Perforce servers."""
 
     queryset = LogCommand.objects.none()
     serializer_class = LogCommandSerializer
