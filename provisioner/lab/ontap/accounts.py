@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from provisioner.lab.ontap.errors import OntapError
 from provisioner.lab.ontap.records import (
+    ConsistencyGroup,
     Destination,
     EfficiencyPolicy,
     ExportPolicy,
+    GroupSnapshot,
     Job,
     QosPolicy,
+    QuotaRule,
     Relationship,
     SnapmirrorPolicy,
     Snapshot,
@@ -55,6 +58,7 @@ VSADMIN: Mapping[str, Access] = {
 # What docs/security.md gives to Cloneyard where it gets a role of its own.
 LEAST: Mapping[str, Access] = {
     "/": "none",
+    "/api/application/consistency-groups": "all",
     "/api/cluster/jobs": "readonly",
     "/api/network/ip/interfaces": "readonly",
     "/api/protocols/nfs/export-policies": "all",
@@ -178,8 +182,19 @@ class _SvmStore:
         ours = self.svm_uuid
         if isinstance(row, Svm):
             return row.uuid == ours
-        if isinstance(row, Volume | ExportPolicy | EfficiencyPolicy | Job | SvmPeer):
+        if isinstance(
+            row,
+            Volume
+            | ExportPolicy
+            | EfficiencyPolicy
+            | Job
+            | SvmPeer
+            | ConsistencyGroup
+            | QuotaRule,
+        ):
             return row.svm_uuid == ours
+        if isinstance(row, GroupSnapshot):
+            return self.find(ConsistencyGroup, row.group_uuid) is not None
         if isinstance(row, Relationship):
             return row.destination_svm_uuid == ours
         if isinstance(row, Destination):

@@ -24,6 +24,7 @@ from provisioner.lab.ontap import given
 from provisioner.lab.ontap.config import OntapConfig
 from provisioner.lab.ontap.dataplane.loop import detach_image
 from provisioner.lab.ontap.dataplane.plane import choose_plane
+from provisioner.lab.ontap.dataplane.quotas import find_counters
 from provisioner.lab.ontap.dataplane.trash import Trash
 from provisioner.lab.ontap.dataplane.usage import Usage
 from provisioner.lab.ontap.faults import Faults
@@ -48,6 +49,7 @@ from provisioner.lab.ontap.records import (
     Svm,
     Volume,
 )
+from provisioner.lab.ontap.sizes import Sizes
 from provisioner.lab.ontap.store import Store
 
 FIRST_POLICY_ID = 8589934593
@@ -90,7 +92,11 @@ class Array:
         self.namespace = choose_namespace(self.root / "svm")
         self.store = Store(self.root / "state.sqlite3")
         self.faults = Faults()
+        self.counters = (
+            find_counters(self.root / "data") if self.plane.method == "btrfs" else None
+        )
         self.usage = Usage(self)
+        self.sizes = Sizes(self)
         self.jobs = Jobs(
             self, store=self.store, verbs=VERBS, threads=config.job_threads
         )
@@ -316,28 +322,29 @@ class Array:
     def aggregate_bytes(self, name: str = "") -> tuple[int, int]:
         """Return size and available bytes of an aggregate, by default the first one.
 
-        All are on one filesystem. Others count their volumes alone.
+        Each has a size of its own and counts its own volumes. All are on one
+        filesystem: none has more free than that.
+
+        Source: `space.block_storage` of `/storage/aggregates` in the ONTAP REST
+        reference.
         """
+        name = name or self.config.aggregate
+        is_first = name == self.config.aggregate
         status = self.filesystem()
         size, free = (
             status.f_blocks * status.f_frsize,
             status.f_bavail * status.f_frsize,
         )
-        if name not in ("", self.config.aggregate):
-            used = self.usage.bytes_in(name)
-            size = self.settings.aggregate_bytes or size
-            free = min(free, max(0, size - used))
-            return size, 0 if self.settings.aggregate_is_full else free
+        own = self.settings.aggregate_bytes.get(name)
         said: int | None = self.store.setting(given.AGGREGATE_BYTES)
-        if said is not None:
-            size, free = said, max(0, said - self.usage.total_bytes())
-        elif self.settings.aggregate_bytes is not None:
-            used = self.usage.total_bytes()
-            size = self.settings.aggregate_bytes
-            free = min(free, max(0, size - used))
+        if is_first and said is not None:
+            size, free = said, max(0, said - self.usage.bytes_in(name))
+        elif own is not None or not is_first:
+            size = size if own is None else own
+            free = min(free, max(0, size - self.usage.bytes_in(name)))
         if self.settings.aggregate_is_full:
             free = 0
-        return size, max(0, free - self.usage.reserved_bytes())
+        return size, max(0, free - self.usage.reserved_bytes(name))
 
 
 def _lock(path: Path) -> IO[str]:

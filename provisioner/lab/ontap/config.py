@@ -56,8 +56,8 @@ class Settings:
     max_clones_per_volume: int = 32_767
     max_snapshots_per_volume: int = 1_023
     max_volume_bytes: int = 300 << 40
-    # None: as large as the filesystem that holds the lab.
-    aggregate_bytes: int | None = None
+    # By name; others are as large as the filesystem that holds the lab.
+    aggregate_bytes: dict[str, int] = field(default_factory=dict)
     aggregate_is_full: bool = False
 
 

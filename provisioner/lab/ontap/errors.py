@@ -53,6 +53,11 @@ ERRORS: dict[str, ErrorKind] = {
     ),
     "917508": ErrorKind(400, 'The target aggregate "{aggregate}" could not be found.'),
     "918242": ErrorKind(400, '"aggregates" must be specified for a FlexVol volume.'),
+    # --- consistency groups
+    "53411865": ErrorKind(
+        400, 'Volume "{volume}" is already in the consistency group "{group}".'
+    ),
+    "917927": ErrorKind(404, 'The volume "{volume}" was not found.'),
     # --- volumes: names and values
     "917526": ErrorKind(
         409, 'Duplicate volume name: "{name}" is already used in SVM "{svm}".'

@@ -1,15 +1,18 @@
 """Volumes from a file, which the lab creates at its first start.
 
-Their trees are empty and their usage is only reported, so an array can be fuller than
-any disk of this machine. The file is a JSON object with `aggregate_bytes` and `volumes`
-by the name of each SVM. A volume has fields of its record, its `export_policy` by name,
-and its `snapshots`; `said_bytes`, `said_own_bytes` and `said_files` are added to what
-is measured. An SVM may have `relationships` that fill its volumes from the peer.
+Their trees are empty, and as old as the volumes. Their usage is only reported, so an
+array can be fuller than any disk of this machine. The file is a JSON object with
+`aggregate_bytes` and `volumes` by the name of each SVM. A volume has fields of its
+record, its `export_policy` by name, and its `snapshots`; `said_bytes`, `said_own_bytes`
+and `said_files` are added to what is measured. An SVM may have `relationships` that
+fill its volumes from the peer.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import os
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +151,8 @@ def _make(array: Array, svm: Svm, fields: dict[str, Any], *, policy_id: int) -> 
     path = array.volume_path(volume)
     array.plane.create(path)
     own_root(path, volume)
+    created = dt.datetime.fromisoformat(volume.create_time).timestamp()
+    os.utime(path, (created, created))
     array.store.save(volume)
     for said in snapshots:
         snapshot = Snapshot(

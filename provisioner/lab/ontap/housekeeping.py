@@ -1,4 +1,4 @@
-"""Periodic work of the array: the recovery queue, schedules, old jobs."""
+"""Periodic work of the array: the recovery queue, schedules, sizes, old jobs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
 
 _EVERY_SECONDS = 0.5
+_SIZES_EVERY_TURNS = 2
 _JOBS_EVERY_TURNS = 20
 
 
@@ -43,6 +44,8 @@ class Housekeeping:
             self._empty_queue()
             if self._array.settings.schedules:
                 self._array.clock.run_schedules()
+            if turn % _SIZES_EVERY_TURNS == 0:
+                self._array.sizes.check()
             if turn % _JOBS_EVERY_TURNS == 0:
                 self._array.jobs.forget_old()
 

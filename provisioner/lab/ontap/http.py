@@ -227,6 +227,22 @@ def answer_job(
     return Reply(body, status=status, headers=headers)
 
 
+def answer_done(
+    call: Call,
+    description: str,
+    *,
+    svm_uuid: str | None,
+    created: Callable[[], dict[str, object] | None] | None = None,
+    location: str | None = None,
+) -> Reply:
+    """Answer with a job for work that is already done."""
+    with call.array.store.transaction():
+        job = call.array.jobs.create(
+            "nothing", description=description, svm_uuid=svm_uuid, arguments={}
+        )
+    return answer_job(call, job, created=created, location=location)
+
+
 def answer_jobs(call: Call, jobs: Sequence[Job]) -> Reply:
     """Start the jobs of a write by query and wait for all, by default 15 seconds."""
     array = call.array

@@ -149,7 +149,7 @@ def _mount(source: Path, target: Path, *, read_only: bool = False) -> None:
     )
     # What is mounted inside later must not show up in the volume's own directory.
     _check(_libc.mount(None, os.fsencode(target), None, _MS_PRIVATE, None), target)
-    # As hosts mount it; a bind mount takes these by a second call alone.
+    # As hosts mount it; a bind mount takes these only by a second call.
     flags = _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV
     if read_only:
         flags |= _MS_RDONLY

@@ -118,6 +118,38 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class ConsistencyGroup:
+    """Volumes of an SVM of which snapshots are taken at one moment."""
+
+    TABLE: ClassVar[str] = "consistency_group"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("svm_uuid", "name")
+
+    uuid: str
+    svm_uuid: str
+    name: str
+    volume_uuids: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class GroupSnapshot:
+    """A snapshot of all volumes of a consistency group."""
+
+    TABLE: ClassVar[str] = "group_snapshot"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("group_uuid", "name", "phase")
+
+    uuid: str
+    group_uuid: str
+    name: str
+    create_time: str
+    phase: str = MAKING
+    comment: str | None = None
+    consistency_type: str = "crash"
+    snapshot_uuids: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class ExportPolicy:
     """Who may mount a volume: rules in the order of their index."""
 
@@ -209,6 +241,32 @@ class EfficiencyPolicy:
     qos_policy: str = "best_effort"
     enabled: bool = True
     is_predefined: bool = False
+
+
+@dataclass(frozen=True)
+class QuotaRule:
+    """How much a volume's files of one owner, or of all others, may take.
+
+    targets: each {"name": …} or {"id": …}; the name of the default rule is empty.
+    """
+
+    TABLE: ClassVar[str] = "quota_rule"
+    KEY: ClassVar[str] = "uuid"
+    SEARCHED: ClassVar[tuple[str, ...]] = ("svm_uuid", "volume_uuid")
+
+    uuid: str
+    svm_uuid: str
+    volume_uuid: str
+    type: str
+    targets: list[dict[str, str]] = field(default_factory=list)
+    # Such as {"space.hard_limit": 10485760}.
+    limits: dict[str, int] = field(default_factory=dict)
+    user_mapping: bool | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is about every owner that has no rule of its own."""
+        return self.targets == [{"name": ""}]
 
 
 @dataclass(frozen=True)
@@ -315,6 +373,9 @@ class Transfer:
     start_time: str
     state: str = "queued"
     source_snapshot: str | None = None
+    throttle: int = 0
+    # How far it came, in parts of `transfers.STEPS`: where the next one goes on.
+    sent_steps: int = 0
     bytes_transferred: int = 0
     seconds: int = 0
     end_time: str | None = None

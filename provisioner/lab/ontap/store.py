@@ -29,12 +29,15 @@ _KINDS: tuple[type[Row], ...] = (
     records.Svm,
     records.Volume,
     records.Snapshot,
+    records.ConsistencyGroup,
+    records.GroupSnapshot,
     records.ExportPolicy,
     records.Job,
     records.SnapshotPolicy,
     records.EfficiencyPolicy,
     records.SvmPeer,
     records.QosPolicy,
+    records.QuotaRule,
     records.SnapmirrorPolicy,
     records.Relationship,
     records.Destination,
@@ -49,7 +52,7 @@ class Store:
     that returned is still there at the next start.
     """
 
-    # Of the SVM whose rows alone are found; None: all are.
+    # The SVM whose rows are found; None: all are.
     svm_uuid: str | None = None
 
     def __init__(self, path: Path) -> None:

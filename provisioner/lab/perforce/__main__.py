@@ -69,8 +69,10 @@ def main() -> int:
         parser.error("--replicates needs --services of a replica")
     address = options.port.removeprefix("ssl:")
     host, _, port = address.rpartition(":")
+    root = options.root.resolve()
     config = PerforceConfig(
-        root=options.root.resolve(),
+        root=root,
+        log=root / options.log if options.log else None,
         host=host.strip("[]") or "127.0.0.1",
         port=int(port),
         or_above=options.or_above,
@@ -92,16 +94,15 @@ def main() -> int:
     )
     # A flush makes many objects and no cycles; looking for those would cost a third.
     gc.set_threshold(100_000, 50, 100)
-    log_file = config.root / options.log if options.log else None
     config.root.mkdir(parents=True, exist_ok=True)
-    _configure_log(
-        log_file, is_verbose=any(text.startswith("rpc=") for text in options.verbose)
+    configure_log(
+        config.log, is_verbose=any(text.startswith("rpc=") for text in options.verbose)
     )
     if options.checkpoint:
         return _restore(config, options.checkpoint, depots=options.depots)
     if options.inherited:
         return _serve_inherited(config)
-    return _serve_tcp(config)
+    return serve_tcp(config)
 
 
 def _restore(config: PerforceConfig, checkpoint: Path, *, depots: Path | None) -> int:
@@ -116,7 +117,8 @@ def _restore(config: PerforceConfig, checkpoint: Path, *, depots: Path | None) -
     return 0
 
 
-def _configure_log(path: Path | None, *, is_verbose: bool) -> None:
+def configure_log(path: Path | None, *, is_verbose: bool = False) -> None:
+    """Write the log to a file, or to standard error."""
     # Names that are not UTF-8 are logged as the bytes they came as.
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if path:
@@ -136,7 +138,8 @@ def _serve_inherited(config: PerforceConfig) -> int:
     return 0
 
 
-def _serve_tcp(config: PerforceConfig) -> int:
+def serve_tcp(config: PerforceConfig) -> int:
+    """Serve until SIGTERM; print where, once it listens. Raises: OSError."""
     # Blocked, they wait to be taken below; a handler's flag can be set too early to
     # wake a wait without end. Threads inherit the block, so it comes first.
     stops = {signal.SIGTERM, signal.SIGINT}

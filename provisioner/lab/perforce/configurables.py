@@ -2,11 +2,13 @@
 
 Those that affect the lab, and some that it only keeps and reports.
 
-Source: p4 help configurables.
+Source: p4 help configurables; "Server security levels" and "Configurables for
+security" of the P4 Server administrator's guide.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from provisioner.lab.perforce.database import Database
@@ -21,6 +23,10 @@ DEFAULTS = {
     "db.peeking": "2",
     # So many seconds apart, at least, the access dates of clients move.
     "dm.domain.accessupdate": "300",
+    # 1, 2: nobody becomes a user by a first command.
+    "dm.user.noautocreate": "0",
+    # 0: a super user sets first passwords, and nobody sets his own.
+    "dm.user.setinitialpasswd": "1",
     # 1: administrators may look at the protections of others, too.
     "dm.protects.allow.admin": "0",
     # 1: `p4 monitor` shows the commands that run.
@@ -35,6 +41,9 @@ DEFAULTS = {
     "net.parallel.minsize": "576K",
     # Programs that are let in nowhere; see programs.
     "rejectList": "",
+    # From 1 on a password is needed, from 3 on a ticket; from 4 on the user `remote`,
+    # who needs none, is let in no more. A lab server starts with what it was given.
+    "security": "0",
     # 1: a sync or flush holds a shared lock on its client.
     "server.locks.sync": "0",
     # 1: the log says of each command which tables it used.
@@ -50,7 +59,25 @@ DEFAULTS = {
     "server.maxcommands": "0",
 }
 
+# Kept and reported for any server or one, without effect in a server that runs.
+_KEPT = re.compile(
+    r"P4TARGET|P4AUTH|P4CHANGE|serviceUser|journalPrefix|server\.depot\.root|"
+    r"startup\.\d+|serverlog\.file\.\d+|(db|lbr)\.replication|"
+    r"(rpl|auth\.ldap|auth\.sso)\.[\w.]+"
+)
+
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def is_known(name: str) -> bool:
+    """Return whether the lab knows a configurable, if only by name."""
+    return name in DEFAULTS or _KEPT.fullmatch(name) is not None
+
+
+def stored_name(text: str) -> str:
+    """Return the name that a setting is stored under, of `[id#]name`."""
+    server, _, name = text.rpartition("#")
+    return name if server in ("", "any") else text
 
 
 class Configurables:
@@ -61,7 +88,7 @@ class Configurables:
         self._given = given
 
     def text(self, name: str) -> str:
-        return self.stored().get(name, self._given.get(name, DEFAULTS[name]))
+        return self.stored().get(name, self._given.get(name, DEFAULTS.get(name, "")))
 
     def number(self, name: str) -> int:
         """Return a value as a number; 0 if it is none."""
@@ -71,7 +98,7 @@ class Configurables:
         return int(digits) * unit if digits.isdecimal() else 0
 
     def stored(self) -> dict[str, str]:
-        """Return what `p4 configure` set, by name."""
+        """Return what `p4 configure` set, by name; `id#name` only for one server."""
         rows = self._database.rows("SELECT name, value FROM settings ORDER BY name")
         return {str(name): str(value) for name, value in rows}
 

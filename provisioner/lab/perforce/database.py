@@ -59,6 +59,13 @@ CREATE TABLE IF NOT EXISTS file_locks (
 CREATE TRIGGER IF NOT EXISTS closed_is_unlocked AFTER DELETE ON opened BEGIN
   DELETE FROM file_locks WHERE path=OLD.path AND client=OLD.client;
 END;
+-- Opened files that are not at their client: `integrate -v`, until they are closed.
+CREATE TABLE IF NOT EXISTS virtual (
+  client TEXT NOT NULL, path TEXT NOT NULL, PRIMARY KEY (client, path)
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS closed_is_not_virtual AFTER DELETE ON opened BEGIN
+  DELETE FROM virtual WHERE path=OLD.path AND client=OLD.client;
+END;
 CREATE TABLE IF NOT EXISTS shelved (
   change INTEGER NOT NULL, path TEXT NOT NULL, revision INTEGER NOT NULL,
   action TEXT NOT NULL, type TEXT NOT NULL, modified INTEGER NOT NULL,

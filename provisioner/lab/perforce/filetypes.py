@@ -120,3 +120,23 @@ def from_bits(bits: int) -> str | None:
     if bits & 0x80:
         letters += "S"
     return normalize(f"{base}+{letters}" if letters else base)
+
+
+def to_bits(file_type: str) -> int | None:
+    """Return the number of a type in a database; None if it has none here.
+
+    What a restore makes the type of again.
+    """
+    base, modifiers = base_of(file_type), modifiers_of(file_type)
+    bits = next((bit for bit, name in _BASE_BITS.items() if name == base), None)
+    if bits is None:
+        return None
+    for bit, letters in _MODIFIER_BITS.items():
+        if letters in modifiers and not (letters == "k" and "ko" in modifiers):
+            bits |= bit
+    if "F" in modifiers:
+        bits |= 1
+    elif "C" in modifiers or base == "binary":
+        bits |= 3
+    bits |= 0x80 if "S" in modifiers else 0
+    return bits if from_bits(bits) == file_type else None

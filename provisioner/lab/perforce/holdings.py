@@ -93,6 +93,11 @@ def find_have(database: Database, *, client: str, path: str) -> Have | None:
     return Have._make(row) if row else None
 
 
+def is_opened(database: Database, *, client: str, path: str) -> bool:
+    sql = "SELECT 1 FROM opened WHERE client=? AND path=?"
+    return database.execute(sql, client, path).fetchone() is not None
+
+
 def opened_by(database: Database, *, client: str) -> dict[str, Opened]:
     """Return a client's opened files by depot path."""
     rows = database.execute(

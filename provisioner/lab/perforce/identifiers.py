@@ -23,7 +23,7 @@ _FORBIDDEN = (
     (6786, ("%",)),
 )
 _WITH_SLASHES = frozenset({"label", "branch"})
-# Of these a name can stand for one thing alone.
+# Of these a name can stand for only one thing.
 _DOMAINS = ("client", "depot", "label", "branch")
 
 

@@ -44,6 +44,12 @@ class Resolve(NamedTuple):
         return f"{first if self.start + 1 < self.end else ''}#{self.end}"
 
 
+def virtual_paths(database: Database, *, client: str) -> set[str]:
+    """Return the opened files of a client that `integrate -v` left at the server."""
+    rows = database.rows("SELECT path FROM virtual WHERE client=?", client)
+    return {str(path) for (path,) in rows}
+
+
 _COLUMNS = "client, path, other, start, end, base, base_revision, how"
 
 

@@ -47,6 +47,20 @@ class Use:
         self.held[mode] += seconds
         self.longest_held[mode] = max(self.longest_held[mode], seconds)
 
+    def join(self, other: Use) -> None:
+        """Add what another use counted."""
+        for mode in (_READ, _WRITE):
+            self.locks[mode] += other.locks[mode]
+            self.rows[mode] += other.rows[mode]
+            self.waited[mode] += other.waited[mode]
+            self.held[mode] += other.held[mode]
+            self.longest_wait[mode] = max(
+                self.longest_wait[mode], other.longest_wait[mode]
+            )
+            self.longest_held[mode] = max(
+                self.longest_held[mode], other.longest_held[mode]
+            )
+
 
 _READ, _WRITE = 0, 1
 
@@ -74,6 +88,17 @@ class TableLocks:
         self.while_waiting: Callable[[], None] | None = None
         self._started: float | None = None
         self.uses: dict[str, Use] = {}
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[dict[str, Use]]:
+        """Count the uses within a with block by themselves; they join the others."""
+        before, self.uses = self.uses, {}
+        try:
+            yield self.uses
+        finally:
+            within, self.uses = self.uses, before
+            for table, use in within.items():
+                self.uses.setdefault(table, Use()).join(use)
 
     @contextlib.contextmanager
     def reading(self, tables: Mapping[str, int]) -> Iterator[None]:

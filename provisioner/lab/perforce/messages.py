@@ -317,6 +317,7 @@ MESSAGES: dict[int, tuple[int, str]] = {
     7494: (318774598, 'User %user% ticket expires in %hours% hours %minutes% minutes.'),
     7495: (285220167, 'User %user% was authenticated by password not ticket.'),
     7500: (807607628, "Command terminated by 'p4 monitor terminate'."),
+    7557: (539172229, 'Perforce server is not logging to an errorLog.'),
     7569: (285220241, 'Shelving files for change %change%.'),
     7574: (806428054, 'No files to shelve.'),
     7576: (301997464, 'Shelved change %change% [partially deleted, still contains %count% file(s).|deleted.]'),

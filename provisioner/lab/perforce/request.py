@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -42,6 +43,8 @@ class Request:
     # Makes the user prove who they are; returns the secret, None if none is set.
     authenticate: Callable[[], str | None]
     locks: TableLocks
+    # Writes a part of the command into the log as a command of its own.
+    phase: Callable[[str], AbstractContextManager[None]]
     # The client wants records of every command of its connection.
     tags_all: bool = False
     # The client owes answers that nobody has read yet, or the echo of a mark.

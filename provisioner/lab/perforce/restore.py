@@ -10,8 +10,10 @@ Source: Perforce server schema (db.* tables).
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 import tarfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,7 @@ from provisioner.lab.perforce import archives, filetypes
 from provisioner.lab.perforce.journal import Record, records
 from provisioner.lab.perforce.restored_mode import RestoredMode
 from provisioner.lab.perforce.restored_specs import RestoredSpecs
+from provisioner.lab.perforce.specstore import find_spec
 from provisioner.lab.perforce.state import (
     PerforceConfig,
     ServerState,
@@ -104,7 +107,9 @@ class _Restore:
         self._database = state.database
         self._content = state.content
         self._archives = archives.Archives(
-            state.config.root.resolve(), database=state.database, content=state.content
+            state.config.files_root.resolve(),
+            database=state.database,
+            content=state.content,
         )
         self._config = state.config
         self._mode = RestoredMode()
@@ -120,9 +125,15 @@ class _Restore:
             "db.working": self._opened,
             "db.integed": self._integration,
             "db.counters": self._counter,
+            "db.config": self._setting,
+            "db.trigger": self._trigger,
             **self._specs.handlers,
         }
         self._descriptions: dict[int, list[int]] = {}
+        spec = find_spec(state.database, kind="triggers", name="triggers")
+        found = spec.lines("Triggers") if spec else []
+        self._had_triggers = dict(enumerate(found))
+        self._triggers = dict(self._had_triggers)
 
     def run(self, checkpoint: Path) -> Restored:
         restored, redundant = Counter[str](), Counter[str]()
@@ -130,7 +141,10 @@ class _Restore:
         for record in records(checkpoint):
             self._mode.see(record)
             handler = self._handlers.get(record.table)
-            if record.operation not in ("pv", "rv"):
+            if record.operation == "dv" and record.table == "db.trigger":
+                self._triggers.pop(record.integer(0), None)
+                restored["db.trigger (dv)"] += 1
+            elif record.operation not in ("pv", "rv"):
                 unknown[f"{record.table} ({record.operation})"] += 1
             elif handler is not None:
                 try:
@@ -143,6 +157,7 @@ class _Restore:
             else:
                 unknown[record.table] += 1
         unknown.update(self._specs.save())
+        self._save_triggers()
         return Restored(
             restored=dict(restored),
             redundant=dict(redundant),
@@ -252,6 +267,25 @@ class _Restore:
 
     def _counter(self, record: Record) -> None:
         self._database.set_counter(record.text(0), record.text(1))
+
+    def _setting(self, record: Record) -> None:
+        server, name = record.text(0), record.text(1)
+        full = name if server == "any" else f"{server}#{name}"
+        self._put("settings", full, record.text(2))
+
+    def _trigger(self, record: Record) -> None:
+        words = [record.text(index) for index in range(1, 5)]
+        self._triggers[record.integer(0)] = " ".join(
+            f'"{word}"' if " " in word else word for word in words
+        )
+
+    def _save_triggers(self) -> None:
+        if self._triggers == self._had_triggers:
+            return
+        lines = [text for _, text in sorted(self._triggers.items())]
+        now = int(time.time())
+        fields = json.dumps({"Triggers": lines})
+        self._put("specs", "triggers", "triggers", fields, now, now)
 
 
 def _type(bits: int) -> str:

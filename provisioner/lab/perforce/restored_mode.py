@@ -60,7 +60,7 @@ class RestoredMode:
             if ordered_by_bytes and config.ignores_case:
                 found.append(
                     "The checkpoint comes from a server on which case matters, and "
-                    "this one ignores it: of files whose names differ in case alone, "
+                    "this one ignores it: of files whose names differ only in case, "
                     "one hides the others. Restore it without -C1 (manage.py lab: "
                     "without --ignore-case)."
                 )

@@ -12,15 +12,15 @@ from provisioner.lab.perforce.journal import Record
 from provisioner.lab.perforce.specs import Fields
 from provisioner.lab.perforce.views import ViewLine, format_view_line
 
-_MAP_FLAGS = {0: "", 1: "-", 2: "+", 5: "&"}
+MAP_FLAGS = {0: "", 1: "-", 2: "+", 5: "&"}
 _DOMAIN_KINDS = {99: "client", 100: "depot", 108: "label", 115: "stream"}
-_DEPOT_TYPES = (
+DEPOT_TYPES = (
     *("local", "remote", "spec", "stream", "archive", "unload", "tangent", "graph"),
 )
-_STREAM_TYPES = ("mainline", "release", "development", "virtual", "task")
-_USER_TYPES = {0: "standard", 1: "service", 2: "operator"}
+STREAM_TYPES = ("mainline", "release", "development", "virtual", "task")
+USER_TYPES = {0: "standard", 1: "service", 2: "operator"}
 # The level each number of db.protect's perm grants: a level has those below it.
-_LEVELS = {1: "list", 3: "read", 15: "open", 31: "write", 191: "admin", 255: "super"}
+LEVELS = {1: "list", 3: "read", 15: "open", 31: "write", 191: "admin", 255: "super"}
 _LIMITS = ("MaxResults", "MaxScanRows", "MaxLockTime")
 
 
@@ -96,7 +96,7 @@ class RestoredSpecs:
             self._unknown[f"db.domain (options {record.integer(9):#x})"] += 1
 
     def _view(self, record: Record) -> None:
-        flag = _MAP_FLAGS[record.integer(2)]
+        flag = MAP_FLAGS[record.integer(2)]
         lines = self._views.setdefault(record.text(0), {})
         lines[record.integer(1)] = (flag, record.text(4), record.text(3))
 
@@ -115,7 +115,7 @@ class RestoredSpecs:
         fields = self._fields("depot", record.text(0))
         fields |= {
             "Depot": record.text(0),
-            "Type": _DEPOT_TYPES[record.integer(1)],
+            "Type": DEPOT_TYPES[record.integer(1)],
             "Map": record.text(3),
         }
 
@@ -125,7 +125,7 @@ class RestoredSpecs:
             "Stream": record.text(0),
             "Parent": record.text(1),
             "Name": record.text(2),
-            "Type": _STREAM_TYPES[record.integer(3)],
+            "Type": STREAM_TYPES[record.integer(3)],
             "Options": "allsubmit unlocked toparent fromparent mergedown",
         }
 
@@ -147,7 +147,7 @@ class RestoredSpecs:
             "User": name,
             "Email": record.text(1),
             "FullName": record.text(5) or name,
-            "Type": _USER_TYPES[kind],
+            "Type": USER_TYPES[kind],
             "AuthMethod": "perforce",
         }
         if record.text(6):
@@ -169,13 +169,13 @@ class RestoredSpecs:
 
     def _protection(self, record: Record) -> None:
         kind = "group" if record.integer(1) else "user"
-        flag = _MAP_FLAGS[record.integer(5)]
+        flag = MAP_FLAGS[record.integer(5)]
         if record.text(7):
             raise ValueError("a sub-path")
         path = flag + record.text(6)
         path = f'"{path}"' if " " in path else path
         self._protections[record.integer(0)] = (
-            f"{_LEVELS[record.integer(4)]} {kind} {record.text(2)} {record.text(3)}"
+            f"{LEVELS[record.integer(4)]} {kind} {record.text(2)} {record.text(3)}"
             f" {path}"
         )
 

@@ -10,6 +10,7 @@ import os
 import resource
 import time
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from provisioner.lab.perforce import octets
@@ -48,7 +49,12 @@ class CommandLog:
         command: str,
     ) -> None:
         self._log = log
+        self._about: dict[str, Any] = {
+            **{"number": number, "user": user, "client": client},
+            **{"address": address, "program": program},
+        }
         self._number = number
+        self.is_over = False
         self._began = time.monotonic()
         self._usage = resource.getrusage(resource.RUSAGE_THREAD)
         stamp = time.strftime("%Y/%m/%d %H:%M:%S")
@@ -57,12 +63,17 @@ class CommandLog:
         )
         self._write(self._head)
 
+    def another(self, command: str) -> CommandLog:
+        """Return the log of a further command of this client in the same process."""
+        return CommandLog(self._log, **{**self._about, "command": command})
+
     def lapse(self) -> float:
         """Return the seconds since the command began."""
         return time.monotonic() - self._began
 
     def completed(self) -> None:
         """Write that the command has completed."""
+        self.is_over = True
         stamp = time.strftime("%Y/%m/%d %H:%M:%S")
         self._write(
             f"\t{stamp} pid {self._number} completed {_seconds(self.lapse())}"

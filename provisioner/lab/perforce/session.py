@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -144,6 +146,7 @@ class Session:
             tags_all=self._tags_all,
             authenticate=lambda: self._authenticate(request),
             locks=TableLocks(self._state.config.root),
+            phase=lambda name: self._phase(request, command_log, name),
         )
         command_log = CommandLog(
             log,
@@ -175,12 +178,35 @@ class Session:
         if self._is_tracking:
             request.send("client-OutputText", {"data": tracked})
         # Before the client goes on: who reads the log then finds the command in it.
-        command_log.completed()
-        if self._state.configurables.number("track"):
-            command_log.tracked(tracked)
+        self._log_end(command_log, tracked)
         rule.after()
         self._connection.send("release", {})
         self._connection.flush()
+
+    @contextlib.contextmanager
+    def _phase(self, request: Request, first: CommandLog, name: str) -> Iterator[None]:
+        """Write a part of a command into the log as a command of its own.
+
+        p4d has functions of their own for them, that the client calls. So the command
+        is over when the first begins, and each has a completion of its own.
+
+        Source: "dm-SubmitChange" and "dm-CommitSubmit" in logs of submits.
+        """
+        self._log_end(first, first.track(request.locks.uses))
+        part = first.another(name)
+        with request.locks.apart() as uses:
+            try:
+                yield
+            finally:
+                self._log_end(part, part.track(uses))
+
+    def _log_end(self, command_log: CommandLog, tracked: str) -> None:
+        """Write the end of a command and what it used, once."""
+        if command_log.is_over:
+            return
+        command_log.completed()
+        if self._state.configurables.number("track"):
+            command_log.tracked(tracked)
 
     def _refuse_old_client(self) -> None:
         # The one way to say it that clients of every age know.
@@ -199,7 +225,7 @@ class Session:
                 "server": 3,
                 "server2": SERVER_LEVEL,
                 "xfiles": 7,
-                "security": self._state.config.security_level,
+                "security": self._state.security_level,
                 **({"nocase": ""} if self._state.config.ignores_case else {}),
                 **({"unicode": ""} if self._state.config.is_unicode else {}),
             },
@@ -327,12 +353,12 @@ class Session:
         if find_spec(database, kind="user", name=user) is None:
             # Source: p4 help distributed ("disabled on Edge Servers").
             is_edge = self._state.config.services == "edge-server"
-            if is_edge or not self._state.config.auto_create_users:
+            if is_edge or not self._state.creates_users:
                 raise CommandError(6267, user=user)
             ensure_user(database, name=user, client=request.client_name)
         password_hash = auth.find_password_hash(database, user=user)
         if password_hash is None:
-            if self._state.config.security_level and request.command != "passwd":
+            if request.command != "passwd" and self._state.security_level:
                 raise CommandError(7475)
             return None
         if not self._is_proved(user, password_hash):
@@ -343,7 +369,7 @@ class Session:
         proved_user, secret = self._proof
         if proved_user != user:
             return False
-        if self._state.config.security_level < 3 and secret == password_hash:
+        if secret == password_hash and self._state.security_level < 3:
             return True
         return any(
             ticket.ticket == secret and ticket.seconds_left
@@ -378,7 +404,7 @@ class Session:
                     return ticket.ticket
                 expired = True
         if knows(password_hash):
-            if self._state.config.security_level >= 3:
+            if self._state.security_level >= 3:
                 raise CommandError(7490)
             return password_hash
         raise CommandError(7480 if expired else 7189)

@@ -22,7 +22,7 @@ from provisioner.lab.perforce.specstore import (
     touch_spec,
 )
 
-SERVER_VERSION = "P4D/LINUX26X86_64/2024.2/9999999 (2026/01/01) Cloneyard lab"
+RELEASE = "2024.2"
 SERVER_LEVEL = 59
 
 
@@ -32,8 +32,8 @@ class PerforceConfig:
 
     `root` holds all its data. With port 0 a free one is used; with `or_above` the next
     free one if a port is taken. Without an `admin_password` the administrator starts
-    without one, as on a fresh p4d. `security_level` is that of p4d: from 1 on a
-    password is needed, at 3 a ticket.
+    without one, as on a fresh p4d. `security_level` is that of p4d until the
+    configurable `security` says another.
     """
 
     root: Path
@@ -59,8 +59,24 @@ class PerforceConfig:
     ticket_lifetime_seconds: float = 43_200.0
     peer_timeout_seconds: float = 600.0
     log_wire: bool = False
+    # P4LOG; None where the log goes to standard error.
+    log: Path | None = None
+    # Where the files of its depots are, if not below the root (server.depot.root).
+    depot_root: Path | None = None
+    # What it says that it is a release of.
+    release: str = RELEASE
     # What `-v` sets; see configurables.
     configurables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files_root(self) -> Path:
+        """Where content and archives are."""
+        return self.depot_root or self.root
+
+    @property
+    def version(self) -> str:
+        """Its version, as `p4 info` shows it."""
+        return f"P4D/LINUX26X86_64/{self.release}/9999999 (2026/01/01) Cloneyard lab"
 
     @property
     def binds_clients(self) -> bool:
@@ -84,7 +100,21 @@ class ServerState:
 
     @property
     def configurables(self) -> Configurables:
-        return Configurables(self.database, given=self.config.configurables)
+        given = {
+            "security": str(self.config.security_level),
+            "dm.user.noautocreate": "0" if self.config.auto_create_users else "2",
+            **self.config.configurables,
+        }
+        return Configurables(self.database, given=given)
+
+    @property
+    def security_level(self) -> int:
+        return self.configurables.number("security")
+
+    @property
+    def creates_users(self) -> bool:
+        """Whether an unknown name becomes a user by its first command."""
+        return self.configurables.number("dm.user.noautocreate") == 0
 
     def limit(self, user: str, tag: str) -> int | None:
         """Return the most generous limit of the user's groups; None for none."""
@@ -162,9 +192,11 @@ def open_state(config: PerforceConfig) -> ServerState:
     """Return a new handle on the state below the root."""
     case.ignore_case(config.ignores_case)
     config.root.mkdir(parents=True, exist_ok=True)
-    database, content = Database(database_path(config.root)), Content(config.root)
+    database, content = Database(database_path(config.root)), Content(config.files_root)
     if config.replicates is None:
-        archives = Archives(config.root.resolve(), database=database, content=content)
+        archives = Archives(
+            config.files_root.resolve(), database=database, content=content
+        )
         content.fetch = archives.fetch
     else:
         content.fetch = partial(_fetch_from, config.replicates, into=content)

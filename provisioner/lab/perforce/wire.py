@@ -175,7 +175,7 @@ class Connection:
         self._outgoing: list[bytes] = []
         self._outgoing_size = 0
         self._incoming = bytearray()
-        # Used again for each read: to get such a piece anew costs more than the read.
+        # Used again for each read: to get such a piece again costs more than the read.
         self._piece = memoryview(bytearray(_READ_SIZE))
         self._parsed = 0
         self._poll = select.poll()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import tempfile
@@ -121,7 +122,7 @@ def test_what_is_shared_takes_no_space_any_more(tmp_path: Path) -> None:
     config = OntapConfig(tmp_path / "lab", password="secret", btrfs_bytes=IMAGE_BYTES)
     with OntapLab(config) as lab:
         rest = rest_to(lab)
-        uuid = rest.volume("t", nas={"path": "/t"})
+        uuid = rest.volume("t", size=40 * MB, nas={"path": "/t"})
         data = os.urandom(8 * MB)
         for name in ("a", "b", "c"):
             (lab.mount_root / "t" / name).write_bytes(data)
@@ -131,6 +132,40 @@ def test_what_is_shared_takes_no_space_any_more(tmp_path: Path) -> None:
         after = footprint(rest, uuid, expected=8 * MB)
         assert abs(before["used"] - after["used"]) < MB  # it is before the savings
         assert abs(before["physical_used"] - after["physical_used"] - 16 * MB) < MB
+        rest.session.close()
+
+
+@needs_image
+def test_savings_are_those_of_hashed_blocks(tmp_path: Path) -> None:
+    """Three copies that differ here and there, as three syncs of one tree do."""
+    config = OntapConfig(tmp_path / "lab", password="secret", btrfs_bytes=IMAGE_BYTES)
+    with OntapLab(config) as lab:
+        rest = rest_to(lab)
+        uuid = rest.volume("t", size=60 * MB, nas={"path": "/t"})
+        root, files = lab.mount_root / "t", 40
+        contents = [bytearray(os.urandom(100 * KB)) for _ in range(files)]
+        for copy in range(3):
+            (root / str(copy)).mkdir()
+            for number, content in enumerate(contents):
+                changed = bytearray(content)
+                if (number + copy) % 5 == 0:
+                    changed[20_000:20_100] = os.urandom(100)
+                (root / str(copy) / str(number)).write_bytes(changed)
+        os.sync()
+        seen: set[bytes] = set()
+        again = 0
+        for path in root.glob("[0-9]/*"):
+            data = path.read_bytes()
+            for at in range(0, len(data), 4 * KB):
+                digest = hashlib.sha256(data[at : at + 4 * KB]).digest()
+                again += 4 * KB if digest in seen else 0
+                seen.add(digest)
+
+        patch(rest, uuid, dedupe="background", scanner__state="active")
+
+        savings = scanned(rest, uuid)["space_savings"]
+        assert savings["dedupe"] == pytest.approx(again, rel=0.01)
+        assert savings["dedupe_sharing"] == pytest.approx(again, rel=0.01)
         rest.session.close()
 
 

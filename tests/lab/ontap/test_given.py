@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def test_named_volumes_are_there_and_as_full_as_they_are_said_to_be(
         assert clone["clone"]["parent_volume"]["name"] == "tree"
         assert clone["clone"]["parent_snapshot"]["name"] == "base"
         assert clone["space"]["used"] >= TIB
-        assert (lab.mount_root / "w-clone").is_dir()
+        root = (lab.mount_root / "w-clone").stat()
+        assert dt.datetime.fromtimestamp(root.st_mtime, dt.UTC).isoformat() == CREATED
         [aggregate] = rest.get("/api/storage/aggregates", fields="space", name="aggr1")[
             "records"
         ]

@@ -17,6 +17,8 @@ from provisioner.lab.ontap.errors import ERRORS
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from tests.support.ontap_rest import Rest, rest_to
 
+pytestmark = pytest.mark.integration
+
 EASY = settings(
     max_examples=10,
     deadline=None,
@@ -153,13 +155,35 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Rest, Any]
         relationship = rest.get(path)["records"][0]["uuid"]
         rest("POST", f"{path}/{relationship}/transfers", {})
         one = f"{path}/{relationship}/transfers"
+        groups = "/api/application/consistency-groups"
+        rest.done(
+            "POST",
+            groups,
+            {
+                "name": "g",
+                "svm": {"name": "svm_dev"},
+                "volumes": [
+                    {"name": "v", "provisioning_options": {"action": "add"}},
+                ],
+            },
+        )
+        group = rest.get(groups)["records"][0]["uuid"]
+        rest.done("POST", f"{groups}/{group}/snapshots", {"name": "s"})
+        rule = {
+            "svm.name": "svm_dev",
+            "volume.name": "v",
+            "type": "user",
+            "users": [{"name": ""}],
+        }
+        rest.done("POST", "/api/storage/quota/rules", rule)
         policy = rest.get("/api/protocols/nfs/export-policies")["records"][0]["id"]
         first: dict[str, str] = {
             "volume_uuid": volume,
             "transfer_uuid": rest.get(one)["records"][0]["uuid"],
             "id": str(policy),
             "index": "1",
-            "snapshot": rest.snapshot(volume, "s"),
+            "snapshot": rest.snapshot(volume, "s2"),
+            "group_uuid": group,
         }
         yield rest, first
         rest.session.close()

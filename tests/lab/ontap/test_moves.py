@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 
 from tests.support.ontap_rest import Rest
-
-VOLUMES = "/api/storage/volumes"
-TO = {"movement": {"destination_aggregate": {"name": "aggr2"}}}
-
-
-def movement(rest: Rest, uuid: str) -> dict[str, Any]:
-    found = rest.get(f"{VOLUMES}/{uuid}", fields="movement").get("movement", {})
-    assert isinstance(found, dict)
-    return found
-
-
-def until(rest: Rest, uuid: str, state: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 60
-    while (seen := movement(rest, uuid))["state"] != state:
-        assert time.monotonic() < deadline, seen
-        time.sleep(0.02)
-    return seen
+from tests.support.ontap_volumes import VOLUMES
+from tests.support.volume_moves import TO, movement, until
 
 
 def aggregate(rest: Rest, uuid: str) -> str:

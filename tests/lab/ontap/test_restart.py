@@ -20,6 +20,8 @@ from provisioner.lab.ontap.namespace import mounts_below
 from provisioner.lab.ontap.server import OntapConfig, OntapLab
 from tests.support.ontap_rest import Rest, rest_to, start_lab
 
+pytestmark = pytest.mark.integration
+
 VOLUMES = "/api/storage/volumes"
 CHECKOUT = Path(__file__).parents[3]
 

@@ -9,7 +9,14 @@ from uuid import uuid4
 
 import pytest
 
-from provisioner.lab.ontap.records import LIVE, MAKING, Snapshot
+from provisioner.gateways.ontap.polling import wait_until
+from provisioner.lab.ontap.records import (
+    LIVE,
+    MAKING,
+    Relationship,
+    Snapshot,
+    Transfer,
+)
 from provisioner.lab.ontap.server import OntapConfig, OntapLab, Settings
 from tests.support.ontap_mirrors import RELATIONSHIPS, dp, source, transfer, wait_idle
 from tests.support.ontap_rest import Rest, rest_to
@@ -367,7 +374,72 @@ def test_the_command_line_changes_policy_and_schedule(here: Rest) -> None:
     assert here.code(here("PATCH", path, body, destination_path="x:y")) == "4"
 
 
-def test_a_killed_transfer_begins_again(tmp_path: Any) -> None:
+def test_an_aborted_transfer_goes_on_where_it_was(here: Rest) -> None:
+    """A hard abort discards the checkpoint."""
+    source(here)
+    dp(here, "svm_dr")
+    uuid = relate(here, "svm_dr:t_dst")
+    path = f"{RELATIONSHIPS}/{uuid}"
+    store = here.lab.array.store
+
+    def begun() -> str:
+        assert here("POST", f"{path}/transfers", {}).status_code == 201
+        return str(here.get(path)["transfer"]["uuid"])
+
+    def sent(transfer: str) -> int:
+        return store.get(Transfer, transfer).sent_steps
+
+    def end(transfer: str, state: str) -> None:
+        one = f"{path}/transfers/{transfer}"
+        assert here("PATCH", one, {"state": state}).status_code == 200
+
+    here.set(transfer_seconds=2.0)
+    first = begun()
+    assert wait_until(lambda: sent(first) > 2 or None, limit_seconds=20)
+    here.set(transfer_seconds=60.0)
+    end(first, "aborted")
+    second = begun()
+    assert sent(second) >= sent(first) > 2
+    end(second, "hard_aborted")
+    third = begun()
+    assert sent(third) < sent(first)
+    end(third, "hard_aborted")
+
+
+def test_a_throttle_and_a_schedule_of_a_relationship_act(here: Rest) -> None:
+    source(here)
+    dp(here, "svm_dr")
+    uuid = relate(here, "svm_dr:t_dst")
+    go(here, uuid, "snapmirrored")
+    array, path = here.lab.array, f"{RELATIONSHIPS}/{uuid}"
+    volume = array.store.get(Relationship, uuid).source_uuid
+    (array.root / "data" / "volumes" / volume / "large").write_bytes(b"x" * (1 << 20))
+    here.snapshot(volume, "s2")
+    body = {"source_snapshot": "s2", "throttle": 64}
+    assert here("POST", f"{path}/transfers", body).status_code == 201
+    running = here.get(path)["transfer"]
+    assert wait_until(
+        lambda: array.store.get(Transfer, running["uuid"]).sent_steps or None,
+        limit_seconds=20,
+    )
+    one = f"{path}/transfers/{running['uuid']}"  # of 16 seconds at the least
+    seen = here.get(one)
+    assert seen["state"] == "transferring"
+    assert 0 < seen["bytes_transferred"] < 1 << 20, "what was sent so far"
+    assert here("PATCH", one, {"state": "hard_aborted"}).status_code == 200
+
+    before = here.get(f"{path}/transfers")["num_records"]
+    assert here.done("PATCH", path, {"transfer_schedule": {"name": "hourly"}})
+    array.clock.run_schedules()
+    assert here.get(f"{path}/transfers")["num_records"] == before
+    here.set(clock_ahead_seconds=3700)
+    array.clock.run_schedules()
+    here.set(clock_ahead_seconds=0)
+    assert here.get(f"{path}/transfers")["num_records"] == before + 1
+    wait_idle(here, uuid)
+
+
+def test_a_killed_transfer_goes_on(tmp_path: Any) -> None:
     config = OntapConfig(
         tmp_path / "lab",
         password="secret",

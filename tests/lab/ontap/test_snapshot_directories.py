@@ -9,6 +9,7 @@ import pytest
 from provisioner.lab.ontap.server import OntapLab
 from tests.support.ontap_rest import Rest
 from tests.support.ontap_volumes import VOLUMES
+from tests.support.volume_moves import TO, until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 
@@ -54,6 +55,22 @@ def test_it_follows_its_volume(rest: Rest, lab: OntapLab) -> None:
     rest.clone("c", "v", clone={"parent_snapshot": {"name": "s1"}}, nas={"path": "/c"})
     shared = lab.mount_root / "c" / ".snapshot" / "s1" / "file"
     assert shared.read_text() == "first"
+
+
+def test_a_clone_of_a_moved_volume_has_snapshots_of_its_own(
+    rest: Rest, lab: OntapLab
+) -> None:
+    uuid = rest.volume("v", nas={"path": "/v"})
+    rest.snapshot(uuid, "s1")
+    clone = rest.clone(
+        "c", "v", clone={"parent_snapshot": {"name": "s1"}}, nas={"path": "/c"}
+    )
+    rest.done("PATCH", f"{VOLUMES}/{uuid}", TO)
+    until(rest, uuid, "success")
+
+    rest.snapshot(clone, "s2")
+
+    assert sorted(os.listdir(lab.mount_root / "c" / ".snapshot")) == ["s1", "s2"]
 
 
 def test_a_volume_may_be_without_it(rest: Rest, lab: OntapLab) -> None:

@@ -11,6 +11,8 @@ from provisioner.lab.ontap.server import OntapConfig, OntapLab, Settings
 from tests.support.ontap_mirrors import RELATIONSHIPS, dp, source, transfer
 from tests.support.ontap_rest import Rest, rest_to
 
+pytestmark = pytest.mark.integration
+
 PEERS = "/api/svm/peers"
 
 

@@ -1,5 +1,7 @@
 """btrfs simple quotas: the bytes that each subvolume has added to the filesystem.
 
+A limit holds a subvolume to so many of them.
+
 An extent counts for the subvolume that wrote it, however many share it, so the bytes of
 all subvolumes, including deleted ones, add up to what is used.
 
@@ -13,18 +15,25 @@ import errno
 import fcntl
 import os
 import struct
+import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 _QUOTA_CTL = 0xC0109428
 _TREE_SEARCH = 0xD0009411
 _GET_SUBVOL_INFO = 0x81F8943C
+_QGROUP_LIMIT = 0x8030942B
+_FS_INFO = 0x8400941F
 _ENABLE_SIMPLE = 4
+_MAX_REFERENCED = 1
 _QUOTA_TREE, _QGROUP_INFO = 8, 242
 _KEY, _HEADER, _ITEM = "7Q4I4Q", "3Q2I", "5Q"
 _ARGUMENT_BYTES = 4096
 # In what _GET_SUBVOL_INFO gives: after the id, the name and two more ids.
 _GENERATION_AT = 8 + 256 + 8 + 8
 _ANY = (1 << 64) - 1
+_INODE_ITEM, _ROOT_DIRECTORY = 1, 256
+_MOST_INODES, _LAST_OBJECT = 1 << 48, (1 << 64) - 257
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -105,3 +114,89 @@ def _subvolume_number(path: Path, *, at: int) -> int:
     (number,) = struct.unpack_from("Q", argument, at)
     assert isinstance(number, int)
     return number
+
+
+def highest_inode(path: Path, *, known: int = _ROOT_DIRECTORY) -> int:
+    """Return the highest inode number in the subvolume that the path is in.
+
+    Numbers are given one after the other, from 257, and not again while it is mounted.
+    The root directory has 256. So the number says how many inodes there are at most,
+    without a walk. `known` is one that it had, which makes it cheap where none was
+    added.
+
+    Raises: OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    low, high = known, _MOST_INODES
+    try:
+        if not _has_inode(descriptor, least=known + 1):
+            return known
+        while low < high:
+            middle = (low + high + 1) // 2
+            if _has_inode(descriptor, least=middle):
+                low = middle
+            else:
+                high = middle - 1
+    finally:
+        os.close(descriptor)
+    return low
+
+
+def _has_inode(descriptor: int, *, least: int) -> bool:
+    limits = (0, least, _LAST_OBJECT, 0, _ANY, 0, _ANY)
+    key = struct.pack(_KEY, *limits, _INODE_ITEM, _INODE_ITEM, 1, *[0] * 5)
+    argument = bytearray(key.ljust(_ARGUMENT_BYTES, b"\0"))
+    fcntl.ioctl(descriptor, _TREE_SEARCH, argument)
+    return bool(struct.unpack_from("I", argument, 64)[0])
+
+
+def set_limit(path: Path, *, subvolume: int, size: int) -> None:
+    """Let a subvolume write no more than `size` bytes; the kernel says EDQUOT.
+
+    Metadata counts, too. Raises: OSError if the filesystem does not count.
+    """
+    argument = struct.pack("6Q", subvolume, _MAX_REFERENCED, size, 0, 0, 0)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(descriptor, _QGROUP_LIMIT, bytearray(argument))
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The kernel's counters in memory: cheap to read, and ahead of the disk.
+
+    Source: Documentation/ABI/testing/sysfs-fs-btrfs of Linux.
+    """
+
+    directory: Path
+
+    def written(self, subvolume: int) -> int:
+        """Return the bytes written by a subvolume, with those not on disk yet.
+
+        Raises: OSError if there is no such subvolume.
+        """
+        return self._read(subvolume, "referenced") + self._read(subvolume, "rsv_data")
+
+    def limit(self, subvolume: int) -> int | None:
+        """Return the limit that was set. Raises: as `written`."""
+        if not self._read(subvolume, "limit_flags") & _MAX_REFERENCED:
+            return None
+        return self._read(subvolume, "max_referenced")
+
+    def _read(self, subvolume: int, name: str) -> int:
+        return int((self.directory / f"0_{subvolume}" / name).read_text())
+
+
+def find_counters(path: Path) -> Counters | None:
+    """Return the counters of the filesystem, or None if it does not count."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        argument = bytearray(1024)
+        fcntl.ioctl(descriptor, _FS_INFO, argument)
+    finally:
+        os.close(descriptor)
+    name = uuid.UUID(bytes=bytes(argument[16:32]))
+    directory = Path("/sys/fs/btrfs", str(name), "qgroups")
+    return Counters(directory) if directory.is_dir() else None

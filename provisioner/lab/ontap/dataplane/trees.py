@@ -6,7 +6,7 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _FICLONE = 0x40049409
@@ -187,6 +187,14 @@ def measure_tree(root: Path, *, stopped: threading.Event) -> tuple[int, int]:
     are left out. Once `stopped` is set it returns what it has counted so far.
     """
     total, inodes = 0, 1
+    for status in _statuses(root, stopped=stopped):
+        total += status.st_blocks * 512
+        inodes += 1
+    return total, inodes
+
+
+def _statuses(root: Path, *, stopped: threading.Event) -> Iterator[os.stat_result]:
+    """Yield the status of each inode below the root, but of what shows snapshots."""
     seen: set[tuple[int, int]] = set()
     pending = [str(root)]
     while pending and not stopped.is_set():
@@ -200,13 +208,31 @@ def measure_tree(root: Path, *, stopped: threading.Event) -> tuple[int, int]:
                         if (status.st_dev, status.st_ino) in seen:
                             continue
                         seen.add((status.st_dev, status.st_ino))
-                    total += status.st_blocks * 512
-                    inodes += 1
+                    yield status
                     if stat.S_ISDIR(status.st_mode):
                         pending.append(entry.path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue  # somebody is working in it, or it is closed to us
-    return total, inodes
+
+
+def usage_by_owner(
+    root: Path, *, kind: str, stopped: threading.Event
+) -> dict[int, tuple[int, int]]:
+    """Return bytes and inodes by uid (`kind` "user") or by gid ("group").
+
+    As `measure_tree`, which adds them up.
+    """
+    found: dict[int, tuple[int, int]] = {}
+
+    def add(status: os.stat_result, size: int) -> None:
+        owner = status.st_uid if kind == "user" else status.st_gid
+        total, inodes = found.get(owner, (0, 0))
+        found[owner] = (total + size, inodes + 1)
+
+    add(os.lstat(root), 0)
+    for status in _statuses(root, stopped=stopped):
+        add(status, status.st_blocks * 512)
+    return found
 
 
 def changed_bytes(root: Path, *, base: Path | None) -> int:

@@ -43,12 +43,16 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Known:
-    """A measurement: its result, time, duration, and the generation that it saw."""
+    """A measurement: its result, time, duration, and the generation that it saw.
+
+    written: what the kernel counted for the volume before it, None if it counts none.
+    """
 
     measured: _Measured
     at: float
     seconds: float
     generation: int | None
+    written: int | None
 
 
 def shared_inside(volume: Volume) -> int:
@@ -88,6 +92,42 @@ class Usage:
     def used_files(self, volume: Volume) -> int:
         """Return the inodes of the volume's files, plus those given for it."""
         return self.measured_files(volume) + volume.said_files
+
+    def taken_bytes(self, volume: Volume) -> int:
+        """Return what takes the volume's room at this moment.
+
+        These are its files, what snapshots take beyond their reserve, and what was
+        written since the files were measured.
+
+        Source: `df` and `volume show-space` ("Snapshot Spill") of ONTAP.
+        """
+        used = self.used_bytes(volume)
+        with self._lock:
+            known = self._known.get(volume.uuid)
+        now = self._written(volume)
+        if known is None or known.written is None or now is None:
+            return used
+        used = known.measured.used + volume.said_bytes
+        return used + self._spilled(volume, known) + max(0, now - known.written)
+
+    def _spilled(self, volume: Volume, known: _Known) -> int:
+        """Return what snapshots held beyond their reserve when files were measured."""
+        if known.written is None or not self._has_snapshots(volume):
+            return 0
+        files = known.measured.used - known.measured.shared - shared_inside(volume)
+        empty = _EMPTY_TREE_BYTES if volume.parent_uuid is not None else 0
+        reserve = volume.size_bytes * volume.snapshot_reserve_percent // 100
+        return max(0, known.written - empty - files - reserve)
+
+    def _written(self, volume: Volume) -> int | None:
+        """Return what the kernel counts for the volume now, None if it counts none."""
+        if self._array.counters is None:
+            return None
+        try:
+            number = subvolume_id(self._array.volume_path(volume))
+            return self._array.counters.written(number)
+        except OSError:
+            return None  # it is being removed
 
     def measured_bytes(self, volume: Volume) -> int:
         """Return the bytes of the volume's active files, including shared blocks."""
@@ -147,11 +187,14 @@ class Usage:
 
     def _measure(self, volume: Volume) -> _Measured:
         began, generation = time.monotonic(), self._generation(volume)
+        written = self._written(volume)
         try:
             found = self._look_at(volume)
             now = time.monotonic()
             with self._lock:
-                self._known[volume.uuid] = _Known(found, now, now - began, generation)
+                self._known[volume.uuid] = _Known(
+                    found, now, now - began, generation, written
+                )
                 most = self._most_files.get(volume.uuid, 0)
                 self._most_files[volume.uuid] = max(most, found.files)
         finally:
@@ -176,7 +219,8 @@ class Usage:
         if (
             snapshot is None
             or self._array.plane.method == "copy"
-            or self._counted() is not None
+            # Who counts what clones write need not look, but for their snapshots.
+            or (self._counted() is not None and not self._has_snapshots(volume))
         ):
             return None
         if snapshot.uuid not in self._bases:
@@ -237,6 +281,11 @@ class Usage:
                 self._last_count = found
                 self._counted_at = time.monotonic()
             return self._last_count
+
+    def _count_again(self) -> None:
+        with self._counting:
+            self._counted_at = float("-inf")
+        self._counted()
 
     def forget(self, volume_uuid: str) -> None:
         """Drop the measurements of a deleted volume."""
@@ -299,24 +348,46 @@ class Usage:
         return max(0, own) + volume.said_own_bytes
 
     def only_in_snapshots_bytes(self, volume: Volume) -> int:
-        """Return what the volume takes for its snapshots alone."""
+        """Return what the volume takes only for its snapshots."""
+        measured = self._measured(volume)
+        return self._only_in_snapshots(volume, measured)
+
+    def _only_in_snapshots(self, volume: Volume, measured: _Measured) -> int:
+        own = self._measured_own_bytes(volume)
         if volume.parent_uuid is not None:
-            return 0
-        active = self.used_bytes(volume) - shared_inside(volume)
-        return max(0, self.own_bytes(volume) - active)
+            if not self._has_snapshots(volume):
+                return 0
+            own -= _EMPTY_TREE_BYTES
+        return max(0, own - (measured.used - measured.shared - shared_inside(volume)))
+
+    def _has_snapshots(self, volume: Volume) -> bool:
+        return self._array.store.count(Snapshot, volume_uuid=volume.uuid) > 0
+
+    def look_again(self, volume: Volume) -> tuple[int, int, int]:
+        """Measure a volume while the caller waits, with what is not on disk yet.
+
+        Returns the bytes and the inodes of its files, and the bytes that only its
+        snapshots hold.
+        """
+        self._count_again()
+        measured = self._pool.submit(self._measure, volume).result()
+        self._count_again()
+        return (
+            measured.used + volume.said_bytes,
+            measured.files + volume.said_files,
+            self._only_in_snapshots(volume, measured),
+        )
 
     def deduplicated_bytes(self, aggregate: str) -> int:
         """Return how many bytes of duplicates were found inside of its volumes."""
         return sum(map(deduplicated, self._volumes_in(aggregate)))
 
-    def reserved_bytes(self) -> int:
-        """Return what thick volumes reserve beyond what they take."""
+    def reserved_bytes(self, aggregate: str) -> int:
+        """Return what an aggregate's thick volumes reserve beyond what they take."""
         return sum(
             max(0, volume.size_bytes - self.used_bytes(volume))
-            for volume in self._array.store.select(
-                Volume, phase=LIVE, guarantee="volume"
-            )
-            if volume.state == "online"
+            for volume in self._volumes_in(aggregate)
+            if volume.guarantee == "volume" and volume.state == "online"
         )
 
     def stop(self) -> None:

@@ -29,6 +29,11 @@ def most_files(volume: Volume) -> int:
     return int(str(volume.remembered.get("files.maximum", given)))
 
 
+def least_bytes_for_files(volume: Volume) -> int:
+    """Return the size that a volume needs for its inode limit."""
+    return int(str(volume.remembered.get("files.maximum", 0))) * _LEAST_BYTES_OF_A_FILE
+
+
 def fractional_reserve(volume: Volume) -> int:
     """Return space.fractional_reserve: the set value, else what the guarantee brings.
 

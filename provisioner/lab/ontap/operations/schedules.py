@@ -1,4 +1,4 @@
-"""Take the snapshots that policies ask for, as the array's clock goes.
+"""Take the snapshots that policies ask for, and begin transfers, by the array's clock.
 
 The clock may be moved ahead by a setting. What became due meanwhile is taken once for
 each schedule, as its last moment says. More than a policy keeps goes, oldest first; a
@@ -7,7 +7,9 @@ snapshot that something holds stays.
 Source: data-protection/configure-custom-snapshot-policies-concept and
 create-snapshot-policy-task of NetAppDocs/ontap (the times, names such as
 “hourly.2017-05-15_1106”, the oldest go); the endpoint overview of
-``/storage/snapshot-policies`` in the ONTAP REST reference (a count per schedule).
+``/storage/snapshot-policies`` in the ONTAP REST reference (a count per schedule);
+`transfer_schedule` of relationships and SnapMirror policies there: the relationship's
+own goes before its policy's.
 """
 
 from __future__ import annotations
@@ -18,8 +20,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.operations import snapshots
-from provisioner.lab.ontap.records import LIVE, Snapshot, SnapshotPolicy, Volume
+from provisioner.lab.ontap.operations import snapshots, transfers
+from provisioner.lab.ontap.records import (
+    LIVE,
+    Relationship,
+    SnapmirrorPolicy,
+    Snapshot,
+    SnapshotPolicy,
+    Volume,
+)
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -84,6 +93,18 @@ class Clock:
                     for volume in _volumes_of(self._array, policy):
                         with contextlib.suppress(OntapError):  # full, splitting, …
                             _take(self._array, volume, entry, moment)
+        for row in self._array.store.select(Relationship):
+            self._transfer(row, since=since)
+
+    def _transfer(self, row: Relationship, *, since: datetime) -> None:
+        """Begin a transfer of a relationship whose schedule came due."""
+        policy = self._array.store.get(SnapmirrorPolicy, row.policy_uuid)
+        name = row.transfer_schedule or policy.transfer_schedule
+        if not name or row.state == "uninitialized":
+            return
+        if _LAST_MOMENT[name](self._ran_until) > since:
+            with contextlib.suppress(OntapError):  # paused, broken off, running
+                transfers.request(self._array, row, None)
 
 
 def _volumes_of(array: Array, policy: SnapshotPolicy) -> Iterator[Volume]:

@@ -15,10 +15,13 @@ its parent).
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.lab.ontap.dataplane.trees import SNAPSHOTS, remove_tree
-from provisioner.lab.ontap.records import LIVE, Snapshot, Volume
+from provisioner.lab.ontap.records import LEFT, LIVE, Snapshot, Volume
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -62,7 +65,8 @@ def _show(array: Array, volume: Volume) -> None:
         return  # somebody's own
     source.mkdir(mode=0o777, exist_ok=True)
     source.chmod(0o777)
-    array.namespace.join(source, at=there, read_only=True)
+    with _times_kept(array.volume_path(volume), if_changed=not mount_point.exists()):
+        array.namespace.join(source, at=there, read_only=True)
     rows = snapshots_of(array, volume)
     for name in {path.name for path in source.iterdir()} - {row.name for row in rows}:
         array.namespace.part(there / name)
@@ -70,6 +74,8 @@ def _show(array: Array, volume: Volume) -> None:
     for row in rows:
         (source / row.name).mkdir(exist_ok=True)
         image = array.snapshot_path(row)
+        if row.phase == LEFT:
+            continue  # a move left it without files: what is shown stays
         array.namespace.join(image, at=there / row.name, read_only=True)
 
 
@@ -90,5 +96,19 @@ def _hide(array: Array, volume: Volume) -> None:
     if volume.junction_path is not None:
         array.namespace.part(array.place_of(volume) / SNAPSHOTS)
     remove_tree(array.snapshot_directory(volume))
-    with contextlib.suppress(OSError):  # it is not there, or somebody's own
-        (array.volume_path(volume) / SNAPSHOTS).rmdir()
+    root = array.volume_path(volume)
+    mount_point = root / SNAPSHOTS
+    with (
+        contextlib.suppress(OSError),  # it is not there, or somebody's own
+        _times_kept(root, if_changed=mount_point.exists()),
+    ):
+        mount_point.rmdir()
+
+
+@contextlib.contextmanager
+def _times_kept(root: Path, *, if_changed: bool) -> Iterator[None]:
+    """Keep the times of a root: on an array .snapshot is no entry in it."""
+    before = root.stat() if if_changed else None
+    yield
+    if before is not None:
+        os.utime(root, ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from provisioner.lab.ontap.jobs import Verb
 from provisioner.lab.ontap.operations import (
+    consistency_groups,
     efficiency,
     moves,
     snapmirror,
@@ -27,6 +28,10 @@ VERBS: Mapping[str, Verb] = {
     "snapshot_make": Verb(snapshots.make, abandon=snapshots.abandon),
     "snapshot_change": Verb(snapshots.change),
     "snapshot_delete": Verb(snapshots.destroy),
+    "group_snapshot_make": Verb(
+        consistency_groups.make, abandon=consistency_groups.abandon
+    ),
+    "group_snapshot_delete": Verb(consistency_groups.destroy),
     "efficiency_scan": Verb(efficiency.run),
     "snapmirror_create": Verb(snapmirror.make, abandon=snapmirror.abandon),
     "snapmirror_change": Verb(snapmirror.change),

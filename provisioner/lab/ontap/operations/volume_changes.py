@@ -84,9 +84,10 @@ def _check(array: Array, volume: Volume, fields: Fields) -> None:
         check_size(array, fields["size"])
         limits.check_holds(array, volume, size=fields["size"])
         if volume.guarantee == "volume":
-            check_room(array, max(0, fields["size"] - volume.size_bytes))
+            needed = max(0, fields["size"] - volume.size_bytes)
+            check_room(array, needed, aggregate=volume.aggregate)
     if fields.get("guarantee.type") == "volume" and volume.guarantee != "volume":
-        check_room(array, volume.size_bytes)
+        check_room(array, volume.size_bytes, aggregate=volume.aggregate)
     if _names_snapshot_policy(fields):
         snapshot_policies.chosen(array, fields, svm_uuid=volume.svm_uuid)
     if "nas.export_policy.name" in fields or "nas.export_policy.id" in fields:
@@ -224,6 +225,7 @@ def _apply_properties(array: Array, volume_uuid: str, changes: Fields) -> None:
         values["remembered"] = {**volume.remembered, **remembered}
     if values:
         _save(array, volume_uuid, **values)
+        array.sizes.follow(volume_uuid)
     if snapshot_directories.ACCESS in changes:
         snapshot_directories.refresh(array, volume_uuid)
 
@@ -271,6 +273,7 @@ def put_image(array: Array, volume: Volume, snapshot: Snapshot) -> None:
         array.namespace.part(array.place_of(volume))
     array.trash.put(path)
     ready.rename(path)
+    array.sizes.forget(volume.uuid)
     if volume.junction_path is not None:
         array.namespace.join(path, at=array.place_of(volume))
         snapshot_directories.refresh(array, volume.uuid)

@@ -34,6 +34,7 @@ from provisioner.lab.ontap.records import (
     Destination,
     ExportPolicy,
     Job,
+    QuotaRule,
     Relationship,
     Snapshot,
     Svm,
@@ -137,7 +138,7 @@ def _plan_volume(array: Array, fields: Fields, *, svm: Svm) -> Volume:
     if not 0 <= reserve <= 90:
         raise OntapError("917835", target="space.snapshot.reserve_percent")
     guarantee = fields.get("guarantee.type", "volume")
-    check_room(array, size if guarantee == "volume" else 0)
+    check_room(array, size if guarantee == "volume" else 0, aggregate=aggregate)
     policy = names.find_export_policy(array, fields, svm_uuid=svm.uuid)
     volume = Volume(
         str(uuid.uuid4()),
@@ -185,7 +186,7 @@ def _plan_clone(array: Array, fields: Fields, *, svm: Svm) -> Volume:
         raise OntapError(
             "917536", reason=f"The limit of clones of volume {parent.name} is reached."
         )
-    check_room(array, 0)
+    check_room(array, 0, aggregate=parent.aggregate)
     policy_id = parent.export_policy_id
     if parent.svm_uuid != svm.uuid:
         policy_id = names.find_export_policy(array, {}, svm_uuid=svm.uuid).id
@@ -292,15 +293,23 @@ def check_size(array: Array, size: int) -> None:
         raise OntapError("917537", target="size", size=size)
 
 
-def check_room(array: Array, needed_bytes: int) -> None:
-    """Refuse if the aggregate lacks the space. Raises: OntapError 917536."""
+def check_room(array: Array, needed_bytes: int, *, aggregate: str) -> None:
+    """Refuse if an aggregate lacks the space, "" for the first one.
+
+    A volume takes space only of the aggregate that it is, or will be, in.
+
+    Source: `aggregates` of `/storage/volumes` in the ONTAP REST reference.
+
+    Raises: OntapError 917536.
+    """
     if needed_bytes == 0 and not array.settings.aggregate_is_full:
         return
-    _size, available = array.aggregate_bytes()
+    _size, available = array.aggregate_bytes(aggregate)
     if available < max(needed_bytes, 1):
         raise OntapError(
             "917536",
-            reason=f"There is not enough space in aggregate {array.config.aggregate}: "
+            reason="There is not enough space in aggregate "
+            f"{aggregate or array.config.aggregate}: "
             f"{needed_bytes} bytes are needed, {available} are available.",
         )
 
@@ -323,7 +332,7 @@ def check_policies(array: Array, fields: Fields) -> None:
     Raises: OntapError 2 as NetApp documents no code for the first, 918183.
     """
     qos_policies.check(array, fields)
-    # Data is tiered from FabricPool aggregates alone.
+    # Data is tiered only from FabricPool aggregates.
     if fields.get("tiering.policy", "none") != "none":
         raise OntapError("918183", target="tiering.policy")
 
@@ -374,6 +383,7 @@ def abandon(array: Array, arguments: Fields) -> None:
 
 def _appear(array: Array, volume: Volume, *, state: str) -> None:
     """Mount the finished volume if requested, and show it."""
+    array.sizes.begin(replace(volume, state=state))
     path = volume.junction_path
     live = replace(volume, phase=LIVE, state=state, junction_path=None)
     if path is None or state != "online":
@@ -469,8 +479,11 @@ def remove_files(array: Array, volume: Volume) -> None:
     for snapshot in array.store.select(Snapshot, volume_uuid=volume.uuid):
         array.trash.put(array.snapshot_path(snapshot))
         array.store.remove(snapshot)
+    for rule in array.store.select(QuotaRule, volume_uuid=volume.uuid):
+        array.store.remove(rule)
     array.trash.put(array.volume_path(volume))
     array.usage.forget(volume.uuid)
+    array.sizes.forget(volume.uuid)
     array.store.remove(volume)
 
 

@@ -82,7 +82,7 @@ FILES: Resource[_Entry] = Resource(
 
 
 def list_files(call: Call, volume_uuid: str, path: str = "") -> Reply:
-    """List a directory, with "." and ".."; with return_metadata one entry alone."""
+    """List a directory, with "." and ".."; with return_metadata only one entry."""
     volume = find_volume(call, volume_uuid)
     root = call.array.volume_path(volume)
     place = _inside(root, path)

@@ -57,7 +57,7 @@ JOBS: Resource[Job] = Resource(
 def _find(call: Call, uuid: str) -> Job:
     if call.array.jobs.find(uuid) is None:
         raise OntapError("4", target="uuid")
-    return call.row(Job, uuid)  # an SVM's account sees those of its SVM alone
+    return call.row(Job, uuid)  # an SVM's account sees only those of its SVM
 
 
 def list_jobs(call: Call) -> Reply:

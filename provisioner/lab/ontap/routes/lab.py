@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from provisioner.lab.ontap.config import Settings
@@ -55,14 +55,16 @@ def get_settings(call: Call) -> Reply:
 def change_settings(call: Call) -> Reply:
     """Change the named settings until the lab stops."""
     document = parse_json(call.data)
-    known = {field.name: field for field in fields(Settings)}
+    known = asdict(Settings())
     changes: dict[str, Any] = {}
     for name, value in document.items():
         if name not in known:
             raise OntapError("262179", target=name, field=name)
-        if not _fits(value, known[name].default):
+        if not _fits(value, known[name]):
             raise OntapError("262197", target=name, field=name, value=value)
         if name == "clock_ahead_seconds" and not _can_be_ahead(value):
+            raise OntapError("262197", target=name, field=name, value=value)
+        if name == "aggregate_bytes" and not _are_sizes(value, call.array.aggregates()):
             raise OntapError("262197", target=name, field=name, value=value)
         changes[name] = value
     call.array.settings = replace(call.array.settings, **changes)
@@ -75,9 +77,14 @@ def _can_be_ahead(seconds: Any) -> bool:
     return bool(abs(seconds) < MOST_SECONDS_AHEAD)  # not so for NaN
 
 
+def _are_sizes(value: object, aggregates: tuple[str, ...]) -> bool:
+    """Return whether it names some of these aggregates, each with a size in bytes."""
+    assert isinstance(value, dict)
+    are_numbers = all(type(size) is int and size >= 0 for size in value.values())
+    return are_numbers and value.keys() <= set(aggregates)
+
+
 def _fits(value: object, default: object) -> bool:
-    if default is None:
-        return value is None or (isinstance(value, int) and not isinstance(value, bool))
     if isinstance(default, bool) or isinstance(value, bool):
         return isinstance(default, bool) and isinstance(value, bool)
     if isinstance(default, float):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from provisioner.lab.ontap.conventions.collection import Resource, collection, instance
 from provisioner.lab.ontap.conventions.fields import FieldSet, Flat, Wanted
 from provisioner.lab.ontap.conventions.values import Kind, boolean, integer, text
-from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
+from provisioner.lab.ontap.http import Call, Reply, Route, answer_done
 from provisioner.lab.ontap.operations import qos_policies
-from provisioner.lab.ontap.records import Job, QosPolicy
+from provisioner.lab.ontap.records import QosPolicy
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -79,8 +79,13 @@ def create_policy(call: Call) -> Reply:
         return QOS.record(call, policy, wanted=Wanted(QOS.fields, ()))
 
     location = f"{_BASE}/{policy.uuid}"
-    job = _done(call, f"POST {location}", policy)
-    return answer_job(call, job, created=created, location=location)
+    return answer_done(
+        call,
+        f"POST {location}",
+        svm_uuid=policy.svm_uuid,
+        created=created,
+        location=location,
+    )
 
 
 def change_policy(call: Call, uuid: str) -> Reply:
@@ -89,7 +94,7 @@ def change_policy(call: Call, uuid: str) -> Reply:
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=("uuid", "svm", qos_policies.SHARED))
     qos_policies.change(call.array, policy, fields)
-    return answer_job(call, _done(call, f"PATCH {_BASE}/{uuid}", policy))
+    return answer_done(call, f"PATCH {_BASE}/{uuid}", svm_uuid=policy.svm_uuid)
 
 
 def delete_policy(call: Call, uuid: str) -> Reply:
@@ -97,15 +102,7 @@ def delete_policy(call: Call, uuid: str) -> Reply:
     policy = call.row(QosPolicy, uuid)
     call.refuse_query(allowed=())
     qos_policies.delete(call.array, policy)
-    return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}", policy))
-
-
-def _done(call: Call, description: str, policy: QosPolicy) -> Job:
-    """Return a job for work that is already done."""
-    with call.array.store.transaction():
-        return call.array.jobs.create(
-            "nothing", description=description, svm_uuid=policy.svm_uuid, arguments={}
-        )
+    return answer_done(call, f"DELETE {_BASE}/{uuid}", svm_uuid=policy.svm_uuid)
 
 
 ROUTES = (

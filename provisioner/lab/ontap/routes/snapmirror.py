@@ -405,7 +405,12 @@ def create_transfer(call: Call, uuid: str) -> Reply:
     row = call.row(Relationship, uuid)
     call.refuse_query(allowed=())
     fields = call.body(_TRANSFER, read_only=("uuid", "state"))
-    transfer = transfers.request(call.array, row, fields.get("source_snapshot"))
+    transfer = transfers.request(
+        call.array,
+        row,
+        fields.get("source_snapshot"),
+        throttle=fields.get("throttle", 0),
+    )
     body = {}
     if call.flag("return_records", default=False):
         record = TRANSFERS.record(call, transfer, wanted=Wanted(TRANSFERS.fields, ()))

@@ -16,9 +16,9 @@ from provisioner.lab.ontap.conventions.values import (
     record,
     text,
 )
-from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
+from provisioner.lab.ontap.http import Call, Reply, Route, answer_done
 from provisioner.lab.ontap.operations import snapmirror_policies
-from provisioner.lab.ontap.records import Job, SnapmirrorPolicy, Svm
+from provisioner.lab.ontap.records import SnapmirrorPolicy, Svm
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -142,9 +142,10 @@ def create_policy(call: Call) -> Reply:
         return POLICIES.record(call, policy, wanted=Wanted(POLICIES.fields, ()))
 
     location = f"{_BASE}/{policy.uuid}"
-    return answer_job(
+    return answer_done(
         call,
-        _done(call, f"POST {location}", policy),
+        f"POST {location}",
+        svm_uuid=policy.svm_uuid,
         created=created,
         location=location,
     )
@@ -156,7 +157,7 @@ def change_policy(call: Call, uuid: str) -> Reply:
     call.refuse_query(allowed=())
     fields = call.body(_CHANGE, read_only=_READ_ONLY)
     snapmirror_policies.change(call.array, policy, fields)
-    return answer_job(call, _done(call, f"PATCH {_BASE}/{uuid}", policy))
+    return answer_done(call, f"PATCH {_BASE}/{uuid}", svm_uuid=policy.svm_uuid)
 
 
 def delete_policy(call: Call, uuid: str) -> Reply:
@@ -164,18 +165,7 @@ def delete_policy(call: Call, uuid: str) -> Reply:
     policy = call.row(SnapmirrorPolicy, uuid)
     call.refuse_query(allowed=())
     snapmirror_policies.delete(call.array, policy)
-    return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}", policy))
-
-
-def _done(call: Call, description: str, policy: SnapmirrorPolicy) -> Job:
-    """Return a job for work that is already done."""
-    with call.array.store.transaction():
-        return call.array.jobs.create(
-            "nothing",
-            description=description,
-            svm_uuid=policy.svm_uuid,
-            arguments={},
-        )
+    return answer_done(call, f"DELETE {_BASE}/{uuid}", svm_uuid=policy.svm_uuid)
 
 
 ROUTES = (

@@ -14,10 +14,9 @@ from provisioner.lab.ontap.conventions.values import (
     text,
 )
 from provisioner.lab.ontap.errors import OntapError
-from provisioner.lab.ontap.http import Call, Reply, Route, answer_job
+from provisioner.lab.ontap.http import Call, Reply, Route, answer_done
 from provisioner.lab.ontap.operations import svm_peers
 from provisioner.lab.ontap.peering import Peer, peers
-from provisioner.lab.ontap.records import Job
 
 if TYPE_CHECKING:
     from provisioner.lab.ontap.array import Array
@@ -106,8 +105,13 @@ def create_peer(call: Call) -> Reply:
         return SVM_PEERS.record(call, peer, wanted=Wanted(SVM_PEERS.fields, ()))
 
     location = f"{_BASE}/{peer.row.uuid}"
-    job = _done(call, f"POST {location}", peer)
-    return answer_job(call, job, created=created, location=location)
+    return answer_done(
+        call,
+        f"POST {location}",
+        svm_uuid=peer.svm.uuid,
+        created=created,
+        location=location,
+    )
 
 
 def change_peer(call: Call, uuid: str) -> Reply:
@@ -117,7 +121,7 @@ def change_peer(call: Call, uuid: str) -> Reply:
     fields = call.body(_CHANGE, read_only=("uuid", "svm", "peer"))
     fields.pop("force", None)
     svm_peers.change(call.array, peer, fields)
-    return answer_job(call, _done(call, f"PATCH {_BASE}/{uuid}", peer))
+    return answer_done(call, f"PATCH {_BASE}/{uuid}", svm_uuid=peer.svm.uuid)
 
 
 def delete_peer(call: Call, uuid: str) -> Reply:
@@ -126,15 +130,7 @@ def delete_peer(call: Call, uuid: str) -> Reply:
     call.refuse_query(allowed=())
     call.body({"force": boolean})
     svm_peers.delete(call.array, peer)
-    return answer_job(call, _done(call, f"DELETE {_BASE}/{uuid}", peer))
-
-
-def _done(call: Call, description: str, peer: Peer) -> Job:
-    """Return a job for work that is already done."""
-    with call.array.store.transaction():
-        return call.array.jobs.create(
-            "nothing", description=description, svm_uuid=peer.svm.uuid, arguments={}
-        )
+    return answer_done(call, f"DELETE {_BASE}/{uuid}", svm_uuid=peer.svm.uuid)
 
 
 ROUTES = (

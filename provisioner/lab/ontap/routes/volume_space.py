@@ -1,6 +1,7 @@
 """Space and files of a volume.
 
-``used`` is what its files take, including what a clone shares with its parent.
+``used`` is what its files take, including what a clone shares with its parent, and what
+snapshots take beyond their reserve; ``used_by_afs`` is without the latter.
 ``physical_used`` is what is allocated, ``clone.inherited_physical_used`` the part of it
 that the base snapshot had, so the difference is the clone's own; ``total_footprint`` is
 the same for the aggregate.
@@ -91,6 +92,9 @@ def view(array: Array, volume: Volume) -> Flat:
     }
 
     def used() -> int:
+        return array.usage.taken_bytes(volume)
+
+    def files() -> int:
         return array.usage.used_bytes(volume)
 
     def own() -> int:
@@ -100,7 +104,7 @@ def view(array: Array, volume: Volume) -> Flat:
         return own() + array.usage.inherited_bytes(volume)
 
     def held_back() -> int:
-        return max(0, size - used()) if volume.guarantee == "volume" else 0
+        return max(0, size - files()) if volume.guarantee == "volume" else 0
 
     def available() -> int:
         left = max(0, size - reserve - used())
@@ -117,8 +121,8 @@ def view(array: Array, volume: Volume) -> Flat:
         "space.available_percent": lambda: 100 * available() // active,
         "space.afs_total": size - reserve,
         "space.percent_used": lambda: 100 * used() // active,
-        "space.used_by_afs": used,
-        "space.user_data": used,
+        "space.used_by_afs": files,
+        "space.user_data": files,
         "space.physical_used": physical,
         "space.physical_used_percent": lambda: 100 * physical() // max(1, size),
         "space.footprint": own,
@@ -128,9 +132,9 @@ def view(array: Array, volume: Volume) -> Flat:
         "space.effective_total_footprint": lambda: own() + held_back(),
         "space.over_provisioned": lambda: max(0, size - reserve - used() - available()),
         "space.snapshot.used": lambda: array.usage.only_in_snapshots_bytes(volume),
-        "space.logical_space.used": used,
-        "space.logical_space.used_by_afs": used,
-        "space.logical_space.used_percent": lambda: 100 * used() // active,
+        "space.logical_space.used": files,
+        "space.logical_space.used_by_afs": files,
+        "space.logical_space.used_percent": lambda: 100 * files() // active,
         "space.metadata": 0,
         "files.used": lambda: array.usage.used_files(volume),
         "files.inodefile_capacity": lambda: array.usage.most_files_seen(volume),

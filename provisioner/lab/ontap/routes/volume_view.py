@@ -10,6 +10,7 @@ from provisioner.lab.ontap.operations import (
     efficiency,
     moves,
     qos_policies,
+    quota_rules,
     snapshot_policies,
 )
 from provisioner.lab.ontap.operations.volumes import policy_of
@@ -65,10 +66,11 @@ def _view(array: Array, volume: Volume) -> Flat:
         "analytics.state": "off",
         "tiering.policy": "none",
         "encryption.enabled": False,
+        "quota.state": "on" if quota_rules.are_on(volume) else "off",
         **efficiency.view(array, volume),
         **moves.view(array, volume),
         **_clone(array, volume),
-        **volume.remembered,
+        **{k: v for k, v in volume.remembered.items() if k != "quota.enabled"},
         **qos_policies.of_volume(array, volume.remembered),
         **volume_space.view(array, volume),
     }
@@ -169,6 +171,7 @@ VOLUMES: Resource[Volume] = Resource(
             "guarantee.type",
             "guarantee.honored",
             "encryption.enabled",
+            "quota.state",
             "is_svm_root",
             "access_time_enabled",
             "snapshot_directory_access_enabled",

@@ -71,7 +71,7 @@ _SETTABLE: dict[str, Kind] = {
     "encryption.*": anything,
     "snaplock.*": anything,
     "files.maximum": integer,
-    "quota.*": anything,
+    "quota.enabled": boolean,
     "language": text,
     "_tags": anything,
 }

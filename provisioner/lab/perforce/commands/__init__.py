@@ -23,6 +23,7 @@ from provisioner.lab.perforce.commands import (
     jobs,
     labels,
     locking,
+    logtail,
     monitor,
     moving,
     opened,
@@ -85,6 +86,7 @@ COMMANDS: dict[str, Command] = {
         moving,
         configure,
         monitor,
+        logtail,
         unloading,
         diffing,
         diff2,
@@ -114,7 +116,7 @@ checkpoint clone cluster cstat dbschema dbstat dbverify export
 extension failback failover fetch heartbeat ignores init
 interchanges istat jobspec journalcopy journaldbchecksums
 journals key keys ldap ldaps ldapsync list login2 logappend
-logparse logrotate logschema logstat logtail obliterate ping
+logparse logrotate logschema logstat obliterate ping
 property proxy prune pull purge push remote remotes renameclient
 renameuser replicate repo repos reshelve restore resubmit retype review
 reviews serverid servers storage streamlog streamspec switch topology trait

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from provisioner.lab.perforce import filetypes, keywords
 from provisioner.lab.perforce.clients import Client
@@ -85,6 +86,12 @@ def commit(
         **{"db.change": 1, "db.desc": 1, "db.rev": count, "db.working": count},
         client.have_table: count,
     }
+    resolves = resolves_of(database, client=client.name)
+    paths = {item.path for item in files}
+    integrated = sum(item.path in paths for item in resolves)
+    if integrated:
+        # Source: the locks of dm-CommitSubmit in logs: db.integed among them.
+        tables["db.integed"] = integrated
     with request.locks.writing(tables), database.writing():
         problems = outdated(request, files)
         if problems:
@@ -100,7 +107,7 @@ def commit(
             "INSERT INTO revisions VALUES (?,?,?,?,?,?,?,?,?)", iter(revisions)
         )
         _record_integrations(request, client, revisions)
-        _update_client(request, client, files, revisions, now)
+        _update_client(request, client, files, revisions, sent, now)
         database.execute(
             "UPDATE changes SET change=?, status='submitted', time=?, path=?"
             " WHERE change=?",
@@ -170,10 +177,12 @@ def _update_client(
     client: Client,
     files: list[Opened],
     revisions: list[Revision],
+    sent: dict[str, Sent],
     now: int,
 ) -> None:
     database = request.state.database
     pairs = list(zip(files, revisions, strict=True))
+    lazy = {path for path, each in sent.items() if each.is_lazy}
     database.execute_many(
         "DELETE FROM opened WHERE client=? AND path=?",
         ((client.name, item.path) for item in files),
@@ -189,7 +198,7 @@ def _update_client(
         (
             (client.name, item.path, item.client_path, revision.revision, now)
             for item, revision in pairs
-            if not item.is_delete
+            if not item.is_delete and item.path not in lazy
         ),
     )
     if reopens(request, client):
@@ -210,6 +219,8 @@ def report(
     final: int,
     revisions: list[Revision],
     files: list[Opened],
+    *,
+    lazy: Collection[str] = (),
 ) -> None:
     for item, revision in zip(files, revisions, strict=True):
         request.report(
@@ -223,7 +234,7 @@ def report(
             depotFile=item.path,
             depotRev=f"#{revision.revision}",
         )
-        if item.is_delete:
+        if item.is_delete or item.path in lazy:
             continue
         if not reopens(request, client):
             make_read_only(request, client, item)
@@ -237,7 +248,9 @@ def report(
     else:
         request.say(7295, change=f"Change {number}", newChange=f"change {final}")
     if not request.has("K"):
-        _refresh_keywords(request, client, files, revisions)
+        at_client = [f for f in files if f.path not in lazy]
+        made = [r for r in revisions if r.path not in lazy]
+        _refresh_keywords(request, client, at_client, made)
 
 
 def _refresh_keywords(

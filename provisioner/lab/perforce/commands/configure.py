@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from provisioner.lab.perforce.commands.registry import Command
-from provisioner.lab.perforce.configurables import DEFAULTS
+from provisioner.lab.perforce.configurables import is_known, stored_name
 from provisioner.lab.perforce.messages import CommandError, NotInLab
 from provisioner.lab.perforce.request import Request
 
@@ -26,36 +26,37 @@ def _show(request: Request, names: list[str]) -> None:
     stored = configurables.stored()
     chosen = names or sorted(stored)
     for name in chosen:
-        _check_known(name)
+        server, _, bare = name.rpartition("#")
+        _check_known(bare)
         kind = "configure" if name in stored else "default"
-        value = configurables.text(name)
+        value, server = configurables.text(name), server or "any"
         if request.is_tagged:
             request.record(
-                {"Type": kind, "ServerName": "any", "Name": name, "Value": value}
+                {"Type": kind, "ServerName": server, "Name": bare, "Value": value}
             )
         else:
-            request.info(f"any: {name}={value} ({kind})")
+            request.info(f"{server}: {bare}={value} ({kind})")
     if not chosen:
         request.say(7634)
 
 
 def _change(request: Request, text: str, *, is_set: bool) -> None:
-    _, _, assignment = text.rpartition("any#")
-    name, equals, value = assignment.partition("=")
+    assigned, equals, value = text.partition("=")
     if is_set and not equals:
         raise CommandError(7198, usage=_USAGE)
+    stored = stored_name(assigned)
+    server, _, name = stored.rpartition("#")
     _check_known(name)
-    request.state.configurables.set(name, value if is_set else None)
+    request.state.configurables.set(stored, value if is_set else None)
+    named = {"serverName": server or "any", "variableName": name, "comment": ""}
     if is_set:
-        request.say(
-            7605, serverName="any", variableName=name, variableValue=value, comment=""
-        )
+        request.say(7605, variableValue=value, **named)
     else:
-        request.say(7606, serverName="any", variableName=name, comment="")
+        request.say(7606, **named)
 
 
 def _check_known(name: str) -> None:
-    if name not in DEFAULTS:
+    if not is_known(name):
         raise NotInLab(f"the configurable {name}")
 
 

@@ -6,7 +6,6 @@ import time
 
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.state import SERVER_VERSION
 
 _LABELS = {
     "userName": "User name",
@@ -53,7 +52,7 @@ def info(request: Request) -> None:
         "serverDate": time.strftime("%Y/%m/%d %H:%M:%S %z %Z"),
         "tzoffset": str(time.localtime().tm_gmtoff),
         "serverUptime": (f"{uptime // 3600}:{uptime // 60 % 60:02}:{uptime % 60:02}"),
-        "serverVersion": SERVER_VERSION,
+        "serverVersion": state.config.version,
         **({"ServerID": state.config.server_id} if state.config.server_id else {}),
         **(
             {
@@ -69,7 +68,7 @@ def info(request: Request) -> None:
         "caseHandling": "insensitive" if state.config.ignores_case else "sensitive",
         **({"unicode": "enabled"} if state.config.is_unicode else {}),
         "monitor": "enabled" if state.configurables.number("monitor") else "disabled",
-        "security": str(state.config.security_level),
+        "security": str(state.security_level),
         "externalAuth": "disabled",
     }
     if request.is_tagged:

@@ -20,6 +20,8 @@ class Sent:
     digest: str
     size: int
     modified: int
+    # Of a branch that never was at the client: it shares its source's archive.
+    is_lazy: bool = False
 
 
 def take_content(

@@ -1,7 +1,7 @@
 """p4 integrate and merge; branch, branches.
 
 A target that does not exist is branched, a deleted source deletes it, and everything
-else is left to `p4 resolve`.
+else is left to `p4 resolve`. With -v what is branched is not sent to the client.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from provisioner.lab.perforce.commands.opening import (
 from provisioner.lab.perforce.commands.registry import Command
 from provisioner.lab.perforce.commands.sending import remove_file, send_file
 from provisioner.lab.perforce.filespec import FileSet, parse_file_argument
-from provisioner.lab.perforce.holdings import Opened, find_have, opened_by
+from provisioner.lab.perforce.holdings import Opened, find_have, is_opened
 from provisioner.lab.perforce.integrations import Resolve, last_taken, put_resolves
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
@@ -127,7 +127,7 @@ def _integrate_one(
     if not request.access().allows("open", target):
         request.say(6513, argc=target)
         return True
-    if target in opened_by(database, client=client.name):
+    if is_opened(database, client=client.name, path=target):
         request.say(6394, depotFile=target, action="integrate")
         return True
     if not exists:
@@ -174,13 +174,19 @@ def _open(
     source: Revision,
 ) -> None:
     local = client.local_path(opened.client_path)
-    if opened.action == "branch":
+    is_virtual = opened.action == "branch" and request.has("v")
+    if opened.action == "branch" and not is_virtual:
         send_file(request, client, source, local=local, confirm={})
     elif opened.action == "delete":
         remove_file(request, client, local=local, file_type=opened.type, confirm={})
     insert_opened(request, [opened])
     with request.state.database.writing():
         put_resolves(request.state.database, [resolve])
+        if is_virtual:
+            request.state.database.execute(
+                "INSERT OR REPLACE INTO virtual VALUES (?,?)",
+                *(client.name, opened.path),
+            )
 
 
 def _report(request: Request, client: Client, opened: Opened, resolve: Resolve) -> None:
@@ -245,7 +251,7 @@ def branches(request: Request) -> None:
 
 
 _USAGE = (
-    "integrate [-c change] [-d|-D[i][s][t]] [-f -i -n -q -r] [-m max]"
+    "integrate [-c change] [-d|-D[i][s][t]] [-f -i -n -q -r -v] [-m max]"
     " [-b branch [to...] | from[rev] to]"
 )
 
@@ -256,9 +262,9 @@ COMMANDS = (
         usage=_USAGE,
         # Deleted files are taken as -d and -D ask for, and files without a common
         # ancestor as -i does, anyway. Source: p4 help integrate, and that of 2010.1.
-        flags="dfinqr3",
+        flags="dfinqrv3",
         valued="cbDm",
-        absent="ehtvRsFKSPOA",
+        absent="ehtRsFKSPOA",
         uses_client=True,
     ),
     Command(

@@ -145,6 +145,8 @@ def verify(request: Request) -> None:
     if not request.state.is_admin(request.user):
         raise CommandError(6185)
     limit, count = request.number("m", default=0), 0
+    # With -z, content that several revisions share is read once.
+    known: dict[str, tuple[str | None, int]] = {}
     for wanted in file_sets(request):
         there = [
             revision
@@ -157,11 +159,16 @@ def verify(request: Request) -> None:
             if limit and count == limit:
                 return
             count += 1
-            _verify_one(request, revision)
+            if revision.digest not in known:
+                known[revision.digest] = _computed(request, revision)
+            _verify_one(request, revision, *known[revision.digest])
+            if not request.has("z"):
+                known.clear()
 
 
-def _verify_one(request: Request, revision: Revision) -> None:
-    computed, size = _computed(request, revision)
+def _verify_one(
+    request: Request, revision: Revision, computed: str | None, size: int
+) -> None:
     status = ""
     if computed is None:
         status = "MISSING!"
@@ -221,9 +228,9 @@ COMMANDS = (
         names=("verify",),
         run=verify,
         # How many files a server takes at a time makes no difference here (-b).
-        usage="verify [-q -s] [-m max] [-b batch] file...",
-        flags="qs",
+        usage="verify [-q -s -z] [-m max] [-b batch] file...",
+        flags="qsz",
         valued="bm",
-        absent="ARSUXZrtuvz",
+        absent="ARSUXZrtuv",
     ),
 )

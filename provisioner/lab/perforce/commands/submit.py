@@ -27,10 +27,11 @@ from provisioner.lab.perforce.fixes import change_fixes, check_status
 from provisioner.lab.perforce.holdings import Opened, opened_by
 from provisioner.lab.perforce.integrations import (
     resolves_of,
+    virtual_paths,
 )
 from provisioner.lab.perforce.messages import CommandError
 from provisioner.lab.perforce.request import Request
-from provisioner.lab.perforce.revisions import find_head
+from provisioner.lab.perforce.revisions import find_head, find_revision
 from provisioner.lab.perforce.specs import CHANGE
 from provisioner.lab.perforce.wire import Value
 
@@ -47,6 +48,30 @@ def submit(request: Request) -> None:
     client = request.get_client()
     check_writeable(client)
     number, files = _prepare(request, client)
+    with request.phase("dm-SubmitChange"):
+        sent = _checked(request, client, number, files)
+    files, unchanged = _split_unchanged(request, client, files, sent)
+    if not files:
+        _settle_unchanged(request, client, unchanged)
+        raise CommandError(7214)
+    try:
+        with request.phase("dm-CommitSubmit"):
+            final, revisions = commit(request, client, number, files, sent)
+    except OutOfDate as conflict:
+        _refuse_outdated(request, number, conflict.args[0])
+        raise
+    _settle_unchanged(request, client, unchanged)
+    lazy = {path for path, each in sent.items() if each.is_lazy}
+    report(request, client, number, final, revisions, files, lazy=lazy)
+
+
+def _checked(
+    request: Request, client: Client, number: int, files: list[Opened]
+) -> dict[str, Sent]:
+    """Check what is to be submitted, and take its content from the client.
+
+    Raises: CommandError.
+    """
     access = request.access()
     if not all(access.allows("write", item.path) for item in files):
         request.say(6513, argc="")
@@ -58,18 +83,32 @@ def submit(request: Request) -> None:
     else:
         request.say(7296, change=number)
         request.say(7293, unlockedCount=len(files))
-    sent = take_content(request, client, number, files)
-    files, unchanged = _split_unchanged(request, client, files, sent)
-    if not files:
-        _settle_unchanged(request, client, unchanged)
-        raise CommandError(7214)
-    try:
-        final, revisions = commit(request, client, number, files, sent)
-    except OutOfDate as conflict:
-        _refuse_outdated(request, number, conflict.args[0])
-        raise
-    _settle_unchanged(request, client, unchanged)
-    report(request, client, number, final, revisions, files)
+    lazy = _lazy_copies(request, client, files)
+    at_client = [item for item in files if item.path not in lazy]
+    return take_content(request, client, number, at_client) | lazy
+
+
+def _lazy_copies(
+    request: Request, client: Client, files: list[Opened]
+) -> dict[str, Sent]:
+    """Return the content of branches that are not at the client: their source's.
+
+    Source: -v in p4 help integrate; "lazy copy" in the glossary of the guides.
+    """
+    database = request.state.database
+    virtual = virtual_paths(database, client=client.name)
+    chosen = virtual & {item.path for item in files}
+    found = {}
+    for take in resolves_of(database, client=client.name) if chosen else ():
+        source = find_revision(database, path=take.other, number=take.end)
+        if take.path in chosen and source is not None:
+            found[take.path] = Sent(
+                digest=source.digest,
+                size=source.size,
+                modified=source.modified,
+                is_lazy=True,
+            )
+    return found
 
 
 # --- which files, in which change

@@ -139,7 +139,7 @@ def login(request: Request) -> None:
     name = request.args[0] if request.args else request.user
     database = request.state.database
     if find_spec(database, kind="user", name=name) is None and not (
-        name == request.user and request.state.config.auto_create_users
+        name == request.user and request.state.creates_users
     ):
         raise CommandError(7205, user=name)
     password_hash = auth.find_password_hash(database, user=name)
@@ -246,9 +246,11 @@ def logout(request: Request) -> None:
 def passwd(request: Request) -> None:
     """Answer `p4 passwd`: one's own with the old password, another's as super.
 
-    -O and -P give both without a prompt.
+    -O and -P give both without a prompt. With dm.user.setinitialpasswd=0 only a super
+    user with a password sets a first one.
 
-    Source: p4 help passwd.
+    Source: p4 help passwd; "Configurables for security" of the P4 Server
+    administrator's guide. Inferred: the words of that refusal.
     """
     if request.has("O") and not request.has("P"):
         raise CommandError(7198, usage="passwd [-O old -P new] [user]")
@@ -257,9 +259,13 @@ def passwd(request: Request) -> None:
     if find_spec(database, kind="user", name=name) is None:
         raise CommandError(7205, user=name)
     old = auth.find_password_hash(database, user=name)
+    sets_own = request.state.configurables.number("dm.user.setinitialpasswd")
     if name != request.user:
-        if not request.state.is_super(request.user):
+        mine = auth.find_password_hash(database, user=request.user)
+        if not request.state.is_super(request.user) or not (mine or sets_own):
             raise CommandError(6185)
+    elif old is None and not sets_own:
+        raise CommandError(6185)
     elif old is not None and request.has("O"):
         if not auth.same(auth.md5(request.options["O"]), old):
             raise CommandError(7206)
@@ -283,7 +289,7 @@ def passwd(request: Request) -> None:
         new = auth.md5(request.options["P"]) if request.options["P"] else ""
     else:
         new = _ask_twice(request, name)
-    if not new and request.state.config.security_level:
+    if not new and request.state.security_level:
         raise CommandError(7711, size=_SHORTEST_PASSWORD)
     auth.set_password_hash(database, user=name, password_hash=new)
     request.say(7289 if new else 7290)
