@@ -35,6 +35,19 @@ def asking(leave: Leave) -> Iterator[None]:
         _leave.reset(before)
 
 
+@contextmanager
+def also_when_given(then: Callable[[], None]) -> Iterator[None]:
+    """Call `then` each time that permission is given in the block."""
+    leave = _leave.get()
+
+    def ask() -> None:
+        leave()
+        then()
+
+    with asking(ask):
+        yield
+
+
 def silent_seconds() -> float:
     """Return how long a helper continues without a renewed permission."""
     return float(getattr(_leave.get(), "silent_seconds", SILENT_SECONDS))

@@ -38,7 +38,7 @@ def works_on_files(*, within_seconds: float) -> Callable[[AnyFunction], AnyFunct
 
     The time is a limit rather than an estimate: the first sync of a large product takes
     an hour. Its arguments and its result are types of `typed_json`. A callable among
-    the arguments returns nothing.
+    the arguments returns nothing, or a bool, for which the function waits.
     """
 
     def declare(function: AnyFunction) -> AnyFunction:

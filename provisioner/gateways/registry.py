@@ -143,12 +143,15 @@ def hasty_perforce(server: PerforceAddress, *, seconds: float) -> PerforceGatewa
 
 
 @contextmanager
-def first_ontap(site: SiteAddress, *, seconds: float) -> Iterator[OntapGateway]:
+def first_ontap(
+    site: SiteAddress, *, seconds: float, until: float | None = None
+) -> Iterator[OntapGateway]:
     """Return an unused gateway, which therefore tests the whole connection.
 
-    No request may take longer than `seconds`.
+    No answer may take longer than `seconds`, nor come after `until`
+    (time.monotonic()).
     """
-    account = replace(ontap_account(site), timeout_seconds=seconds)
+    account = replace(ontap_account(site), timeout_seconds=seconds, answers_until=until)
     with closing(OntapGateway(account)) as gateway:
         yield gateway
 

@@ -27,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
     positive_data_acceptance,
 )
 
-from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.models import ApiToken, Team, User
 from provisioner.accounts.tokens import token_create
 from provisioner.bisect.actions import bisection_start
 from provisioner.catalog.models import Snapshot
@@ -38,6 +38,8 @@ from provisioner.leases.models import LeasePolicy
 from provisioner.notify.actions.webhooks import webhook_create
 from provisioner.notify.models import WebhookDelivery
 from provisioner.pools.actions import pool_create
+from provisioner.sandboxes.models import P4dVersion, SandboxPolicy
+from provisioner.server_log.models import LogUpload
 from provisioner.workspaces.models import Share, Workspace
 from provisioner.workspaces.states import set_workspace_state
 from tests.support.factories import (
@@ -45,9 +47,13 @@ from tests.support.factories import (
     MirrorFactory,
     MomentFactory,
     ProcessFactory,
+    QualificationRunFactory,
+    SandboxFactory,
     SnapshotFactory,
     UserFactory,
+    VerificationFactory,
 )
+from tests.support.logs import a_sync_that_waited
 from tests.support.module_rows import Write, written_once
 from tests.support.requests import workspace_create
 from tests.support.undoing import undone
@@ -185,12 +191,34 @@ def make_rows(alice: User, snapshot: Snapshot, *, scope: ApiToken) -> Rows:
             "shares": Share.objects.create(
                 workspace=workspace, person=UserFactory.create(), created_by=alice
             ).pk,
+            "server-commands": a_sync_that_waited(
+                snapshot.template.site.perforce_server
+            ).pk,
+            "server-log-uploads": LogUpload.objects.create(
+                server=snapshot.template.site.perforce_server,
+                name="log",
+                size=1,
+                state=LogUpload.State.READ,
+            ).pk,
             "server-logs": snapshot.template.site.perforce_server_id,
             "perforce-servers": snapshot.template.site.perforce_server_id,
             "plans": snapshot.template.site_id,
+            "sandboxes": (sandbox := SandboxFactory.create(owner=alice)).pk,
+            "sandbox-hosts": sandbox.host_id,
+            "sandbox-policies": SandboxPolicy.objects.create(
+                team=Team.objects.create(name="Sandboxes")
+            ).pk,
+            "p4d-versions": P4dVersion.objects.create(release="2023.1", path="/p4d").pk,
+            "verifications": VerificationFactory.create(sandbox__owner=alice).pk,
+            "checkpoint-plans": snapshot.template.site.perforce_server_id,
+            "qualification-runs": QualificationRunFactory.create(
+                sandbox__owner=alice
+            ).pk,
             "moments": MomentFactory.create().pk,
             "probes": snapshot.template.site.perforce_server_id,
             "orphan-rules": snapshot.template.site.perforce_server_id,
+            "advice-rules": snapshot.template.site.perforce_server_id,
+            "program-releases": snapshot.template.site.perforce_server_id,
         },
         prefix=token.token_key,
     )

@@ -18,6 +18,8 @@ from netapp_ontap.resources import (
     Job,
     LicensePackage,
     Node,
+    QuotaReport,
+    QuotaRule,
     SnapmirrorPolicy,
     SnapmirrorRelationship,
     SnapmirrorTransfer,
@@ -423,3 +425,32 @@ def test_efficiency(client_lab: OntapLab) -> None:
         time.sleep(0.05)
     assert volume.efficiency.space_savings.dedupe == 65536
     assert volume.efficiency.state == "enabled"
+
+
+def test_quotas(client_lab: OntapLab) -> None:
+    volume = make_volume("v", nas={"path": "/v"})
+    owner = os.geteuid()
+    (client_lab.mount_root / "v" / "file").write_bytes(b"x" * 65536)
+    rule = QuotaRule(
+        svm={"name": "svm_dev"},
+        volume={"name": "v"},
+        type="user",
+        users=[{"id": str(owner)}],
+        space={"hard_limit": 1 << 20},
+    )
+    rule.post(poll=True, hydrate=True)
+    volume.quota = {"enabled": True}
+    volume.patch(poll=True)
+
+    volume.get(fields="quota.state")
+    assert volume.quota.state == "on"
+    [used] = QuotaReport.get_collection(fields="*", **{"volume.name": "v"})
+    assert (used.users[0].id, used.space.hard_limit) == (str(owner), 1 << 20)
+    assert used.space.used.total >= 65536
+    rule.space = {"hard_limit": 2 << 20}
+    rule.patch(poll=True)
+    assert QuotaRule(uuid=rule.uuid).get(fields="space").is_err is False
+    rule.delete(poll=True)
+    assert [
+        each.users[0].name for each in QuotaRule.get_collection(fields="users")
+    ] == [""]

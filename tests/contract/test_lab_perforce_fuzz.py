@@ -27,7 +27,7 @@ from provisioner.lab.perforce.wire import (
 )
 from tests.support.lab_perforce import LabServer, lab_server, workspace
 
-pytestmark = pytest.mark.timeout(200, method="thread")
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(200, method="thread")]
 
 NASTY = [
     *("", "-", "--", "-x", "--serverid", "-c", "-o", "-i", "-d", "-n", "-f", "-s"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -278,3 +279,43 @@ def test_two_types_are_not_brought_together_alone(
     two.p4.run("resolve", "-at")
     assert opened_type(two) == "text+x"
     assert two.tree()["file"] == THEIRS.encode()
+
+
+def test_a_virtual_branch_is_submitted_without_its_client(
+    pair: tuple[Workspace, Workspace],
+) -> None:
+    """Its content is its source's, nobody has it, and the log tells of the commit."""
+    ws, _ = pair
+    ws.p4.run("configure", "set", "track=1")
+    [opened] = ws.p4.run("integrate", "-v", "file", "twin")
+    assert opened["action"] == "branch"
+    assert not (ws.root / "twin").exists()
+    ws.p4.run("revert", "twin")
+    ws.p4.run("integrate", "-v", "file", "twin")
+
+    ws.p4.run("submit", "-d", "a virtual branch")
+
+    assert not (ws.root / "twin").exists()
+    assert ws.p4.run("have", "twin") == []
+    [source], [twin] = (ws.p4.run("fstat", "-Ol", name) for name in ("file", "twin"))
+    assert (twin["headAction"], twin["digest"]) == ("branch", source["digest"])
+    ws.p4.run("sync", "twin")
+    assert (ws.root / "twin").read_text() == (ws.root / "file").read_text()
+    tail = ws.p4.run("logtail", "-b", "20000", "-s", "0", "-m", "99")
+    told = "".join(str(part["data"]) for part in tail if "data" in part)
+    told = told[told.index("'user-submit -d a virtual branch") - 200 :]
+    ws.p4.run("configure", "unset", "track")
+    heads = re.findall(r"pid (\d+) \S+ \S+ \[.+\] '(user-submit|dm-\w+)", told)
+    names = list(dict.fromkeys(name for _, name in heads))
+    assert names == ["user-submit", "dm-SubmitChange", "dm-CommitSubmit"]
+    assert len({pid for pid, _ in heads}) == 1
+    tracked = next(
+        block
+        for block in told.split("\n\n")
+        if "'dm-CommitSubmit'\n--- " in block and "--- lapse" in block
+    )
+    assert re.search(
+        r"--- db\.integed\n---   locks read/write 0/1 rows get\+pos\+scan put\+del "
+        r"0\+0\+0 1\+0\n---   total lock wait\+held read/write \d+ms\+\d+ms/",
+        tracked,
+    )

@@ -324,6 +324,34 @@ def test_a_security_level_asks_for_what_it_says(tmp_path: Path, level: str) -> N
         assert refused(ann, "passwd") == 7711
 
 
+def test_security_is_configured_while_a_server_runs(tmp_path: Path) -> None:
+    with lab_server(tmp_path, "--security", "0") as server:
+        admin = server.connect(client="neutral")
+        admin.run_login(password=server.password)
+        for name in ("ann", "bea"):
+            form = {"User": name, "Email": "ann@x", "FullName": name}
+            admin.save_user(form, "-f")
+        for setting in (
+            *("security=4", "dm.user.setinitialpasswd=0", "dm.user.noautocreate=2"),
+        ):
+            admin.run("configure", "set", setting)
+        ann = server.connect(client="neutral", user="ann", password="none")
+        assert refused(ann, "clients") == 7475
+        assert refused(ann, "passwd") == 6185
+        nobody = server.connect(client="neutral", user="zoe", password="none")
+        assert refused(nobody, "clients") == 6267
+
+        admin.input = ["long-enough", "long-enough"]
+        admin.run("passwd", "ann")
+
+        assert refused(ann, "clients") == 7189
+        ann.run_login(password="long-enough")
+        assert ann.run("clients") == []
+        admin.run("configure", "unset", "security")
+        bea = server.connect(client="neutral", user="bea", password="none")
+        assert bea.run("clients") == []
+
+
 @pytest.mark.parametrize(
     "password",
     ["short1", "exactly-sixteen!", "a pass phrase of several words", "pässwörter-ü"],

@@ -156,7 +156,7 @@ def test_content_is_held_against_its_digest(ws: Workspace, server: LabServer) ->
         ("2", "BAD!")
     ]
     path.unlink()
-    assert [(r["rev"], r["status"]) for r in ws.p4.run("verify", "-q", "a")] == [
+    assert [(r["rev"], r["status"]) for r in ws.p4.run("verify", "-qz", "a")] == [
         ("2", "MISSING!")
     ]
 
@@ -180,7 +180,7 @@ def test_content_is_verified_by_administrators(
 
 def test_help_names_the_commands_of_the_lab(ws: Workspace) -> None:
     assert "annotate" in ws.p4.run("help")[0]
-    assert "p4 verify [-q -s]" in ws.p4.run("help", "verify")[0]
+    assert "p4 verify [-q -s -z]" in ws.p4.run("help", "verify")[0]
     assert refused(ws.p4, "help", "nosuchcommand") == 10241
 
 

@@ -24,6 +24,8 @@ from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import ExportRule
 from tests.support.ontap_scene import LabControl, OntapScene
 
+pytestmark = pytest.mark.integration
+
 Act = Callable[[], object]
 IsDone = Callable[[], bool]
 VOLUMES = "/api/storage/volumes*"

@@ -37,6 +37,8 @@ from provisioner.gateways.perforce.types import (
 )
 from tests.support.perforce_scene import PerforceScene, ignore_progress, running_lab
 
+pytestmark = pytest.mark.integration
+
 Deed = Callable[[PerforceScene], None]
 
 FILES: dict[str, bytes | Path | None] = {f"file{n}": b"line\n" * n for n in range(20)}

@@ -14,7 +14,7 @@ from provisioner.gateways.hosts.run_as import run_as
 from provisioner.gateways.perforce import batching
 from provisioner.gateways.perforce.batching import local_batches_of
 from provisioner.gateways.perforce.connection import Connection, Reply
-from provisioner.gateways.perforce.types import ReconcileFinding
+from provisioner.gateways.perforce.types import LockUse, ReconcileFinding
 from tests.support.owned_clients import GID, OWNER, UID, owned_client, sync, write
 from tests.support.perforce_scene import PerforceScene
 
@@ -72,6 +72,27 @@ def test_batches_find_what_one_command_does(
 
     assert told(in_batches) == told(at_once)
     assert len(at_once) == (10 if untracked else 5)
+
+
+@pytest.mark.parametrize("others_wait", [False, True])
+def test_a_comparison_makes_way_for_others(
+    others_wait: bool, perforce: PerforceScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "_MOST", 2)
+    client = changed_tree(perforce)
+    asked: list[LockUse | None] = []
+
+    def ask(use: LockUse | None) -> bool:
+        asked.append(use)
+        return others_wait
+
+    files = perforce.gateway.files
+    found = files.reconcile_preview(
+        client, untracked=False, in_batches=True, on_command=ask
+    )
+
+    assert len(found) == 5
+    assert (len(asked) > 2) is others_wait
 
 
 def test_no_batch_names_what_a_file_server_shows_of_its_snapshots(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.gateways.errors import Unreachable
+from provisioner.gateways.perforce import batching
 from provisioner.gateways.perforce.connection import Connection, Reply
 from provisioner.gateways.perforce.types import (
     ClientSpec,
@@ -178,20 +179,31 @@ def test_the_progress_of_batches_is_that_of_all_of_them(
     assert totals <= {len(TREE)}
 
 
-def test_a_sync_tells_what_its_commands_held(lab_perforce: PerforceScene) -> None:
+@pytest.mark.parametrize(("others_wait", "commands"), [(False, 3), (True, 4)])
+def test_a_sync_tells_what_its_commands_held_and_makes_way(
+    others_wait: bool,
+    commands: int,
+    lab_perforce: PerforceScene,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batching, "_MOST", 2)
     scene = lab_perforce
     change = scene.submit(TREE)
     client = scene.make_client()
-    told: list[LockUse] = []
+    told: list[LockUse | None] = []
+
+    def tell(use: LockUse | None) -> bool:
+        told.append(use)
+        return others_wait
 
     report = scene.gateway.files.sync(
         client.name,
         change=change,
         on_progress=ignored,
         in_batches=True,
-        on_command=told.append,
+        on_command=tell,
     )
 
     assert report.files == len(TREE)
-    assert {(use.command, use.table) for use in told} == {("sync", "db.have")}
-    assert len(told) > 2, "each command that wrote"
+    assert {(u.command, u.table) for u in told if u} == {("sync", "db.have")}
+    assert len(told) == commands

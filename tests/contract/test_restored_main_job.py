@@ -152,6 +152,7 @@ def p4(lab_workspace: Workspace, lab: Lab) -> Iterator[P4]:
     p4.disconnect()
 
 
+@pytest.mark.integration
 def test_a_workspace_of_restored_files_is_built_worked_in_and_given_back(
     lab_workspace: Workspace, real: Real, p4: P4
 ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from provisioner.gateways.hosts.run_as import run_as
@@ -27,6 +27,7 @@ from provisioner.gateways.perforce.standins import Purpose, StandIns
 from provisioner.gateways.perforce.types import (
     ClientSpec,
     HaveList,
+    LockUse,
     Part,
     ReconcileFinding,
 )
@@ -46,6 +47,7 @@ def compare_files(
     ignore: tuple[str, ...],
     owner: Owner,
     in_batches: bool = False,
+    on_command: Callable[[LockUse | None], bool] | None = None,
 ) -> list[ReconcileFinding]:
     """Return files that differ from the have list: changed, missing and untracked ones.
 
@@ -60,7 +62,7 @@ def compare_files(
     Untracked is every file that is neither on the have list nor opened, inside the view
     or outside, whether or not the depot has such a file by now.
 
-    `in_batches` is as in PerforceGateway.files.reconcile_preview and flush. Both
+    `in_batches` and `on_command` are as in PerforceGateway.files.flush. Both
     gateways may be ours; `reader`, which reads the files, may be that of the client's
     owner. It reads them as the `owner` of the files.
 
@@ -75,6 +77,7 @@ def compare_files(
             name,
             untracked=False,
             in_batches=in_batches,
+            on_command=on_command,
         )
 
     # An attempt that was killed may have left one.
@@ -91,6 +94,7 @@ def compare_files(
                 parts=parts,
                 wanted=pinned,
                 in_batches=in_batches,
+                on_command=on_command,
             )
             under_recorded = reconciled(stand_in.name, reader)
         finally:

@@ -27,6 +27,8 @@ BEGIN = b"B"
 """What a worker that has leave answers a helper that says that it is ready."""
 PUBLISH = b"P"
 """What it answers a helper that says that its archive is complete."""
+YES, NO = b"Y", b"N"
+"""What it answers a callback that returns a bool."""
 READ_BYTES = 4096
 
 _PACKAGE_PARENT = str(Path(provisioner.__file__).resolve().parent.parent)

@@ -12,9 +12,13 @@ NO_SPACE = os.strerror(errno.ENOSPC)
 """What programs print in both cases."""
 
 OVER_QUOTA = os.strerror(errno.EDQUOT)
-"""What they print where a quota of ONTAP is used up, whatever room the volume has."""
+"""What they print where a quota of ONTAP is used up.
 
-_LITTLE = 0.1
+A file system between them and ONTAP may say it of a full volume, too.
+"""
+
+LITTLE = 0.1
+"""The share that is left when a program failed, which may have removed its files."""
 
 
 class Lack(StrEnum):
@@ -23,6 +27,7 @@ class Lack(StrEnum):
     BYTES = "bytes"
     INODES = "inodes"
     QUOTA = "quota"
+    AGGREGATE = "aggregate"
 
 
 def lack_at(path: Path) -> Lack | None:
@@ -32,9 +37,17 @@ def lack_at(path: Path) -> Lack | None:
     that does not count inodes reports zero of them. Source: statvfs(3).
     """
     status = os.statvfs(path)
-    inodes_left = status.f_favail / status.f_files if status.f_files else 1.0
-    bytes_left = status.f_bavail / max(1, status.f_blocks)
-    if min(inodes_left, bytes_left) > _LITTLE:
+    return lack_of(
+        bytes_left=status.f_bavail / max(1, status.f_blocks),
+        inodes_left=status.f_favail / status.f_files if status.f_files else 1.0,
+    )
+
+
+def lack_of(
+    *, bytes_left: float, inodes_left: float, little: float = LITTLE
+) -> Lack | None:
+    """Return of which resource no more than a little is left, by the shares of it."""
+    if min(inodes_left, bytes_left) > little:
         return None
     return Lack.INODES if inodes_left < bytes_left else Lack.BYTES
 

@@ -17,6 +17,7 @@ import importlib
 import inspect
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -30,9 +31,14 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from provisioner.gateways import errors
 from provisioner.gateways.fence import require_leave, silent_seconds
-from provisioner.gateways.hosts.beats import answer
+from provisioner.gateways.hosts.beats import answer, answer_callback, passing_on
 from provisioner.gateways.hosts.nursery import Child, NurseryEnded, fork_child
-from provisioner.gateways.hosts.processes import begin_with_leave, json_lines
+from provisioner.gateways.hosts.processes import (
+    NO,
+    YES,
+    begin_with_leave,
+    json_lines,
+)
 from provisioner.gateways.owners import Owner, limit_of
 from provisioner.gateways.perforce import meter
 from provisioner.gateways.perforce.facet import Facet
@@ -73,8 +79,9 @@ def run_as(
 
     `function` was declared by `owners.works_on_files`: a function of a module, or a
     method of a PerforceGateway, which then signs in with that gateway's account. Its
-    callbacks run here, and may raise to end it. Without root it runs as the caller,
-    whatever uid and gid say. The child dies with this process.
+    callbacks run here, and may raise to end it. It waits for those that return a bool:
+    they may take their time if they ask for leave meanwhile. Without root it runs as
+    the caller, whatever uid and gid say. The child dies with this process.
 
     Raises: the GatewayError that the function raised; ChildFailed (no answer);
     FunctionBroke (a bug); ValueError (uid or gid 0 or less).
@@ -84,9 +91,9 @@ def run_as(
     given = inspect.signature(function).bind(*args, **kwargs).arguments
     hints = get_type_hints(function)
 
-    def call_back(name: str, values: list[Any]) -> None:
+    def call_back(name: str, values: list[Any]) -> Any:
         [kinds, _] = get_args(without_none(hints[name]))
-        given[name](*map(from_json, kinds, values))
+        return given[name](*map(from_json, kinds, values))
 
     order = {
         **_place_of(function),
@@ -115,7 +122,7 @@ def _place_of(function: Callable[..., Any]) -> Json:
 
 def _answer_to(
     order: Json,
-    call_back: Callable[[str, list[Any]], None],
+    call_back: Callable[[str, list[Any]], Any],
     *,
     timeout_seconds: float,
 ) -> Any:
@@ -206,12 +213,16 @@ class _Watch(threading.Thread):
                     "overloaded."
                 )
 
+    def heard(self) -> None:
+        """Note that the child said something, if only that it is alive."""
+        self._heard_at = time.monotonic()
+
     @contextlib.contextmanager
     def not_listening(self) -> Iterator[None]:
         """Exclude time in which we do not read from the child's silence."""
         self._heard_at = None
         yield
-        self._heard_at = time.monotonic()
+        self.heard()
 
     def end(self) -> None:
         self._is_over.set()
@@ -249,7 +260,7 @@ class _Noise:
 def _converse(
     child: Child,
     order: Json,
-    call_back: Callable[[str, list[Any]], None],
+    call_back: Callable[[str, list[Any]], Any],
     noise: _Noise,
     watch: _Watch,
 ) -> Any:
@@ -264,9 +275,12 @@ def _converse(
             continue
         if not said:
             break
+        watch.heard()
         if "called_back" in said:
-            with watch.not_listening():
-                call_back(said["called_back"], said["values"])
+            with watch.not_listening(), passing_on(child.stdin):
+                result = call_back(said["called_back"], said["values"])
+            if said["waits"]:
+                answer_callback(child.stdin, result=bool(result))
         elif "used" in said:
             meter.count_all(said["used"])
         elif "error" in said:
@@ -355,11 +369,20 @@ def _general_class(error: errors.GatewayError) -> str:
     )
 
 
-def _call(order: Json, *, module: ModuleType, say: Callable[[Json], None]) -> Any:
+def _call(
+    order: Json,
+    *,
+    module: ModuleType,
+    say: Callable[[Json], None],
+    answers: queue.Queue[bool],
+) -> Any:
     """Call the function of the order, of its module or with its account."""
 
-    def call_back(name: str, *values: Any) -> None:
-        say({"called_back": name, "values": to_json(values)})
+    def call_back(name: str, *values: Any) -> bool | None:
+        [_, returned] = get_args(without_none(hints[name]))
+        waits = returned is bool
+        say({"called_back": name, "values": to_json(values), "waits": waits})
+        return answers.get() if waits else None
 
     of: Any = module
     if "verbs" in order:
@@ -381,11 +404,19 @@ def do_as_ordered() -> None:
     module = importlib.import_module(order["module"])
     _drop_privileges(uid=order["uid"], gid=order["gid"], parent=order["parent"])
     threading.Thread(target=_beat, args=[say], daemon=True).start()
-    begin_with_leave(order["silent_seconds"], ask=lambda: say({"ready": True}))
+    answers = queue.Queue[bool]()
+
+    def hear(said: bytes) -> None:
+        if YES in said or NO in said:
+            answers.put(YES in said)
+
+    begin_with_leave(
+        order["silent_seconds"], ask=lambda: say({"ready": True}), on_word=hear
+    )
     try:
         with metered() as usages:
             try:
-                result = to_json(_call(order, module=module, say=say))
+                result = to_json(_call(order, module=module, say=say, answers=answers))
             finally:
                 say({"used": meter.as_json(usages)})
     except errors.GatewayError as error:

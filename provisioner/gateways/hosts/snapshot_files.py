@@ -53,6 +53,13 @@ class TakenBack:
     kept: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
+    def __add__(self, other: TakenBack) -> TakenBack:
+        return TakenBack(
+            files=self.files + other.files,
+            kept=[*self.kept, *other.kept],
+            failed=[*self.failed, *other.failed],
+        )
+
 
 @works_on_files(within_seconds=4 * HOUR)
 def compare_with_snapshot(
@@ -124,8 +131,8 @@ def opened_root(root: Path) -> Iterator[int]:
         fd = os.open(root, ENTER)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(
-            "The snapshot is not seen in the workspace. ONTAP may have deleted it, or "
-            "its site hides .snapshot.",
+            "The snapshot is not seen in the workspace. ONTAP may have deleted it. If "
+            "its site has just begun to show .snapshot, try again in five minutes.",
             system="host",
             operation="open snapshot",
         ) from error

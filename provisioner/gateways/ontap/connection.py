@@ -10,9 +10,12 @@ Source: https://docs.netapp.com/us-en/ontap-automation/rest/rest_web_services_fo
 
 from __future__ import annotations
 
+import math
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import requests
@@ -31,6 +34,8 @@ from provisioner.gateways.fence import require_leave
 from provisioner.gateways.ontap.errors import problem, refusal
 from provisioner.gateways.ontap.polling import wait_until
 from provisioner.gateways.ontap.types import OntapAccount
+from provisioner.gateways.tracing import recording
+from provisioner.gateways.tracing.exchanges import OntapExchange
 
 CONNECT_TIMEOUT_SECONDS = 6.0
 POOL_SIZE = 32
@@ -105,7 +110,12 @@ class OntapConnection:
             self._wait_for_job(ontap_job_uuid, operation=f"{method} {path}")
 
     def write_at_once(
-        self, method: str, path: str, *, query: Query | None = None, body: Body
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: Body | None,
     ) -> dict[str, Any]:
         """Send a change that ONTAP makes before it answers, and return the answer.
 
@@ -166,6 +176,7 @@ class OntapConnection:
         session, operation = self._open(), f"{method} {path}"
         if method != "GET":
             require_leave()
+        asked = _Asked(method=method, path=path, query=query, sent=body)
         try:
             response = session.request(
                 method,
@@ -173,12 +184,31 @@ class OntapConnection:
                 params=dict(query),
                 json=body,
                 allow_redirects=False,
+                timeout=self._timeouts(operation),
             )
         except (
             OSError
         ) as error:  # every error of requests is one, and so is a missing CA file
+            asked.tell(None)
             raise self._no_answer(error, operation=operation) from error
+        asked.tell(response)
         return _answer(response, operation=operation)
+
+    def _timeouts(self, operation: str) -> tuple[float, float]:
+        """Return how many seconds connecting and an answer may take.
+
+        Raises: Unreachable (all of the account's time is over).
+        """
+        account = self._account
+        left = math.inf
+        if account.answers_until is not None:
+            left = account.answers_until - time.monotonic()
+        if left <= 0:
+            where = f"ONTAP at {account.host}:{account.port}"
+            raise problem(
+                Unreachable, f"{where} did not answer in time.", operation=operation
+            )
+        return min(CONNECT_TIMEOUT_SECONDS, left), min(account.timeout_seconds, left)
 
     def _open(self) -> requests.Session:
         with self._lock:
@@ -202,6 +232,38 @@ class OntapConnection:
         return problem(kind, sentence, operation=operation)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A request under way, for whoever records a trace."""
+
+    method: str
+    path: str
+    query: Query
+    sent: Body | None
+    began: float = field(default_factory=time.monotonic)
+
+    def tell(self, response: requests.Response | None) -> None:
+        """Tell what came back; None: nothing did."""
+        if not recording.is_on():
+            return
+        asked = OntapExchange(
+            method=self.method,
+            path=self.path,
+            query=self.query,
+            sent=self.sent,
+            milliseconds=recording.milliseconds_since(self.began),
+        )
+        if response is not None:
+            kind, _, _ = response.headers.get("Content-Type", "").partition(";")
+            asked = replace(
+                asked,
+                status=response.status_code,
+                content_type=kind.strip(),
+                body=_json(response),
+            )
+        recording.tell(asked)
+
+
 def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
     connection = HostConnection(
         account.host,
@@ -209,7 +271,6 @@ def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
         password=account.password,
         port=account.port,
         verify=account.ca_file or _system_ca(),
-        protocol_timeouts=(CONNECT_TIMEOUT_SECONDS, account.timeout_seconds),
     )
     session: requests.Session = connection.session
     # Otherwise REQUESTS_CA_BUNDLE would replace our CA file, and requests could go
@@ -224,6 +285,7 @@ def _open_session(account: OntapAccount) -> tuple[requests.Session, str]:
             # either: by then the permission to write may have ended.
             max_retries=LoggingRetry(
                 total=1,
+                read=None if account.answers_until is None else False,
                 connect=0,
                 redirect=0,
                 status=0,

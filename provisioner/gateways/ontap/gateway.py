@@ -10,6 +10,7 @@ A write returns when ONTAP's own job has ended and a read shows the effect.
 
 from __future__ import annotations
 
+from provisioner.gateways.ontap.consistency_groups import ConsistencyGroups
 from provisioner.gateways.ontap.deduplication import Deduplication
 from provisioner.gateways.ontap.exports import ExportPolicies
 from provisioner.gateways.ontap.mirrors import Mirrors
@@ -31,5 +32,6 @@ class OntapGateway(
     QosPolicies,
     Mirrors,
     Deduplication,
+    ConsistencyGroups,
 ):
     """One SVM of one ONTAP cluster."""

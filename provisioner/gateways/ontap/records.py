@@ -49,7 +49,7 @@ VOLUME_FIELDS = (
     "nas.path,nas.uid,nas.gid,nas.unix_permissions,nas.export_policy.name,"
     "guarantee.type,"
     "space.used,space.snapshot.reserve_percent,"
-    "files.used,files.maximum,autosize.mode"
+    "files.used,files.maximum,autosize.mode,autosize.maximum"
 )
 # All of space: releases that lack a part reject its name.
 SETTINGS_FIELDS = (
@@ -59,7 +59,8 @@ SETTINGS_FIELDS = (
 # All of clone: releases without clone.inherited_physical_used reject that name.
 USAGE_FIELDS = (
     "uuid,name,comment,size,snapshot_count,clone,space.used,space.physical_used,"
-    "aggregates.name,files.used,files.maximum"
+    "space.snapshot,aggregates.name,files.used,files.maximum,"
+    "autosize.mode,autosize.maximum"
 )
 # All of clone: what a split shows is expensive, and absent while none runs.
 SPLIT_FIELDS = "uuid,name,state,comment,clone,snapmirror.is_protected"
@@ -227,7 +228,8 @@ def volume(record: Record) -> Volume:
         max_inodes=_at(record, "files.maximum", None),
         aggregate=_aggregate_name(record),
         created_at=_time(record.get("create_time")),
-        sizes_itself=_at(record, "autosize.mode", "off") != "off",
+        autosize_mode=_at(record, "autosize.mode", "off"),
+        grows_to_bytes=_grows_to_bytes(record),
         is_destination=record.get("type") == "dp",
     )
 
@@ -261,7 +263,18 @@ def volume_usage(record: Record) -> VolumeUsage:
         used_bytes=_at(record, "space.used", None),
         used_inodes=_at(record, "files.used", None),
         max_inodes=_at(record, "files.maximum", None),
+        snapshot_reserve_percent=_at(record, "space.snapshot.reserve_percent", 0),
+        snapshot_bytes=_at(record, "space.snapshot.used", None),
+        grows_to_bytes=_grows_to_bytes(record),
     )
+
+
+def _grows_to_bytes(record: Record) -> int | None:
+    """Return up to which size ONTAP grows a volume, None if it does not."""
+    if _at(record, "autosize.mode", "off") == "off":
+        return None
+    most: int | None = _at(record, "autosize.maximum", None)
+    return most
 
 
 def _own_bytes(record: Record, *, is_clone: bool) -> int | None:

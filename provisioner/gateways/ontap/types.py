@@ -12,7 +12,8 @@ class OntapAccount:
     """Where to manage one SVM, and with which account.
 
     `ca_file` is a PEM file to verify TLS with; "" uses the certificate authorities of
-    the system. TLS is always verified.
+    the system. TLS is always verified. After `answers_until` (time.monotonic()) nothing
+    is asked any more, and until then no read is repeated; None: no limit.
     """
 
     host: str
@@ -22,6 +23,7 @@ class OntapAccount:
     ca_file: str
     svm: str
     timeout_seconds: float = 30.0
+    answers_until: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +143,9 @@ class Volume:
     `junction_path` is "" while unmounted. `clone_parent` is None for a volume that is
     not a FlexClone. `uid`, `gid` and `root_mode` (octal digits, "755") are those of the
     root directory. `guarantee` is "none" or "volume". An offline volume has no
-    `snapshot_reserve_percent`. With `sizes_itself` ONTAP grows it when it fills up, or
-    shrinks it. With `is_destination` SnapMirror alone writes to it.
+    `snapshot_reserve_percent`. `autosize_mode` is "off", "grow" or "grow_shrink", and
+    `grows_to_bytes` its maximum, None with "off". With `is_destination` only SnapMirror
+    writes to it.
     """
 
     uuid: str
@@ -164,7 +167,8 @@ class Volume:
     created_at: dt.datetime | None
     used_inodes: int | None = None
     max_inodes: int | None = None
-    sizes_itself: bool = False
+    autosize_mode: str = "off"
+    grows_to_bytes: int | None = None
     is_destination: bool = False
 
     @property
@@ -173,10 +177,42 @@ class Volume:
 
         `used_bytes` counts what snapshots take beyond their reserve.
         """
+        return self._free_of(self.size_bytes)
+
+    @property
+    def room_bytes(self) -> int | None:
+        """What files can take once ONTAP has grown it as far as it does by itself."""
+        return self._free_of(max(self.size_bytes, self.grows_to_bytes or 0))
+
+    def _free_of(self, size_bytes: int) -> int | None:
         if self.used_bytes is None:
             return None
-        reserve = self.size_bytes * (self.snapshot_reserve_percent or 0) // 100
-        return max(self.size_bytes - reserve - self.used_bytes, 0)
+        reserve = size_bytes * (self.snapshot_reserve_percent or 0) // 100
+        return max(size_bytes - reserve - self.used_bytes, 0)
+
+    @property
+    def sizes_itself(self) -> bool:
+        """Whether ONTAP grows it when it fills up, or shrinks it."""
+        return self.autosize_mode != "off"
+
+    def is_resized_from(self, size_bytes: int) -> bool:
+        """Return whether it has another size, except one that ONTAP gave it."""
+        if is_same_size(self.size_bytes, size_bytes):
+            return False
+        is_larger = self.size_bytes > size_bytes
+        return not (self.sizes_itself if is_larger else self._shrinks_itself)
+
+    @property
+    def _shrinks_itself(self) -> bool:
+        return self.autosize_mode == "grow_shrink"
+
+    def fits_in(self, size_bytes: int) -> bool:
+        """Return whether its files fit in a size, whose snapshot reserve is not theirs.
+
+        What ONTAP did not report fits.
+        """
+        reserve = size_bytes * (self.snapshot_reserve_percent or 0) // 100
+        return (self.used_bytes or 0) <= size_bytes - reserve
 
 
 SIZES_DIFFER_BYTES = 2**20
@@ -242,6 +278,11 @@ class VolumeSettings:
         }
         return VolumeSettings(**lacking)
 
+    def same_of(self, seen: VolumeSettings) -> VolumeSettings:
+        """Return what a volume has for each of these settings, and nothing else."""
+        told = {name for name, wanted in vars(self).items() if wanted is not None}
+        return VolumeSettings(**{name: vars(seen)[name] for name in told})
+
 
 def _is_given(name: str, wanted: Any, seen: Any) -> bool:
     if seen is None:
@@ -261,7 +302,9 @@ class VolumeUsage:
     shared with its parent's snapshot. `parent_uuid` and `parent_snapshot_uuid` are ""
     for a volume that is not a FlexClone. `split_bytes` is what a split would copy at
     most; `is_clone` is None where ONTAP did not say whether it is one. A FlexGroup has
-    several `aggregates`.
+    several `aggregates`. `snapshot_bytes` is what only its snapshots hold.
+    `grows_to_bytes` is the size up to which ONTAP grows it by itself, None: it does
+    not.
     """
 
     uuid: str
@@ -278,6 +321,9 @@ class VolumeUsage:
     used_bytes: int | None = None
     used_inodes: int | None = None
     max_inodes: int | None = None
+    snapshot_reserve_percent: int = 0
+    snapshot_bytes: int | None = None
+    grows_to_bytes: int | None = None
 
     @property
     def aggregate(self) -> str:
@@ -402,6 +448,15 @@ class VolumeSnapshot:
     comment: str
     created_at: dt.datetime | None
     owners: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsistencyGroup:
+    """Volumes, by name, of which snapshots are taken at one moment."""
+
+    uuid: str
+    name: str
+    volumes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -96,6 +97,17 @@ class VolumeMoves(Verbs):
             return seen_now
         return self._wait_for(begun)
 
+    def pause_move(self, uuid: str) -> VolumeMove:
+        """Pause the move of a volume, if one runs; `start_move` goes on with it. Safe
+        to repeat. Once it is being cut over it may end all the same.
+
+        Raises: NotFound.
+        Source: PATCH /api/storage/volumes/{uuid} movement.state paused.
+        """
+        return self._end_running(
+            uuid, state="paused", has_ended=lambda seen: not seen.is_moving
+        )
+
     def stop_move(self, uuid: str) -> VolumeMove:
         """Abort the move of a volume, if one runs; it stays where it is. Safe to
         repeat. Once it is being cut over it may end all the same.
@@ -104,13 +116,22 @@ class VolumeMoves(Verbs):
         Source: PATCH /api/storage/volumes/{uuid} movement.state aborted.
         """
 
+        return self._end_running(
+            uuid,
+            state="aborted",
+            has_ended=lambda seen: not (seen.is_moving or seen.is_paused),
+        )
+
+    def _end_running(
+        self, uuid: str, *, state: str, has_ended: Callable[[VolumeMove], bool]
+    ) -> VolumeMove:
         def ended() -> VolumeMove | None:
             seen = self.get_move(uuid)
-            return None if seen.is_moving or seen.is_paused else seen
+            return seen if has_ended(seen) else None
 
         if (seen := ended()) is not None:
             return seen
-        body = {"movement": {"state": "aborted"}}
+        body = {"movement": {"state": state}}
         try:
             self._write("PATCH", volume_path(uuid), body=body)
         except Refused:

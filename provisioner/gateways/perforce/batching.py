@@ -72,11 +72,6 @@ class Batches:
         )
 
 
-def shared_out(paths: Sequence[str]) -> list[Sequence[str]]:
-    """Return the arguments for each command, several if there are many."""
-    return list(Batches(paths))
-
-
 def batches_of(
     connection: Connection, *, client: str, change: int | None = None
 ) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import time
 from collections.abc import Sequence
 
 from provisioner.gateways.errors import Busy, Refused
@@ -13,6 +14,7 @@ from provisioner.gateways.perforce.connection import NEUTRAL_CLIENT, Connection
 from provisioner.gateways.perforce.errors import (
     CLIENT_HAS_OPENED_FILES,
     CLIENT_HAS_PENDING_CHANGES,
+    NO_CONFIGURABLES,
     NO_SUCH_CLIENT,
     ClientHasOpenedFiles,
     ClientHasPendingChanges,
@@ -22,10 +24,12 @@ from provisioner.gateways.perforce.facet import Facet, form_of
 from provisioner.gateways.perforce.library import Record
 from provisioner.gateways.perforce.paths import escape_path
 from provisioner.gateways.perforce.specs import ONE_LINE_FIELDS, render_client_spec
-from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.gateways.perforce.types import ClientSpec, ListedClient
 from provisioner.lib.storable import as_named, shown
 
 _WRITEABLE = "writeable"
+# How often a use of a client is noted, in seconds, if nobody has set it.
+_ACCESS_NOTED_EVERY = 300
 _SPECIAL_TYPES = ("readonly", "partitioned", "partitioned-jnl")
 
 
@@ -79,6 +83,52 @@ class Clients(Facet):
             _spec({**record, "Client": record["client"]}, times=record)
             for record in records
         ]
+
+    def all_listed(self) -> list[ListedClient]:
+        """Return what a listing says of all clients that this server is used with.
+
+        Those bound to another server are left out: their opened files and have lists
+        are there. It names none, so no Access date moves.
+
+        Source: p4 help clients (-a lists others' too); p4 help client, which commands
+        update the date.
+        """
+        found: list[ListedClient] = []
+        with self._connected() as connection:
+            connection.run(
+                "clients",
+                each=lambda record: found.append(_listed(record)),
+                is_bulk=True,
+            )
+        return found
+
+    def views_of_just_used(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the views of those clients whose Access date does not move by that.
+
+        To show a form is a use of its client, which the server notes every so many
+        seconds only. So a form is shown within half of these after the client was used
+        by somebody else. Clocks may differ by as much.
+
+        Raises: NotPermitted (only super and operator users may ask for the interval).
+        Source: p4 clients -a -e, p4 client -o; dm.domain.accessupdate.
+        """
+        views: dict[str, tuple[str, ...]] = {}
+        with self._connected() as connection:
+            shown_settings = connection.run(
+                *("configure", "show", "dm.domain.accessupdate"),
+                accepted={NO_CONFIGURABLES},
+            ).records
+            value = shown_settings[0].get("Value", "") if shown_settings else ""
+            every = int(value) if value.isdecimal() else _ACCESS_NOTED_EVERY
+            for name in names:
+                records = connection.run("clients", "-a", "-e", name).records
+                same = [r for r in records if r["client"] == name]
+                if not same or abs(time.time() - int(same[0]["Access"])) > every / 2:
+                    continue
+                [form] = connection.run("client", "-o", name).records
+                if "Update" in form:
+                    views[name] = tuple(form.get("View", ()))
+        return views
 
     def save(self, spec: ClientSpec, *, past_lock: bool = False) -> None:
         """Create or change a client spec. Safe to repeat.
@@ -206,6 +256,19 @@ def _spec(fields: Record, *, times: Record) -> ClientSpec:
         view=tuple(fields.get("View", ())),
         updated_at=_moment(times.get("Update")),
         accessed_at=_moment(times.get("Access")),
+    )
+
+
+def _listed(record: Record) -> ListedClient:
+    return ListedClient(
+        name=record["client"],
+        owner=record.get("Owner", ""),
+        host=record.get("Host", ""),
+        type=record.get("Type", ""),
+        description=shown(record.get("Description", "")),
+        is_locked="locked" in record.get("Options", "").split(),
+        updated_at=_moment(record.get("Update")),
+        accessed_at=_moment(record.get("Access")),
     )
 
 

@@ -7,10 +7,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from provisioner.gateways.errors import Refused
-from provisioner.gateways.perforce.errors import NO_CONFIGURABLES
+from provisioner.gateways.perforce.errors import NO_CONFIGURABLES, NotPermitted
 from provisioner.gateways.perforce.facet import Facet
 from provisioner.gateways.perforce.library import Record
-from provisioner.gateways.perforce.types import Configurable, Filesystem, ServerUsage
+from provisioner.gateways.perforce.types import (
+    Configurable,
+    Filesystem,
+    ProtectionsSummary,
+    ServerUsage,
+)
+
+WIDE_NAMED = 10
 
 # The message 6658 of the server.
 _FILESYSTEM = re.compile(
@@ -78,6 +85,33 @@ class Configuration(Facet):
             users=_count(record.get("userCount", "")),
             files=_count(record.get("fileCount", "")),
         )
+
+    def protections(self) -> ProtectionsSummary | None:
+        """Return how long and how wide the protections are, None if we may not ask.
+
+        Source: p4 protects -a.
+        """
+        lines, wide = 0, list[str]()
+
+        def take(record: Record) -> None:
+            nonlocal lines
+            lines += 1
+            if is_wide(record["depotFile"]):
+                wide.append(record["depotFile"])
+
+        try:
+            with self._connected() as connection:
+                connection.run("protects", "-a", each=take)
+        except NotPermitted:
+            return None
+        return ProtectionsSummary(
+            lines=lines, wide_count=len(wide), wide=tuple(wide[:WIDE_NAMED])
+        )
+
+
+def is_wide(path: str) -> bool:
+    """Return whether a path has a wildcard elsewhere than at its end."""
+    return bool(re.search(r"\.\.\.|\*", re.sub(r"(\.\.\.|\*)\Z", "", path)))
 
 
 def _configurable(record: Record) -> Configurable:

@@ -16,7 +16,10 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
+
+import structlog
 
 from provisioner.gateways.errors import (
     AuthFailed,
@@ -50,12 +53,16 @@ from provisioner.gateways.perforce.library import (
 )
 from provisioner.gateways.perforce.paths import folded
 from provisioner.gateways.perforce.types import TICKET, PerforceAccount
+from provisioner.gateways.perforce.under_way import CommandUnderWay
 from provisioner.gateways.reach import is_encrypted, perforce_address
+from provisioner.lib.refusals import StepCutShort
 
 # A command that names a client changes its Access date, so most name this one instead.
 # Nobody can guess the name: a client of that name, bound to a host or to another
 # server, would stop all our commands.
 NEUTRAL_CLIENT = f"cloneyard-{secrets.token_hex(8)}"
+
+log = structlog.get_logger(__name__)
 
 # What servers show of us in their logs and lists of processes.
 PROGRAM = "cloneyard"
@@ -84,6 +91,11 @@ def permit_files() -> None:
         os.environ.pop(name, None)
 
 
+def is_ours(user: str, program: str, *, our_user: str) -> bool:
+    """Return whether a command at a server is of Cloneyard: by account and program."""
+    return user == our_user and program.startswith(PROGRAM)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reply:
     """The output of a command: tagged records, lines of text, and all messages."""
@@ -107,19 +119,23 @@ class Patience:
     The library asks before each wait for the network, then every half second. Two calls
     in quick succession therefore mean that data has arrived. A long gap means that the
     client itself was busy, and counts as one second of silence.
+
+    With `leave` it also ends a command once that cuts it short.
     """
 
     total_seconds: float
     silent_seconds: float
+    leave: Callable[[], None] | None = None
     is_over: bool = False
     is_canceled: bool = False
+    cut_short: StepCutShort | None = None
     _began: float = field(default_factory=time.monotonic)
     _asked: float = field(default_factory=time.monotonic)
     _silent: float = 0.0
 
     def __call__(self) -> bool:
         """Return whether to keep waiting."""
-        if self.is_canceled:
+        if self.is_canceled or not self._has_leave():
             return False
         now = time.monotonic()
         pause, self._asked = now - self._asked, now
@@ -129,15 +145,45 @@ class Patience:
         )
         return not self.is_over
 
+    def _has_leave(self) -> bool:
+        """Return whether nobody has ended the caller; a database that is away has not.
+
+        What was raised here would be swallowed by the library.
+        """
+        try:
+            if self.leave is not None:
+                self.leave()
+        except StepCutShort as error:
+            self.cut_short, self.is_canceled = error, True
+            return False
+        except Exception:
+            log.info("leave_unknown", exc_info=True)
+        return True
+
 
 class _EachRecord(OutputHandler):  # type: ignore[misc]  # the library has no types
-    """Passes records on one by one instead of collecting them."""
+    """Passes records on one by one instead of collecting them.
 
-    def __init__(self, take: Callable[[Record], None], *, patience: Patience) -> None:
+    So it does with messages of these numbers, as records of their variables.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[Record], None],
+        *,
+        patience: Patience,
+        messages: Collection[int],
+    ) -> None:
         super().__init__()
         self._take = take
+        self._messages = messages
         self._patience = patience
         self.raised: BaseException | None = None
+
+    def outputMessage(self, message: Any) -> int:
+        if message.msgid not in self._messages:
+            return int(OutputHandler.REPORT)
+        return self.outputStat(message.dict)
 
     def outputStat(self, record: Record) -> int:
         if self.raised is None:
@@ -194,14 +240,18 @@ class Connection:
         *command: str,
         text: str = "",
         each: Callable[[Record], None] | None = None,
+        each_message: Collection[int] = (),
         is_bulk: bool = False,
+        is_silent: bool = False,
         accepted: Collection[int] = (),
         also_failures: Collection[int] = (),
     ) -> Reply:
         """Run a command. Log in and run it again if the server asks for a login.
 
         `text` is the form for `-i`. With `each`, records are passed to it one by one,
-        and the reply has none. `is_bulk` gives the command as long as bulk work needs.
+        and the reply has none; so are messages of the numbers in `each_message`.
+        `is_bulk` gives the command as long as bulk work needs. One that `is_silent` may
+        say nothing for all that time, and ends early once its caller may not act.
         Messages numbered in `accepted` are not failures; those in `also_failures` are.
 
         Raises: any GatewayError, depending on the server's messages; Refused (an
@@ -209,10 +259,19 @@ class Connection:
         """
         moves = command[0] == "sync" and not {"-n", "-k"} & set(command)
         take = self._counted(each) if moves and each else each
-        reply = self._attempt(command, text=text, each=take, is_bulk=is_bulk)
+        attempt = partial(
+            self._attempt,
+            command,
+            text=text,
+            each=take,
+            each_message=each_message,
+            is_bulk=is_bulk,
+            is_silent=is_silent,
+        )
+        reply = attempt()
         if self._wants_login(reply):
             self._log_in()
-            reply = self._attempt(command, text=text, each=take, is_bulk=is_bulk)
+            reply = attempt()
         for record in reply.records if moves else ():
             meter.count_synced(self.account.port, record)
         failed = failures(reply.messages, accepted=accepted, also=also_failures)
@@ -265,15 +324,29 @@ class Connection:
         text: str,
         each: Callable[[Record], None] | None,
         is_bulk: bool,
+        each_message: Collection[int] = (),
+        is_silent: bool = False,
     ) -> Reply:
         account, library = self.account, self._library
+        silent = account.bulk_timeout_seconds if is_bulk else account.timeout_seconds
         patience = Patience(
             total_seconds=(_BULK_TOTAL_SECONDS if is_bulk else account.timeout_seconds),
-            silent_seconds=(
-                account.bulk_timeout_seconds if is_bulk else account.timeout_seconds
-            ),
+            silent_seconds=_BULK_TOTAL_SECONDS if is_silent else silent,
+            leave=require_leave if is_silent else None,
         )
-        handler = _EachRecord(each, patience=patience) if each else None
+        asked = CommandUnderWay(
+            user=account.user,
+            client=library.client,
+            host=library.host,
+            command=command,
+            form=text,
+        )
+        each = asked.noting(each) if each else None
+        handler = (
+            _EachRecord(each, patience=patience, messages=each_message)
+            if each
+            else None
+        )
         operation = _name_of(command)
         if not library.connected():
             raise self._lost(operation, reason="an earlier command ended it.")
@@ -285,12 +358,20 @@ class Connection:
         try:
             output = library.run(*map(self._said, command))
         except LibraryError as error:
+            asked.lost()
+            if patience.cut_short is not None:
+                raise patience.cut_short from error
             raise self._lost(operation, reason=str(error)) from error
         if handler and handler.raised:
             raise handler.raised
+        if patience.cut_short is not None:
+            raise patience.cut_short
         if patience.is_over:
+            asked.lost()
             raise self._lost(operation, reason="no answer in time.")
-        return _reply(output or [], messages=library.messages)
+        reply = _reply(output or [], messages=library.messages)
+        asked.answered(reply.records, texts=reply.texts, messages=reply.messages)
+        return reply
 
     def _said(self, word: str) -> bytes:
         """Return a word of a command in the encoding that the server expects.

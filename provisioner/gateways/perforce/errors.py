@@ -34,9 +34,11 @@ NO_PERMISSION = 6185
 PROCESS_IS_YOUNG = 6553
 NO_SUCH_USER = 7205
 NO_CONFIGURABLES = 7634
+NO_LOG = 7557
 UNICODE_SERVER = 7190
 UNICODE_CLIENT = 7191
 PROGRAM_REJECTED = 8111
+VERIFY_FOUND = 6874
 SERVER_KEY_UNKNOWN = 3120
 SERVER_KEY_CHANGED = 3121
 
@@ -180,6 +182,7 @@ _BY_MESSAGE: dict[int, tuple[type[GatewayError], str]] = {
         Refused,
         "{text} A super user of Perforce switches it on: p4 configure set monitor=1.",
     ),
+    NO_LOG: (Refused, "The server writes no log file. Set P4LOG there."),
     6513: (Refused, ""),
     6514: (Refused, ""),
 }

@@ -1,9 +1,10 @@
 """One Perforce server, as one user: every verb that Cloneyard uses.
 
-`gateway.clients`, `files`, `changes`, `shelves`, `processes`, `configuration` and
-`timing` hold the verbs of each kind; what concerns the server and its users is here.
-Every method may raise Unreachable, Busy (resource pressure, or a limit that a smaller
-request would stay below) and AuthFailed. Each docstring lists only what else it raises.
+`gateway.clients`, `files`, `changes`, `shelves`, `processes`, `configuration`, `log`,
+`timing`, `archives` and `benchmarks` hold the verbs of each kind; what concerns the
+server and its users is here. Every method may raise Unreachable, Busy (resource
+pressure, or a limit that a smaller request would stay below) and AuthFailed. Each
+docstring lists only what else it raises.
 
 Methods marked "Local files" read or write below the client's Root. They must run where
 the namespace is mounted, as the owner of the files: see hosts/run_as.py. All others
@@ -13,6 +14,8 @@ talk to the server only.
 from __future__ import annotations
 
 from provisioner.gateways.errors import AuthFailed
+from provisioner.gateways.perforce.archives import Archives
+from provisioner.gateways.perforce.benchmarks import Benchmarks
 from provisioner.gateways.perforce.changes import Changes
 from provisioner.gateways.perforce.clients import Clients
 from provisioner.gateways.perforce.configuration import Configuration
@@ -30,6 +33,7 @@ from provisioner.gateways.perforce.errors import (
 from provisioner.gateways.perforce.facet import Facet
 from provisioner.gateways.perforce.files import Files
 from provisioner.gateways.perforce.library import Record
+from provisioner.gateways.perforce.log import Log
 from provisioner.gateways.perforce.processes import Processes
 from provisioner.gateways.perforce.protections import Protection, Protections
 from provisioner.gateways.perforce.shelves import Shelves
@@ -51,7 +55,10 @@ class PerforceGateway(Facet):
         self.shelves = Shelves(account, holder=holder)
         self.processes = Processes(account, holder=holder)
         self.configuration = Configuration(account, holder=holder)
+        self.log = Log(account, holder=holder)
         self.timing = Timing(account, holder=holder)
+        self.archives = Archives(account, holder=holder)
+        self.benchmarks = Benchmarks(account, holder=holder)
 
     def get_info(self) -> ServerInfo:
         """Return version, case handling and services: the cheapest connection test.

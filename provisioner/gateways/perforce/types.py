@@ -70,6 +70,14 @@ class Configurable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LogPiece:
+    """Bytes of a server's log, and the offset of those that come next."""
+
+    data: bytes
+    next_offset: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Filesystem:
     """Where a server keeps some of its files.
 
@@ -81,6 +89,26 @@ class Filesystem:
     fs_type: str
     mount_point: str
     percent_used: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depot:
+    """A depot; `kind` is its Type, such as local, stream or remote."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DamagedRevision:
+    """A revision whose content is not what was submitted: BAD or MISSING."""
+
+    path: str
+    revision: int
+    change: int
+    action: str
+    type: str
+    status: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +143,20 @@ class ClientSpec:
     server_id: str = ""
     updated_at: dt.datetime | None = None
     accessed_at: dt.datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedClient:
+    """What a listing says of a client. `type` is "" or such as "readonly"."""
+
+    name: str
+    owner: str
+    host: str
+    type: str
+    description: str
+    is_locked: bool
+    updated_at: dt.datetime | None
+    accessed_at: dt.datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,6 +428,27 @@ class LockUse:
     table: str
     waited_ms: int
     held_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectionsSummary:
+    """How many lines a server's protections have, and which begin wide.
+
+    `wide` are up to ten paths with a wildcard before the last part of a directory tree,
+    such as //.../*.key, and `wide_count` all of them.
+    """
+
+    lines: int
+    wide_count: int
+    wide: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenedCounts:
+    """How many files a client has opened, and locked or opened exclusively."""
+
+    opened: int = 0
+    locked: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

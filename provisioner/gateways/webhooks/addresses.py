@@ -121,7 +121,7 @@ def check_address(
             "administrator can allow its network (WEBHOOK_ALLOWED_NETWORKS)."
         )
     if target.scheme != "https":
-        raise AddressRefused("Messages leave this network by https:// alone.")
+        raise AddressRefused("Messages leave this network only by https://.")
 
 
 def literal_address(target: Target) -> IPAddress | None:

@@ -76,6 +76,12 @@ def sleep(tell_pid: Callable[[int], None], secret: str = "") -> None:
     time.sleep(60)
 
 
+@errand
+def say_nothing(seconds: float) -> bool:
+    time.sleep(seconds)
+    return True
+
+
 @works_on_files(within_seconds=2)
 def sleep_too_long(tell_pid: Callable[[int], None]) -> None:
     sleep(tell_pid)
@@ -85,6 +91,15 @@ def sleep_too_long(tell_pid: Callable[[int], None]) -> None:
 def stop(tell_pid: Callable[[int], None]) -> None:
     tell_pid(os.getpid())
     os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@errand
+def ask(is_so: Callable[[int], bool], notes: Callable[[int], None]) -> list[bool]:
+    answers = []
+    for number in range(3):
+        notes(number)
+        answers.append(is_so(number))
+    return answers
 
 
 @errand

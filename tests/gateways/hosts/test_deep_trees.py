@@ -53,6 +53,7 @@ def test_a_wrong_owner_deeper_than_any_path_is_seen(chain: Chain) -> None:
     assert mismatch.endswith("/next/last belongs to 20001:20000")
 
 
+@pytest.mark.integration
 def test_the_other_walks_end_as_ever(chain: Chain) -> None:
     assert newest_modification(chain.root).newest_at is not None
     assert sample_root_paths(chain.root) == []

@@ -38,6 +38,18 @@ def test_writing_twice_leaves_one_file(tmp_path: Path) -> None:
     assert (tmp_path / ".p4config").read_text() == "new\n"
 
 
+def test_what_is_written_already_stays_as_it_is(tmp_path: Path) -> None:
+    """A comparison with a snapshot would name it as changed."""
+    write(tmp_path)
+    file = tmp_path / ".p4config"
+    before = file.stat()
+    write(tmp_path)
+    assert file.stat() == before
+    file.chmod(0o600)
+    write(tmp_path)
+    assert file.stat().st_mode & 0o7777 == 0o644
+
+
 def make_symlink(name: Path, precious: Path) -> None:
     name.symlink_to(precious)
 

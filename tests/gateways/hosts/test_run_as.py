@@ -106,6 +106,26 @@ def test_noise_is_not_taken_for_an_answer() -> None:
     assert seen == [1]
 
 
+def test_a_function_waits_for_what_its_callback_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also for longer than a child goes on without a word of its worker."""
+    noted: list[int] = []
+
+    class Impatient(Given):
+        silent_seconds = 1.5
+
+    def is_so(number: int) -> bool:
+        for _ in range(10 if number == 1 else 0):
+            time.sleep(0.25)
+            fence.require_leave()
+        assert noted == list(range(number + 1)), "it did not go on meanwhile"
+        return number == 1
+
+    with fence.asking(Impatient()):
+        assert call_as(OWNER, errand.ask, is_so, noted.append) == [False, True, False]
+
+
 def test_a_child_that_is_killed_may_be_tried_again() -> None:
     with pytest.raises(ChildFailed, match="out of luck") as raised:
         call_as(OWNER, errand.die)
@@ -136,6 +156,15 @@ def test_a_child_that_somebody_stopped_is_killed(
 
     assert isinstance(raised.value, errors.TransientGatewayError)
     assert not is_alive(pids[0])
+
+
+def test_a_child_that_only_says_that_it_lives_is_not_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_as, "SILENT_AFTER_SECONDS", 1.5)
+    monkeypatch.setattr(run_as, "POLL_EVERY_SECONDS", 0.02)
+
+    assert call_as(OWNER, errand.say_nothing, 2.5)
 
 
 def test_a_child_says_that_it_lives_until_nobody_reads_it(

@@ -38,6 +38,8 @@ from tests.support.rescue_archives import GID, UID, root, untracked
 
 __all__ = ["root"]
 
+pytestmark = pytest.mark.integration
+
 WITHIN_SECONDS = 20.0
 SILENT_SECONDS = 0.5
 FILES_IN_EACH = 500

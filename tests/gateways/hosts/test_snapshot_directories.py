@@ -11,6 +11,7 @@ import pytest
 from provisioner.gateways.hosts.clearing import Versioned, clear_tree
 from provisioner.gateways.hosts.file_digests import sample_files
 from provisioner.gateways.hosts.ownership import change_ownership
+from provisioner.gateways.hosts.page_cache import forget
 from provisioner.gateways.hosts.recency import newest_modification
 from provisioner.gateways.hosts.removal import remove_contents
 from provisioner.gateways.hosts.root_paths import sample_root_paths
@@ -74,6 +75,10 @@ def test_nobody_was_at_work_in_it(tree: Path) -> None:
     assert newest.newest_at is not None
     assert newest.newest_at.timestamp() < OTHER_DAY
     assert (newest.directories, newest.files) == (2, 2)
+
+
+def test_none_of_its_pages_are_forgotten(tree: Path) -> None:
+    assert forget([tree]) == 2
 
 
 def test_no_remark_is_about_it(tree: Path) -> None:

@@ -31,7 +31,7 @@ from tests.gateways.hosts.trees import (
     volume_of_its_own,
 )
 
-pytestmark = needs_root
+pytestmark = [pytest.mark.integration, needs_root]
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 ROUNDS = 3

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,19 @@ def test_silence_ends_after_the_time_allowed(tmp_path: Path) -> None:
         change(peer)
     assert time.monotonic() - started < 5
     assert "in time" in error.value.sentence
+
+
+def test_silence_is_not_borne_twice_by_somebody_who_waits(tmp_path: Path) -> None:
+    silent = Answer(delay_seconds=20)
+    with running_peer(tmp_path, silent, silent) as peer:
+        started = time.monotonic()
+        account = replace(peer.account(), answers_until=started + 0.4)
+        with connected(account) as connection:
+            for _ in range(2):
+                with pytest.raises(Unreachable, match="in time"):
+                    connection.get("/cluster", query={})
+        assert time.monotonic() - started < 0.9
+    assert len(peer.asked) == 1
 
 
 def test_a_question_that_broke_off_is_asked_again(tmp_path: Path) -> None:

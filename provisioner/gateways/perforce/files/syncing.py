@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from provisioner.gateways.errors import Refused
 from provisioner.gateways.owners import HOUR, works_on_files
 from provisioner.gateways.perforce.batching import (
+    Batches,
     batches,
     batches_of,
-    shared_out,
     with_rests,
 )
 from provisioner.gateways.perforce.changes.submitted import SubmittedChanges
@@ -59,7 +60,7 @@ class Syncing(Facet):
         parts: Sequence[Part] = (),
         in_batches: bool = False,
         expected: TreeSize | None = None,
-        on_command: Callable[[LockUse], None] | None = None,
+        on_command: Callable[[LockUse | None], bool] | None = None,
     ) -> SyncReport:
         """Bring the client's files to exactly this submitted change. Local files.
 
@@ -89,14 +90,16 @@ class Syncing(Facet):
             progress = SyncCounter(on_progress, expected=expected)
             began = time.monotonic()
             progress.report()
-            commands: list[Sequence[str]] = [
+            for_everything: list[Sequence[str]] = [
                 [one] for one in pinned_files(client, change=change, parts=parts)
             ]
-            if in_batches:
-                paths = batches_of(connection, client=client, change=change)
-                commands = [*shared_out(paths), *commands]
-            for number, files in enumerate(with_rests(commands), start=1):
-                progress.is_last_command = number == len(commands)
+            shares = Batches(
+                batches_of(connection, client=client, change=change)
+                if in_batches
+                else []
+            )
+            for files in with_rests(chain(shares, for_everything)):
+                progress.is_last_command = files is for_everything[-1]
                 reply = connection.run(
                     *("sync", *parallel, *files),
                     each=progress.count,
@@ -104,12 +107,12 @@ class Syncing(Facet):
                     accepted={CANT_CLOBBER} if replace_leftovers else (),
                 )
                 use = lock_use("sync", connection.tracked) if on_command else None
-                if on_command and use:
-                    on_command(use)
                 if replace_leftovers:
                     _replace_leftovers(connection, reply, at=files[0])
                 if reply.texts:
                     _refuse_files_left_behind(connection, files)
+                if on_command:
+                    shares.adapt(others_wait=on_command(use))
             progress.end()
             return SyncReport(
                 files=progress.files,
