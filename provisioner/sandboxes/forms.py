@@ -1,0 +1,192 @@
+"""Forms of sandboxes, and of what they need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from provisioner.accounts.models import Team
+from provisioner.sandboxes.models import (
+    HIGHEST_PORT,
+    LONGEST_HOURS,
+    LOWEST_PORT,
+    P4dVersion,
+    Sandbox,
+    SandboxHost,
+    ServerVolumes,
+)
+from provisioner.sandboxes.queries import hosts_with_numbers
+from provisioner.sites.models import PerforceServer, Site
+from provisioner.web.filters import FilterForm
+from provisioner.web.forms import AskingForm, CodeInput, LinesField, NameField
+
+
+class SandboxFilterForm(FilterForm):
+    q = forms.CharField(required=False, max_length=100, label="Name or server")
+    state = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", "All states"),
+            *(c for c in Sandbox.State.choices if c[0] != Sandbox.State.RETIRED),
+        ],
+    )
+
+
+class HostField(forms.ModelChoiceField[SandboxHost]):
+    """Hosts, with how many of their places are taken."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.name}: {obj.number} of {obj.at_most} taken, at {obj.site}"
+
+
+class SandboxForm(AskingForm):
+    """What somebody asks for, for as long as their policy allows."""
+
+    server = forms.ModelChoiceField(
+        PerforceServer.objects.filter(volumes__isnull=False).order_by("name"),
+        to_field_name="name",
+        label="A copy of",
+    )
+    name = NameField()
+    purpose = forms.ChoiceField(
+        choices=[each for each in Sandbox.Purpose.choices if each[0] != "drill"]
+    )
+    version = forms.ModelChoiceField(
+        P4dVersion.objects.all(),
+        to_field_name="release",
+        empty_label=None,
+        label="Version of p4d",
+        help_text="Not older than the server's. A newer one upgrades the copy.",
+    )
+    host = HostField(hosts_with_numbers(), to_field_name="name", empty_label=None)
+    hours = forms.IntegerField(
+        min_value=1,
+        max_value=LONGEST_HOURS,
+        initial=8,
+        help_text="It is retired after this many hours.",
+    )
+    reason = forms.CharField(
+        required=False,
+        max_length=500,
+        help_text="Such as a support case. It is in the audit log.",
+    )
+    port = forms.IntegerField(
+        required=False,
+        min_value=LOWEST_PORT,
+        max_value=HIGHEST_PORT,
+        help_text="Empty: the next free one of the host.",
+    )
+    server_id = forms.CharField(
+        required=False,
+        max_length=64,
+        widget=CodeInput,
+        label="ServerID",
+        help_text="Empty: “sandbox-” and its name.",
+    )
+
+    def __init__(self, *args: Any, longest_hours: int = LONGEST_HOURS) -> None:
+        super().__init__(*args)
+        server = self.fields["server"]
+        assert isinstance(server, forms.ModelChoiceField)
+        if PerforceServer.objects.filter(volumes__isnull=False).count() == 1:
+            server.empty_label = None
+        hours = self.fields["hours"]
+        hours.widget.attrs["max"] = longest_hours
+        hours.initial = min(hours.initial, longest_hours)
+
+
+class ExtendForm(AskingForm):
+    hours = forms.IntegerField(
+        min_value=1, max_value=LONGEST_HOURS, initial=8, label="Hours from now"
+    )
+
+
+class RetireForm(AskingForm):
+    without_host = forms.BooleanField(
+        required=False,
+        label="Without its host",
+        help_text="What ONTAP has is destroyed now. Processes and mounts on the host "
+        "are ended when its worker is back.",
+    )
+
+
+class ServerVolumesForm(AskingForm):
+    """Where a server's data is."""
+
+    site = forms.ModelChoiceField(
+        Site.objects.order_by("name"),
+        to_field_name="name",
+        empty_label=None,
+        help_text="Whose SVM has the volumes.",
+    )
+    places = LinesField(
+        rows=5,
+        max_length=2000,
+        label="Volumes",
+        help_text="One a line: db, journal, log or depot, then VOLUME/PATH. A path of "
+        "db or depot is a directory, of journal or log a file.",
+    )
+
+    @staticmethod
+    def initial_of(volumes: ServerVolumes | None) -> dict[str, Any]:
+        if volumes is None:
+            return {"places": "db \njournal \ndepot "}
+        lines = [place.line for place in volumes.places.all()]
+        return {"site": volumes.site.name, "places": "\n".join(lines)}
+
+
+class P4dVersionForm(AskingForm):
+    release = forms.CharField(
+        max_length=8, widget=CodeInput, help_text="Such as 2024.2."
+    )
+    path = forms.CharField(
+        max_length=255,
+        widget=CodeInput,
+        label="Path of p4d",
+        help_text="On every host of sandboxes. Cloneyard downloads none.",
+    )
+
+
+class SandboxHostForm(AskingForm):
+    name = NameField(
+        help_text="Its worker serves the queue of this name: --queues sandboxes.NAME."
+    )
+    site = forms.ModelChoiceField(
+        Site.objects.order_by("name"), to_field_name="name", empty_label=None
+    )
+    address = forms.CharField(
+        max_length=255,
+        initial="127.0.0.1",
+        widget=CodeInput,
+        help_text="Where its sandboxes answer. 127.0.0.1 lets nobody else in.",
+    )
+    first_port = forms.IntegerField(
+        min_value=LOWEST_PORT, max_value=HIGHEST_PORT, initial=16660
+    )
+    at_most = forms.IntegerField(
+        min_value=1, max_value=100, initial=5, label="Sandboxes at a time"
+    )
+    uid = forms.IntegerField(
+        min_value=1, label="uid", help_text="Who runs p4d there. Never root."
+    )
+    gid = forms.IntegerField(min_value=1, label="gid")
+
+
+class SandboxPolicyForm(AskingForm):
+    team = forms.ModelChoiceField(
+        Team.objects.order_by("name"), to_field_name="name", empty_label=None
+    )
+    at_most = forms.IntegerField(
+        min_value=1, max_value=100, initial=1, label="Sandboxes for each person"
+    )
+    team_at_most = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=1000,
+        label="Sandboxes for the team",
+        help_text="All of its people together. Empty: no bound.",
+    )
+    longest_hours = forms.IntegerField(
+        min_value=1, max_value=LONGEST_HOURS, initial=24, label="Hours at most"
+    )

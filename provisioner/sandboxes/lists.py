@@ -1,0 +1,32 @@
+"""The list of sandboxes."""
+
+from __future__ import annotations
+
+from provisioner.sandboxes.forms import SandboxFilterForm
+from provisioner.sandboxes.models import Sandbox
+from provisioner.sandboxes.queries import sandboxes_visible_to
+from provisioner.web.lists.listing import Chip, Column, Listing, searched
+
+SANDBOXES = Listing[Sandbox](
+    name="sandboxes",
+    one="sandbox",
+    many="sandboxes",
+    columns=(
+        Column("name", "Name", "name", "name"),
+        Column("server", "Copy of", "perforce_server.name", "perforce_server__name"),
+        Column("purpose", "Purpose", "purpose", "purpose"),
+        Column("state", "State", "state", "state"),
+        Column("p4port", "P4PORT", "p4port"),
+        Column("release", "p4d", "release", "release"),
+        Column("owner", "Owner", "owner.username", "owner__username"),
+        Column("expires_at", "Ends", "expires_at", "expires_at"),
+        Column("status_message", "", "status_message", goes_with="state"),
+    ),
+    cells="sandboxes/_cells.html",
+    matching=searched(sandboxes_visible_to, "name", "perforce_server__name"),
+    usual="name",
+    form=SandboxFilterForm,
+    chips=(Chip(label="Failed", query={"state": Sandbox.State.FAILED}),),
+    quiet_below=10,
+    nothing="There is no sandbox.",
+)

@@ -1,0 +1,128 @@
+"""Which sandboxes there are, who may see them, and what may be had."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from provisioner.accounts.models import User
+from provisioner.accounts.permissions import Role, Verb, may, roles_of
+from provisioner.engine.models import Operation
+from provisioner.engine.workers import alive_workers, unserved
+from provisioner.sandboxes.models import (
+    HOST_NOT_ASKED,
+    LONGEST_HOURS,
+    RESTING_SANDBOXES,
+    Sandbox,
+    SandboxHost,
+    SandboxOperation,
+    SandboxPolicy,
+)
+
+RETIREMENTS = (SandboxOperation.RETIRE, SandboxOperation.ABANDON)
+TRIES_AGAIN_AFTER = dt.timedelta(hours=1)
+
+
+def is_visible(user: User, *, by: str = "") -> Q:
+    """Return the condition for sandboxes of a person and of nobody else.
+
+    A sandbox has everybody's files, so not even team mates see where it answers.
+    """
+    if user.is_administrator:
+        return Q()
+    if user.scope is not None:
+        return Q(**{f"{by}pk__in": ()})
+    return Q(**{f"{by}owner": user})
+
+
+def sandboxes_visible_to(user: User) -> QuerySet[Sandbox]:
+    """Return the sandboxes that a person may see and that are not retired."""
+    return _with_rows(Sandbox.objects.filter(is_visible(user)))
+
+
+def sandboxes_ever(user: User) -> QuerySet[Sandbox]:
+    """Return the sandboxes that a person may see, retired or not."""
+    return _with_rows(Sandbox.with_retired.filter(is_visible(user)))
+
+
+def _with_rows(rows: QuerySet[Sandbox]) -> QuerySet[Sandbox]:
+    return rows.select_related("perforce_server", "site", "host", "owner")
+
+
+def can_change_sandbox(user: User, sandbox: Sandbox) -> bool:
+    """Return whether a person may extend or retire a sandbox, or try it again."""
+    roles = roles_of(user)
+    if sandbox.owner_id == user.pk and user.scope is None and user.is_active:
+        roles.add(Role.OWNER)
+    return may(user, Verb.CHANGE_SANDBOX, roles)
+
+
+def policy_of(user: User) -> SandboxPolicy | None:
+    """Return what a person may have, None for nothing; administrators have no bound."""
+    if user.scope is not None:
+        return None
+    if user.is_administrator:
+        return SandboxPolicy(at_most=100, longest_hours=LONGEST_HOURS)
+    if user.team_id is None:
+        return None
+    of_teams = SandboxPolicy.objects.select_related("team")
+    return of_teams.filter(team=user.team_id).first()
+
+
+def may_have_sandboxes(user: User) -> bool:
+    return policy_of(user) is not None
+
+
+def expired(now: dt.datetime) -> QuerySet[Sandbox]:
+    """Return the sandboxes whose lease has ended, and that nothing moves.
+
+    One whose retirement failed less than an hour ago is left for the next time.
+    """
+    failed = Operation.objects.filter(
+        subject=OuterRef("subject"),
+        kind__in=RETIREMENTS,
+        ended_at__gt=now - TRIES_AGAIN_AFTER,
+    )
+    return Sandbox.objects.filter(
+        ~Exists(failed), state__in=RESTING_SANDBOXES, expires_at__lte=now
+    )
+
+
+def waiting_for_host(now: dt.datetime) -> QuerySet[Sandbox]:
+    """Return the sandboxes whose retirement has been under way for an hour."""
+    long_ago = Operation.objects.filter(
+        subject=OuterRef("subject"),
+        kind=SandboxOperation.RETIRE,
+        state=Operation.State.RUNNING,
+        created_at__lte=now - TRIES_AGAIN_AFTER,
+    )
+    retiring = Sandbox.objects.filter(Exists(long_ago), state=Sandbox.State.RETIRING)
+    return retiring.select_related("host")
+
+
+def looked_after_at(host: SandboxHost) -> QuerySet[Sandbox]:
+    """Return the sandboxes whose processes a host's worker looks for.
+
+    Those that are up, or should be, and those that were retired without it.
+    """
+    is_up = Q(state__in=(Sandbox.State.READY, Sandbox.State.STOPPED))
+    was_left = Q(state=Sandbox.State.RETIRED, status_code=HOST_NOT_ASKED)
+    rows = Sandbox.with_retired.filter(is_up | was_left, host=host)
+    return rows.select_related("site", "host", "perforce_server")
+
+
+def is_served(host: SandboxHost) -> bool:
+    """Return whether a worker at this host was heard lately."""
+    return not unserved([host.queue], alive_workers())
+
+
+def hosts_with_numbers() -> QuerySet[SandboxHost]:
+    """Return the hosts, each with the `number` of sandboxes that take a place there."""
+    taken = Count("sandboxes", ~Q(sandboxes__state=Sandbox.State.RETIRED))
+    return SandboxHost.objects.select_related("site").annotate(number=taken)
+
+
+def at_host(host: SandboxHost) -> QuerySet[Sandbox]:
+    """Return the sandboxes that take a place at a host."""
+    return Sandbox.objects.filter(host=host)
