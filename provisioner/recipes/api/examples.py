@@ -1,0 +1,82 @@
+"""Examples of checkpoints and verifications for the schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from provisioner.api.examples import answer, refusal, request_body
+from provisioner.recipes.refusals import CheckpointPlanIncomplete
+
+_CHECKPOINT: dict[str, Any] = {
+    "id": 12,
+    "server": "production",
+    "sandbox": "checkpoint-1-20261128-023000",
+    "host": "isolated",
+    "release": "2024.2",
+    "path": "/checkpoints/production.20261128-023007.1f3a9c.ckp.gz",
+    "taken_at": "2026-11-28T02:30:07Z",
+    "change": 4711,
+    "journal": 212,
+    "size_bytes": 1830291,
+    "plain_bytes": 10921733,
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "md5": "D41D8CD98F00B204E9800998ECF8427E",
+    "dump_seconds": 31.4,
+    "replay_seconds": 44.0,
+    "tables": {"db.change": 4711, "db.have": 90210, "db.rev": 31337, "db.user": 42},
+    "is_proven": True,
+    "remark": "",
+    "made_at": "2026-11-28T02:31:52Z",
+    "removed_at": None,
+    "removed_because": "",
+}
+_PLAN: dict[str, Any] = {
+    "server": "production",
+    "server_id": 1,
+    "host": "isolated",
+    "version": "2024.2",
+    "directory": "/checkpoints",
+    "cron": "30 2 * * *",
+    "keep_daily": 7,
+    "keep_weekly": 4,
+    "is_on": True,
+    "has_failed": False,
+    "status": "",
+}
+_VERIFICATION: dict[str, Any] = {
+    "id": 3,
+    "server": "production",
+    "sandbox": "weekly",
+    "taken_at": "2026-11-28T09:12:00Z",
+    "began_at": "2026-11-28T09:12:41Z",
+    "ended_at": "2026-11-28T10:40:02Z",
+    "bad": 0,
+    "missing": 1,
+    "depots": [
+        {
+            "name": "depot",
+            "kind": "local",
+            "bad": 0,
+            "missing": 1,
+            "seconds": 5230.2,
+            "left_out": "",
+        }
+    ],
+}
+_DAMAGED = {
+    "depot": "depot",
+    "path": "//depot/game/level1.map",
+    "revision": 4,
+    "change": 1207,
+    "status": "missing",
+}
+
+CHECKPOINTS = [answer("Kept", _CHECKPOINT)]
+PLANS = [answer("Daily", _PLAN)]
+SAVE_PLAN = [
+    request_body("Each night", {"cron": "30 2 * * *", "is_on": True}),
+    answer("Saved", _PLAN),
+    refusal("Nowhere", CheckpointPlanIncomplete(server="production")),
+]
+VERIFICATIONS = [answer("A file is lost", _VERIFICATION)]
+DAMAGED = [answer("Lost", _DAMAGED)]

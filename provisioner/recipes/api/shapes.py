@@ -1,0 +1,172 @@
+"""Serializers of checkpoints, plans and verifications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from provisioner.api.fields import IdOrName, Number, Text
+from provisioner.lib import schedules
+from provisioner.recipes.models import (
+    MOST_DAYS,
+    MOST_WEEKS,
+    Checkpoint,
+    CheckpointPlan,
+    DamagedFile,
+    Verification,
+    VerifiedDepot,
+)
+
+
+class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
+    server = serializers.CharField(source="sandbox.perforce_server.name")
+    sandbox = serializers.CharField(source="sandbox.name")
+    host = serializers.CharField(source="sandbox.host.name")
+    release = serializers.CharField(source="sandbox.release")
+    taken_at = serializers.DateTimeField(
+        source="sandbox.taken_at", help_text="As of when it is."
+    )
+    change = serializers.IntegerField(
+        allow_null=True, help_text="The highest submitted change in it."
+    )
+    journal = serializers.IntegerField(
+        allow_null=True, help_text="The number of the journal that continues it."
+    )
+    sha256 = serializers.CharField(help_text="Of the compressed file.")
+    md5 = serializers.CharField(help_text="Of its plain text, as in the .md5 file.")
+    tables = serializers.DictField(
+        child=serializers.IntegerField(), help_text="The records of each table."
+    )
+    is_proven = serializers.BooleanField(
+        help_text="Whether its replay elsewhere had the same records."
+    )
+    remark = serializers.CharField(help_text="Why it is not proven.")
+
+    class Meta:
+        model = Checkpoint
+        fields = (
+            "id",
+            "server",
+            "sandbox",
+            "host",
+            "release",
+            "path",
+            "taken_at",
+            "change",
+            "journal",
+            "size_bytes",
+            "plain_bytes",
+            "sha256",
+            "md5",
+            "dump_seconds",
+            "replay_seconds",
+            "tables",
+            "is_proven",
+            "remark",
+            "made_at",
+            "removed_at",
+            "removed_because",
+        )
+        read_only_fields = fields
+
+
+class CheckpointQuery(serializers.Serializer[Any]):
+    server = Text(required=False, max_length=100, help_text="The name of a server.")
+    kept = serializers.ChoiceField(required=False, choices=["yes", "no"])
+
+
+class CheckpointPlanSerializer(serializers.ModelSerializer[CheckpointPlan]):
+    server = serializers.CharField(source="server.name")
+    server_id = serializers.IntegerField()
+    host = serializers.CharField(source="host.name", default=None, allow_null=True)
+    version = serializers.CharField(
+        source="version.release", default=None, allow_null=True
+    )
+    status = serializers.CharField(help_text="What came of the last one.")
+
+    class Meta:
+        model = CheckpointPlan
+        fields = (
+            "server",
+            "server_id",
+            "host",
+            "version",
+            "directory",
+            "cron",
+            "keep_daily",
+            "keep_weekly",
+            "is_on",
+            "has_failed",
+            "status",
+        )
+        read_only_fields = fields
+
+
+class CheckpointPlanSaveSerializer(serializers.Serializer[Any]):
+    """Fields that are left out do not change."""
+
+    host = IdOrName(required=False, help_text="A host of sandboxes.")
+    version = Text(
+        required=False, max_length=8, help_text="The server's own release of p4d."
+    )
+    directory = Text(
+        required=False,
+        max_length=255,
+        help_text="Where they are kept on the host; its uid may write there.",
+    )
+    cron = Text(
+        required=False,
+        max_length=schedules.LONGEST,
+        help_text="When they are made: five fields in UTC, such as 30 2 * * *.",
+    )
+    keep_daily = Number(required=False, min_value=1, max_value=MOST_DAYS)
+    keep_weekly = Number(required=False, min_value=0, max_value=MOST_WEEKS)
+    is_on = serializers.BooleanField(required=False)
+
+
+class VerifiedDepotSerializer(serializers.ModelSerializer[VerifiedDepot]):
+    seconds = serializers.FloatField(
+        allow_null=True, help_text="null: left out, or not verified to its end."
+    )
+    left_out = serializers.CharField(help_text="Why it was not verified.")
+
+    class Meta:
+        model = VerifiedDepot
+        fields = ("name", "kind", "bad", "missing", "seconds", "left_out")
+        read_only_fields = fields
+
+
+class VerificationSerializer(serializers.ModelSerializer[Verification]):
+    server = serializers.CharField(source="sandbox.perforce_server.name")
+    sandbox = serializers.CharField(source="sandbox.name")
+    taken_at = serializers.DateTimeField(
+        source="sandbox.taken_at", allow_null=True, help_text="As of when it is."
+    )
+    bad = serializers.IntegerField(help_text="Revisions that are damaged.")
+    missing = serializers.IntegerField(help_text="Revisions that are lost.")
+    depots = VerifiedDepotSerializer(many=True)
+
+    class Meta:
+        model = Verification
+        fields = (
+            "id",
+            "server",
+            "sandbox",
+            "taken_at",
+            "began_at",
+            "ended_at",
+            "bad",
+            "missing",
+            "depots",
+        )
+        read_only_fields = fields
+
+
+class DamagedFileSerializer(serializers.ModelSerializer[DamagedFile]):
+    depot = serializers.CharField(source="depot.name")
+
+    class Meta:
+        model = DamagedFile
+        fields = ("depot", "path", "revision", "change", "status")
+        read_only_fields = fields

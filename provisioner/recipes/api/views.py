@@ -1,0 +1,139 @@
+"""/api/v1/checkpoints, /api/v1/checkpoint-plans and /api/v1/verifications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.accounts import permissions
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.recipes import actions
+from provisioner.recipes.api import examples
+from provisioner.recipes.api.shapes import (
+    CheckpointPlanSaveSerializer,
+    CheckpointPlanSerializer,
+    CheckpointQuery,
+    CheckpointSerializer,
+    DamagedFileSerializer,
+    VerificationSerializer,
+)
+from provisioner.recipes.models import Checkpoint, CheckpointPlan, Verification
+from provisioner.recipes.queries import (
+    checkpoints_matching,
+    damaged_in,
+    verifications_visible_to,
+)
+from provisioner.sandboxes.models import P4dVersion, SandboxHost
+from provisioner.sites.models import PerforceServer
+
+
+class CheckpointViewSet(ApiViewSet):
+    """For administrators: checkpoints that are or were kept."""
+
+    queryset = Checkpoint.objects.none()
+    serializer_class = CheckpointSerializer
+
+    @described(
+        "List checkpoints",
+        "For administrators, newest first. Request one as a sandbox with the purpose "
+        "“checkpoint”.",
+        ok=CheckpointSerializer(many=True),
+        refused=[400, 403],
+        parameters=[CheckpointQuery],
+        examples=examples.CHECKPOINTS,
+    )
+    def list(self, request: Request) -> Response:
+        query = self.read_query(CheckpointQuery)
+        return self.page_of(checkpoints_matching(self.user, **query))
+
+
+class CheckpointPlanViewSet(ShortListViewSet):
+    """For administrators: when checkpoints of a server are made, and how long kept."""
+
+    queryset = CheckpointPlan.objects.none()
+    serializer_class = CheckpointPlanSerializer
+
+    @described(
+        "List plans of checkpoints",
+        "For administrators.",
+        ok=CheckpointPlanSerializer(many=True),
+        refused=[403],
+        examples=examples.PLANS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        rows = CheckpointPlan.objects.select_related("server", "host", "version")
+        return self.page_of(rows)
+
+    @described(
+        "Plan the checkpoints of a server",
+        "For administrators, by the id of the server. The first time host, version and "
+        "directory are needed.",
+        body=CheckpointPlanSaveSerializer,
+        ok=CheckpointPlanSerializer,
+        refused=[400, 403, 404, 409],
+        examples=examples.SAVE_PLAN,
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(PerforceServer, pk=pk)
+        asked: dict[str, Any] = self.read_body(CheckpointPlanSaveSerializer)
+        if "host" in asked:
+            asked["host"] = chosen(
+                SandboxHost.objects.all(), word="host", id_or_name=asked["host"]
+            )
+        if "version" in asked:
+            release = asked["version"]
+            asked["version"] = P4dVersion.objects.filter(release=release).first()
+            if asked["version"] is None:
+                raise InvalidRequest.at("version", f"p4d {release} is not offered.")
+        plan = actions.checkpoint_plan_save(by=self.user, server=server, **asked)
+        return self.shown(plan)
+
+
+class VerificationViewSet(ApiViewSet):
+    """Archives of copies, read and compared with their digests."""
+
+    queryset = Verification.objects.none()
+    serializer_class = VerificationSerializer
+
+    def get_queryset(self) -> QuerySet[Verification]:
+        return verifications_visible_to(self.user).prefetch_related("depots")
+
+    @described(
+        "List verifications of archives",
+        "Of your own sandboxes; administrators see all. Request one as a sandbox with "
+        "the purpose “verify”.",
+        ok=VerificationSerializer(many=True),
+        refused=[400],
+        examples=examples.VERIFICATIONS,
+    )
+    def list(self, request: Request) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Get a verification of archives",
+        ok=VerificationSerializer,
+        refused=[404],
+        examples=examples.VERIFICATIONS,
+    )
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return self.shown(self.get_object())
+
+    @described(
+        "List lost and damaged revisions",
+        "Of a verification, at most 10,000 of each depot.",
+        ok=DamagedFileSerializer(many=True),
+        refused=[400, 404],
+        examples=examples.DAMAGED,
+    )
+    @action(methods=["get"], detail=True, serializer_class=DamagedFileSerializer)
+    def damaged(self, request: Request, pk: int) -> Response:
+        return self.page_of(damaged_in(self.get_object(), self.user))

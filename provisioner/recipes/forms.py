@@ -1,0 +1,80 @@
+"""The form of a plan of checkpoints, and filters of results."""
+
+from __future__ import annotations
+
+from django import forms
+
+from provisioner.lib import schedules
+from provisioner.recipes.models import MOST_DAYS, MOST_WEEKS, DamagedFile
+from provisioner.sandboxes.models import P4dVersion, SandboxHost
+from provisioner.web.filters import FilterForm
+from provisioner.web.forms import AskingForm, CodeInput
+
+
+class CheckpointPlanForm(AskingForm):
+    """Where checkpoints are kept, for how long, and when they are made."""
+
+    host = forms.ModelChoiceField(
+        SandboxHost.objects.all(), to_field_name="name", empty_label=None
+    )
+    version = forms.ModelChoiceField(
+        P4dVersion.objects.all(),
+        to_field_name="release",
+        empty_label=None,
+        label="Version of p4d",
+        help_text="The server's own release, or its checkpoint would not fit it.",
+    )
+    directory = forms.CharField(
+        max_length=255,
+        widget=CodeInput,
+        help_text="On that host, and its uid may write there. Back it up: Cloneyard "
+        "copies it nowhere.",
+    )
+    cron = forms.CharField(
+        max_length=schedules.LONGEST,
+        widget=CodeInput,
+        label="Made at",
+        help_text="As in cron, in UTC: minute, hour, day, month, day of the week.",
+    )
+    keep_daily = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_DAYS,
+        label="Days kept",
+        help_text="The newest proven one of each of so many days.",
+    )
+    keep_weekly = forms.IntegerField(
+        min_value=0,
+        max_value=MOST_WEEKS,
+        label="Weeks kept",
+        help_text="Likewise of each of so many weeks. The newest proven one stays.",
+    )
+    is_on = forms.BooleanField(
+        required=False,
+        label="Make checkpoints by this plan",
+        help_text="Off: only when somebody asks for one.",
+    )
+
+
+class CheckpointFilterForm(FilterForm):
+    q = forms.CharField(required=False, max_length=100, label="Server or path")
+    kept = forms.ChoiceField(
+        required=False,
+        label="Kept",
+        choices=[("", "Kept and removed"), ("yes", "Kept"), ("no", "Removed")],
+    )
+
+
+class VerificationFilterForm(FilterForm):
+    q = forms.CharField(required=False, max_length=100, label="Server or sandbox")
+    damage = forms.ChoiceField(
+        required=False,
+        label="Damage",
+        choices=[("", "With and without"), ("yes", "With damage"), ("no", "Without")],
+    )
+
+
+class DamagedFilterForm(FilterForm):
+    q = forms.CharField(required=False, max_length=100, label="Path")
+    status = forms.ChoiceField(
+        required=False, choices=[("", "Lost and damaged"), *DamagedFile.Status.choices]
+    )

@@ -1,0 +1,197 @@
+"""Checkpoints with their plans, and verified archives: they outlive sandboxes."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from provisioner.lib import schedules
+from provisioner.lib.fields import EvidenceField, NameField
+from provisioner.sandboxes.models import P4dVersion, Sandbox, SandboxHost
+from provisioner.sites.models import PerforceServer
+from provisioner.sites.values import check_file_path
+
+MOST_DAYS, MOST_WEEKS = 366, 520
+MOST_LISTED = 10_000
+"""How many damaged revisions of a depot are listed; all are counted."""
+
+
+class CheckpointPlan(models.Model):
+    """Where checkpoints of a server are kept, for how long, and when they are made.
+
+    `directory` is a path on `host`. Of the last `keep_daily` days and `keep_weekly`
+    weeks that have a proven checkpoint, the newest of each is kept. `tried_for` is the
+    due time that was acted on last, and `status` says what came of it.
+    """
+
+    server = models.OneToOneField(
+        PerforceServer, on_delete=models.CASCADE, related_name="checkpoint_plan"
+    )
+    host = models.ForeignKey(
+        SandboxHost, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    version = models.ForeignKey(
+        P4dVersion, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    directory = models.CharField(max_length=255, validators=[check_file_path])
+    cron = models.CharField(max_length=schedules.LONGEST, default="30 2 * * *")
+    keep_daily = models.PositiveSmallIntegerField(
+        default=7, validators=[MinValueValidator(1), MaxValueValidator(MOST_DAYS)]
+    )
+    keep_weekly = models.PositiveSmallIntegerField(
+        default=4, validators=[MaxValueValidator(MOST_WEEKS)]
+    )
+    is_on = models.BooleanField(default=False)
+    changed_at = models.DateTimeField(null=True, editable=False)
+    tried_for = models.DateTimeField(null=True, editable=False)
+    has_failed = models.BooleanField(default=False, editable=False)
+    status = models.TextField(blank=True, editable=False)
+
+    class Meta:
+        ordering = ("server__name",)
+        constraints = (
+            models.CheckConstraint(
+                name="checkpoint_plan_keeps_one", condition=Q(keep_daily__gte=1)
+            ),
+            models.CheckConstraint(
+                name="checkpoint_plan_says_why_it_failed",
+                condition=Q(has_failed=False) | ~Q(status=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Checkpoints of {self.server}"
+
+
+class Checkpoint(models.Model):
+    """A checkpoint that is or was kept on the host of its sandbox.
+
+    `change` is the highest submitted change, `journal` the number of the journal that
+    continues it; None if it says none. `sha256` is of the file, `md5` of its plain
+    text. `tables` has the number of records of each table. It is proven if its replay
+    elsewhere had the same records; otherwise `remark` says why not.
+    """
+
+    sandbox = models.OneToOneField(
+        Sandbox, on_delete=models.PROTECT, related_name="checkpoint"
+    )
+    path = models.CharField(max_length=512)
+    change = models.BigIntegerField(null=True)
+    journal = models.BigIntegerField(null=True)
+    size_bytes = models.BigIntegerField()
+    plain_bytes = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    md5 = models.CharField(max_length=32)
+    dump_seconds = models.FloatField()
+    replay_seconds = models.FloatField()
+    tables = EvidenceField(default=dict)
+    is_proven = models.BooleanField()
+    remark = models.TextField(blank=True)
+    made_at = models.DateTimeField(db_default=Now(), editable=False)
+    removed_at = models.DateTimeField(null=True, blank=True)
+    removed_because = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ("-made_at", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                name="checkpoint_is_proven_or_says_why_not",
+                condition=Q(is_proven=True, remark="")
+                | (Q(is_proven=False) & ~Q(remark="")),
+            ),
+            models.CheckConstraint(
+                name="checkpoint_removed_for_a_reason",
+                condition=Q(removed_at__isnull=True, removed_because="")
+                | (Q(removed_at__isnull=False) & ~Q(removed_because="")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def records(self) -> int:
+        """The number of records of all tables."""
+        return sum(self.tables.values())
+
+
+class Verification(models.Model):
+    """The archives of a sandbox, read and compared with their digests."""
+
+    sandbox = models.OneToOneField(
+        Sandbox, on_delete=models.PROTECT, related_name="verification"
+    )
+    began_at = models.DateTimeField(db_default=Now(), editable=False)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-began_at", "-pk")
+
+    def __str__(self) -> str:
+        return f"Archives of {self.sandbox}"
+
+
+class VerifiedDepot(models.Model):
+    """A depot of a verification: what is lost or damaged in it, and how long it took.
+
+    `seconds` is None before its end, and for one that is left out: then `left_out` says
+    why.
+    """
+
+    verification = models.ForeignKey(
+        Verification, on_delete=models.CASCADE, related_name="depots"
+    )
+    name = NameField()
+    kind = models.CharField(max_length=40)
+    seconds = models.FloatField(null=True)
+    bad = models.BigIntegerField(default=0)
+    missing = models.BigIntegerField(default=0)
+    left_out = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("verification", "name"), name="verified_depot_once"
+            ),
+            models.CheckConstraint(
+                name="verified_depot_is_verified_or_left_out",
+                condition=Q(left_out="") | Q(seconds__isnull=True, bad=0, missing=0),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"//{self.name}"
+
+    @property
+    def damaged_number(self) -> int:
+        return self.bad + self.missing
+
+    @property
+    def listed(self) -> int:
+        """How many of its damaged revisions are listed."""
+        return min(self.damaged_number, MOST_LISTED)
+
+
+class DamagedFile(models.Model):
+    """A revision whose content is lost, or is not what was submitted."""
+
+    class Status(models.TextChoices):
+        BAD = "bad", "Damaged"
+        MISSING = "missing", "Lost"
+
+    depot = models.ForeignKey(
+        VerifiedDepot, on_delete=models.CASCADE, related_name="damaged"
+    )
+    path = NameField()
+    revision = models.PositiveIntegerField()
+    change = models.BigIntegerField()
+    status = models.CharField(max_length=8, choices=Status)
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return f"{self.path}#{self.revision}"

@@ -1,0 +1,114 @@
+"""Checkpoints, plans and verifications, and who may see them."""
+
+from __future__ import annotations
+
+from django.db.models import BigIntegerField, Count, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.lib.rows import with_words
+from provisioner.recipes.models import (
+    Checkpoint,
+    CheckpointPlan,
+    DamagedFile,
+    Verification,
+)
+from provisioner.sandboxes.models import Sandbox, SandboxHost
+from provisioner.sandboxes.queries import is_visible
+from provisioner.sites.models import PerforceServer
+
+
+def checkpoints(user: User) -> QuerySet[Checkpoint]:
+    """Return all checkpoints, kept or removed. Raises: NotAllowed."""
+    permissions.require(permissions.can_administer(user))
+    return Checkpoint.objects.select_related(
+        "sandbox__perforce_server", "sandbox__host"
+    )
+
+
+def checkpoints_matching(
+    user: User, *, text: str = "", kept: str = "", server: str = ""
+) -> QuerySet[Checkpoint]:
+    """Return the checkpoints of a filter, kept or removed. Raises: NotAllowed."""
+    rows = with_words(checkpoints(user), text, "sandbox__perforce_server__name", "path")
+    if server:
+        rows = rows.filter(sandbox__perforce_server__name=server)
+    if kept:
+        rows = rows.filter(removed_at__isnull=kept == "yes")
+    return rows
+
+
+def kept_at(server: PerforceServer, host: SandboxHost) -> QuerySet[Checkpoint]:
+    """Return the checkpoints of a server that are kept on a host."""
+    return Checkpoint.objects.filter(
+        sandbox__perforce_server=server, sandbox__host=host, removed_at__isnull=True
+    ).select_related("sandbox")
+
+
+def plan_of(server: PerforceServer) -> CheckpointPlan:
+    """Return the plan of a server, or the usual one, switched off and not saved."""
+    rows = CheckpointPlan.objects.select_related("server", "host", "version")
+    return rows.filter(server=server).first() or CheckpointPlan(server=server)
+
+
+def plans_in_trouble() -> QuerySet[CheckpointPlan]:
+    """Return the plans whose last checkpoint failed."""
+    return CheckpointPlan.objects.filter(has_failed=True)
+
+
+def verifications_visible_to(user: User) -> QuerySet[Verification]:
+    """Return the verifications of sandboxes that a person may see, with their sums."""
+    return with_sums(Verification.objects.filter(is_visible(user, by="sandbox__")))
+
+
+def verification_of(sandbox: Sandbox) -> Verification | None:
+    """Return the verification that a sandbox was made for, with its sums."""
+    return with_sums(Verification.objects.filter(sandbox=sandbox)).first()
+
+
+def with_sums(rows: QuerySet[Verification]) -> QuerySet[Verification]:
+    """Add the sums of depots: `bad`, `missing`, `seconds`, and their `number`."""
+    return rows.select_related("sandbox__perforce_server", "sandbox__owner").annotate(
+        bad=Coalesce(Sum("depots__bad"), Value(0), output_field=BigIntegerField()),
+        missing=Coalesce(
+            Sum("depots__missing"), Value(0), output_field=BigIntegerField()
+        ),
+        seconds=Sum("depots__seconds"),
+        number=Count("depots", Q(depots__left_out="")),
+    )
+
+
+def verifications_matching(
+    user: User, *, text: str = "", damage: str = ""
+) -> QuerySet[Verification]:
+    """Return the verifications of a filter: with damage ("yes"), or without ("no")."""
+    rows = with_words(
+        verifications_visible_to(user),
+        text,
+        "sandbox__perforce_server__name",
+        "sandbox__name",
+    )
+    found = Q(bad__gt=0) | Q(missing__gt=0)
+    if damage:
+        rows = rows.filter(found if damage == "yes" else ~found)
+    return rows
+
+
+def damaged_in(verification: Verification, user: User) -> QuerySet[DamagedFile]:
+    """Return the damaged files that are listed of a verification."""
+    visible = is_visible(user, by="depot__verification__sandbox__")
+    rows = DamagedFile.objects.filter(visible, depot__verification=verification)
+    return rows.select_related("depot")
+
+
+def servers_with_damage() -> int:
+    """Return of how many servers the newest whole verification found damage."""
+    newest = (
+        Verification.objects.filter(ended_at__isnull=False)
+        .order_by("sandbox__perforce_server", "-ended_at")
+        .distinct("sandbox__perforce_server")
+    )
+    found = Q(depots__bad__gt=0) | Q(depots__missing__gt=0)
+    rows = Verification.objects.filter(found, pk__in=newest.values("pk"))
+    return rows.order_by().distinct().count()

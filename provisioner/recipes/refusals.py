@@ -1,0 +1,27 @@
+"""Why something about checkpoints is refused."""
+
+from __future__ import annotations
+
+from provisioner.lib.refusals import ActionRefused
+
+
+class CheckpointsForAdministrators(ActionRefused):
+    """A checkpoint has everybody's password hashes. Ask an administrator to make it."""
+
+    code = "checkpoints_for_administrators"
+    http_status = 403
+    field = "purpose"
+
+
+class NoCheckpointPlan(ActionRefused):
+    """Nobody has said where checkpoints of {server} are kept on {host}. Change its
+    plan, or choose the plan's host."""
+
+    code = "no_checkpoint_plan"
+    field = "purpose"
+
+
+class CheckpointPlanIncomplete(ActionRefused):
+    """The plan of {server} has no host or no version of p4d any more. Choose them."""
+
+    code = "checkpoint_plan_incomplete"

@@ -1,0 +1,132 @@
+"""Verified archives: what is lost or damaged is found, counted and listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from provisioner.audit_log.models import Event
+from provisioner.demo import depot
+from provisioner.recipes.models import DamagedFile, Verification, VerifiedDepot
+from provisioner.recipes.queries import servers_with_damage
+from provisioner.sandboxes.actions import sandbox_retry
+from provisioner.sandboxes.models import Sandbox
+from provisioner.sites.models import PerforceServer
+from tests.support.jobs import settle
+from tests.support.sandboxes import SandboxScene, admin_user_row, sandbox_scene
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.integration]
+
+__all__ = ["admin_user_row", "sandbox_scene"]
+
+
+def damage(scene: SandboxScene, name: str, content: str | None) -> None:
+    """Replace the content of a file in the original's archives, or lose it."""
+    p4 = scene.connected(scene.server.p4port)
+    [found] = p4.run("fstat", "-Ol", f"//depot/{name}")
+    p4.disconnect()
+    places = scene.site.path_of("/prod_depot") / "content"
+    path: Path = places / found["digest"][:2] / found["digest"]
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+        path.chmod(0o644)
+
+
+def verify(scene: SandboxScene, name: str = "try") -> Sandbox:
+    return settle(scene.create(name=name, purpose=Sandbox.Purpose.VERIFY))
+
+
+def test_what_is_lost_or_damaged_is_found_and_outlives_the_sandbox(
+    sandbox_scene: SandboxScene, client: Client
+) -> None:
+    scene = sandbox_scene
+    scene.submit(scene.server.p4port, text="three\n", name="three.txt")
+    p4 = scene.connected(scene.server.p4port)
+    p4.save_depot({"Depot": "old", "Type": "unload", "Map": "old/..."})
+    p4.disconnect()
+    damage(scene, "one.txt", None)
+    damage(scene, "two.txt", "other\n")
+
+    sandbox = verify(scene)
+
+    assert sandbox.state == Sandbox.State.RETIRED, sandbox.status_message
+    assert scene.left() == []
+    found = DamagedFile.objects.order_by("path").values_list(
+        "path", "revision", "change", "status"
+    )
+    assert list(found) == [
+        ("//depot/one.txt", 1, 1, "missing"),
+        ("//depot/two.txt", 1, 2, "bad"),
+    ]
+    depots = {each.name: each for each in VerifiedDepot.objects.all()}
+    assert (depots["depot"].bad, depots["depot"].missing) == (1, 1)
+    assert depots["depot"].seconds is not None
+    assert "unload" in depots["old"].left_out
+    verification = Verification.objects.get()
+    assert verification.ended_at is not None
+    assert servers_with_damage() == 1
+    said = Event.objects.get(kind="archives_verified").message
+    assert "1 revisions are damaged, 1 lost" in said
+
+    client.force_login(scene.by)
+    where = f"/verifications/{verification.pk}/"
+    page = client.get(where).text
+    assert "//depot/one.txt" in page
+    answer = client.get(f"{where}?as=csv")
+    body = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    assert "//depot/two.txt" in body
+    assert "1 damaged, 1 lost" in client.get(f"/sandboxes/{sandbox.pk}/").text
+    assert "1 damaged, 1 lost" in client.get(f"/perforce/{scene.server.pk}/").text
+
+
+@pytest.mark.parametrize("was_done", [True, False])
+def test_depots_that_were_done_are_kept_and_others_done_again(
+    sandbox_scene: SandboxScene, monkeypatch: pytest.MonkeyPatch, was_done: bool
+) -> None:
+    scene = sandbox_scene
+    damage(scene, "one.txt", None)
+    damage(scene, "two.txt", None)
+    monkeypatch.setattr("provisioner.recipes.steps.archives.MOST_LISTED", 1)
+    sandbox = scene.create(purpose=Sandbox.Purpose.VERIFY)
+    half = VerifiedDepot.objects.create(
+        verification=Verification.objects.create(sandbox=sandbox),
+        name="depot",
+        kind="local",
+        bad=9,
+        seconds=1.0 if was_done else None,
+    )
+    DamagedFile.objects.create(
+        depot=half, path="//depot/stale", revision=1, change=1, status="bad"
+    )
+
+    settle(sandbox)
+
+    assert sandbox.state == Sandbox.State.RETIRED, sandbox.status_message
+    row = VerifiedDepot.objects.get()
+    assert (row.bad, row.missing) == ((9, 0) if was_done else (0, 2))
+    listed = DamagedFile.objects.get()
+    assert listed.status == ("bad" if was_done else "missing")
+
+
+def test_an_account_that_may_not_is_refused_by_name(
+    sandbox_scene: SandboxScene,
+) -> None:
+    scene = sandbox_scene
+    p4 = scene.connected(scene.server.p4port)
+    depot.create_p4_user(p4, user="reader", password="secret-of-reader")
+    p4.disconnect()
+    rows = PerforceServer.objects.filter(pk=scene.server.pk)
+    rows.update(p4user="reader")
+
+    sandbox = verify(scene)
+
+    assert sandbox.state == Sandbox.State.FAILED
+    assert sandbox.status_code == "sandbox_login_failed", sandbox.status_message
+    assert "password in Perforce's own database" in sandbox.status_message
+    rows.update(p4user="cloneyard")
+    sandbox_retry(by=scene.by, sandbox=sandbox)
+    assert settle(sandbox).state == Sandbox.State.RETIRED, sandbox.status_message
+    assert servers_with_damage() == 0
