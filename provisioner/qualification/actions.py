@@ -1,0 +1,164 @@
+"""Measure a server, and try again what failed."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from provisioner.accounts import permissions
+from provisioner.accounts.models import User
+from provisioner.audit_log.actions import record_event
+from provisioner.engine.models import Operation
+from provisioner.engine.starting import start_operation
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.qualification import refusals
+from provisioner.qualification.models import (
+    BOUNDS,
+    USUAL,
+    QualificationOperation,
+    QualificationRun,
+)
+from provisioner.qualification.profiles import BY_CODE
+from provisioner.qualification.states import set_run_state
+from provisioner.sandboxes.models import Sandbox
+from provisioner.sandboxes.queries import can_change_sandbox
+from provisioner.sites.models import PerforceServer, Site
+
+_LOOPBACK = ("127.", "::1", "localhost")
+
+
+def run_start(
+    *,
+    by: User,
+    profile: str,
+    sandbox: Sandbox | None = None,
+    server: PerforceServer | None = None,
+    is_cold: bool = False,
+    note: str = "",
+    **given: int | None,
+) -> QualificationRun:
+    """Measure a sandbox, or a server that is marked as scratch.
+
+    `given` are parameters; those left out, or None, are the profile's usual ones.
+
+    Raises: NotAllowed, InvalidRequest, and the refusals of this feature.
+    """
+    if profile not in BY_CODE:
+        raise InvalidRequest.at("profile", f"Choose one of {', '.join(BY_CODE)}.")
+    if (sandbox is None) == (server is None):
+        raise InvalidRequest.at("server", "Choose either a sandbox or a server.")
+    numbers = _parameters(profile, given)
+    with transaction.atomic():
+        if sandbox is not None:
+            site, server = _of_sandbox(by, sandbox, hosts=numbers["hosts"])
+        else:
+            assert server is not None
+            site = _of_server(by, server, is_cold=is_cold)
+        _require_quiet(sandbox, server)
+        run = QualificationRun(
+            name=f"{profile} at {(sandbox or server).name}",
+            profile=profile,
+            perforce_server=server,
+            sandbox=sandbox,
+            site=site,
+            owner=by,
+            is_cold=is_cold,
+            note=note,
+            **numbers,
+        )
+        try:
+            run.clean_fields(exclude=["subject"])
+        except ValidationError as error:
+            field, messages = next(iter(error.message_dict.items()))
+            raise InvalidRequest.at(field, " ".join(messages)) from error
+        run.save()
+        record_event(
+            run,
+            kind="qualification_requested",
+            message=f"Requested run {run.pk} at {run.measured_at}: {run.repeats} "
+            f"times, {'cold' if is_cold else 'warm'}.",
+            actor=by,
+        )
+        start_operation(QualificationOperation.RUN, about=run, by=by)
+    return run
+
+
+def _parameters(profile: str, given: dict[str, int | None]) -> dict[str, int]:
+    """Return every parameter. Raises: InvalidRequest, OneHostAlone, TypeError."""
+    usual = USUAL | BY_CODE[profile].usual
+    if unknown := set(given) - set(BOUNDS):
+        raise TypeError(f"no parameters: {unknown}")
+    found: dict[str, int] = {}
+    for name, (low, high) in BOUNDS.items():
+        value = given.get(name)
+        found[name] = usual[name] if value is None else value
+        if not low <= found[name] <= high:
+            raise InvalidRequest.at(name, f"Choose {low:,} to {high:,}.")
+    if found["hosts"] > 1 and "hosts" not in BY_CODE[profile].usual:
+        raise refusals.OneHostAlone(profile=BY_CODE[profile].title)
+    return found
+
+
+def _of_sandbox(
+    by: User, sandbox: Sandbox, *, hosts: int
+) -> tuple[Site, PerforceServer]:
+    """Return site and original of a sandbox that may be measured."""
+    permissions.require(can_change_sandbox(by, sandbox))
+    locked = Sandbox.with_retired.select_for_update(of=("self",), no_key=True)
+    sandbox = locked.select_related("host").get(pk=sandbox.pk)
+    if sandbox.state != Sandbox.State.READY:
+        raise refusals.SandboxNotReady(
+            name=sandbox.name, state=sandbox.get_state_display().lower()
+        )
+    if hosts > 1 and sandbox.host.address.startswith(_LOOPBACK):
+        raise refusals.SandboxOutOfReach(
+            name=sandbox.name, address=sandbox.host.address
+        )
+    return sandbox.site, sandbox.perforce_server
+
+
+def _of_server(by: User, server: PerforceServer, *, is_cold: bool) -> Site:
+    """Return the site whose hosts measure a server that is marked as scratch."""
+    permissions.require(permissions.can_administer(by))
+    server = PerforceServer.objects.select_for_update(no_key=True).get(pk=server.pk)
+    if not server.is_scratch:
+        raise refusals.NotScratch(server=server.name)
+    if is_cold:
+        raise refusals.ColdNeedsASandbox(server=server.name)
+    site = Site.objects.filter(perforce_server=server).order_by("name").first()
+    if site is None:
+        raise refusals.ServerWithoutSite(server=server.name)
+    return site
+
+
+def _require_quiet(sandbox: Sandbox | None, server: PerforceServer) -> None:
+    """Refuse a second run at a time. Raises: AlreadyMeasured."""
+    running = QualificationRun.objects.filter(
+        state=QualificationRun.State.RUNNING, sandbox=sandbox, perforce_server=server
+    ).first()
+    if running is not None:
+        raise refusals.AlreadyMeasured(
+            target=running.measured_at, number=str(running.pk)
+        )
+
+
+def run_retry(*, by: User, run: QualificationRun) -> Operation:
+    """Go on with a run that failed; repeats that are complete are kept.
+
+    Raises: NotAllowed, RunNotFailed, and what `run_start` raises.
+    """
+    with transaction.atomic():
+        locked = QualificationRun.objects.select_for_update(of=("self",), no_key=True)
+        run = locked.select_related("sandbox__host", "perforce_server").get(pk=run.pk)
+        permissions.require(by.is_administrator or run.owner_id == by.pk)
+        if run.state != QualificationRun.State.FAILED:
+            raise refusals.RunNotFailed(
+                number=str(run.pk), state=run.get_state_display().lower()
+            )
+        if run.sandbox is not None:
+            _of_sandbox(by, run.sandbox, hosts=run.hosts)
+        else:
+            _of_server(by, run.perforce_server, is_cold=run.is_cold)
+        _require_quiet(run.sandbox, run.perforce_server)
+        set_run_state(run, QualificationRun.State.RUNNING, message="Goes on.", actor=by)
+        return start_operation(QualificationOperation.RUN, about=run, by=by)

@@ -1,0 +1,94 @@
+"""/api/v1/qualification-runs."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from provisioner.accounts import permissions
+from provisioner.api.schema import described
+from provisioner.api.viewsets import ApiViewSet, chosen
+from provisioner.engine.api.answers import operation_answer
+from provisioner.engine.api.shapes import OperationSerializer
+from provisioner.qualification import actions
+from provisioner.qualification.api import examples
+from provisioner.qualification.api.shapes import (
+    QualificationRunCreateSerializer,
+    QualificationRunSerializer,
+)
+from provisioner.qualification.models import QualificationRun
+from provisioner.qualification.queries import may_measure, runs_visible_to
+from provisioner.sandboxes.queries import sandboxes_visible_to
+from provisioner.sites.models import PerforceServer
+
+
+class QualificationRunViewSet(ApiViewSet):
+    """Profiles that were measured at sandboxes and scratch servers."""
+
+    queryset = QualificationRun.objects.none()
+    serializer_class = QualificationRunSerializer
+
+    def get_queryset(self) -> QuerySet[QualificationRun]:
+        return runs_visible_to(self.user)
+
+    @described(
+        "List qualification runs",
+        "Your own; administrators see all.",
+        ok=QualificationRunSerializer,
+        refused=[400],
+        examples=examples.LIST,
+    )
+    def list(self, request: Request) -> Response:
+        return self.page_of(self.get_queryset())
+
+    @described(
+        "Get a qualification run",
+        ok=QualificationRunSerializer,
+        refused=[404],
+        examples=examples.GET,
+    )
+    def retrieve(self, request: Request, pk: int) -> Response:
+        return self.shown(self.get_object())
+
+    @described(
+        "Measure a sandbox or a scratch server",
+        "A sandbox for its owner and administrators, a server for administrators. "
+        "Numbers that are left out are the profile's usual ones.",
+        body=QualificationRunCreateSerializer,
+        ok=QualificationRunSerializer,
+        status=202,
+        refused=[400, 403, 409],
+        examples=examples.CREATE,
+    )
+    def create(self, request: Request) -> Response:
+        asked = self.read_body(QualificationRunCreateSerializer)
+        permissions.require(may_measure(self.user))
+        sandbox, server = asked.pop("sandbox", None), asked.pop("server", None)
+        run = actions.run_start(
+            by=self.user,
+            sandbox=None
+            if sandbox is None
+            else chosen(
+                sandboxes_visible_to(self.user), word="sandbox", id_or_name=sandbox
+            ),
+            server=None
+            if server is None
+            else chosen(PerforceServer.objects.all(), word="server", id_or_name=server),
+            **asked,
+        )
+        return self.shown_now(run, status=202, at="qualification-run-detail")
+
+    @described(
+        "Go on with a run that failed",
+        "For its owner and administrators. Repeats that are complete are kept.",
+        ok=OperationSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        examples=examples.RETRY,
+    )
+    @action(methods=["post"], detail=True)
+    def retry(self, request: Request, pk: int) -> Response:
+        operation = actions.run_retry(by=self.user, run=self.get_object())
+        return operation_answer(request, operation)

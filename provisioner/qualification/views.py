@@ -1,0 +1,191 @@
+"""Pages of runs: all, one, two compared, and a report to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import HttpResponseClientRefresh
+
+from provisioner.accounts.models import User
+from provisioner.engine.models import Operation
+from provisioner.engine.overviews import OperationOverview, operation_overview
+from provisioner.engine.queries import operations_visible_to
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.qualification import actions
+from provisioner.qualification.forms import CompareForm, RunForm
+from provisioner.qualification.lists import RUNS
+from provisioner.qualification.models import QualificationRun, RunLog
+from provisioner.qualification.profiles import PROFILES
+from provisioner.qualification.queries import (
+    may_measure,
+    runs_visible_to,
+    sandboxes_to_measure,
+    servers_to_measure,
+)
+from provisioner.qualification.reports import (
+    compared,
+    csv_lines,
+    figure_lines,
+    not_comparable,
+    published_beside,
+    unlike,
+)
+from provisioner.web.http import WebRequest, csv_answer, digest, posted
+from provisioner.web.lists.answers import list_answer
+from provisioner.web.notices import Action, Level, Notice
+from provisioner.web.posting import acted, form_page, require_safe_or_POST
+
+OPERATIONS_SHOWN = 10
+
+
+@require_safe
+def run_list(request: WebRequest) -> HttpResponseBase:
+    """List the runs that the reader may see."""
+    context = {"may_measure": may_measure(request.user)}
+    return list_answer(request, RUNS, "qualification/list.html", context)
+
+
+@require_safe_or_POST
+def run_create(request: WebRequest) -> HttpResponse:
+    """Choose a profile and what to measure with it."""
+    user = request.user
+    form = RunForm(posted(request), by=user)
+    if run := form.tried(actions.run_start, by=user):
+        return redirect("qualification-detail", run.pk)
+    has_target = sandboxes_to_measure(user).exists() or servers_to_measure(user)
+    context = {"profiles": PROFILES, "has_target": bool(has_target)}
+    return form_page(request, "qualification/create.html", form, **context)
+
+
+@require_safe
+def run_detail(request: WebRequest, pk: int) -> HttpResponse:
+    """Show a run: its figures by repeat, its parameters and its hosts."""
+    run = _run(request, pk)
+    operations = _operations(request.user, run)
+    context = {
+        **_of_run(run),
+        "operations": operations,
+        "progress": _progress(operations),
+        "notices": list(_notices(run)),
+        "log": RunLog.objects.filter(run=run).defer("data").first(),
+        "compare_form": CompareForm(initial={"first": run.pk}),
+    }
+    return render(request, "qualification/detail.html", context)
+
+
+def _of_run(run: QualificationRun) -> dict[str, object]:
+    return {
+        "run": run,
+        "profile": run.described,
+        "figures": figure_lines(run),
+        "repeats": range(1, run.repeats + 1),
+        "said": run.summary.splitlines(),
+        "rounds": run.host_rounds.filter(repeat__gt=0),
+    }
+
+
+@require_safe
+def run_report(request: WebRequest, pk: int) -> HttpResponse:
+    """Put a run beside what was published, on a page to print."""
+    run = _run(request, pk)
+    context = {
+        **_of_run(run),
+        "published": published_beside(run),
+        "differences": not_comparable(run),
+    }
+    return render(request, "qualification/report.html", context)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def run_progress(request: WebRequest, pk: int) -> HttpResponse:
+    """Give htmx the progress of a run, and the whole page once it ended."""
+    run = _run(request, pk)
+    if not request.htmx:
+        return redirect("qualification-detail", pk)
+    progress = _progress(_operations(request.user, run))
+    if progress is None:
+        return HttpResponseClientRefresh()
+    has_changed = request.GET.get("said") != digest(progress.announcement)
+    context = {"run": run, "progress": progress, "has_changed": has_changed}
+    return render(request, "qualification/_progress.html", context)
+
+
+@require_safe
+def run_csv(request: WebRequest, pk: int) -> HttpResponseBase:
+    """Hand out the figures of a run."""
+    run = _run(request, pk)
+    return csv_answer(f"run-{run.pk}", csv_lines(run), to=request.user)
+
+
+@require_safe
+def run_log(request: WebRequest, pk: int) -> HttpResponse:
+    """Hand out the server's log of a run, as gzip has compressed it."""
+    log = get_object_or_404(RunLog, run=_run(request, pk))
+    name = f"cloneyard-run-{pk}.log.gz"
+    return HttpResponse(
+        bytes(log.data),
+        content_type="application/gzip",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@require_POST
+def run_retry(request: WebRequest, pk: int) -> HttpResponse:
+    """Go on with a run that failed."""
+    act = partial(actions.run_retry, by=request.user, run=_run(request, pk))
+    return acted(request, act, "qualification-detail", pk)
+
+
+@require_safe
+def run_compare(request: WebRequest) -> HttpResponse:
+    """Compare two runs of one profile."""
+    form = CompareForm(request.GET or None)
+    context: dict[str, object] = {}
+    if form.is_valid():
+        try:
+            first, second = form.runs(request.user)
+        except InvalidRequest as refusal:
+            form.refuse(refusal)
+        else:
+            context = {
+                "first": first,
+                "second": second,
+                "measures": compared(first, second),
+                "unlike": unlike(first, second),
+            }
+    return form_page(request, "qualification/compare.html", form, **context)
+
+
+def _run(request: WebRequest, pk: int) -> QualificationRun:
+    return get_object_or_404(runs_visible_to(request.user), pk=pk)
+
+
+def _operations(user: User, run: QualificationRun) -> list[Operation]:
+    of_it = operations_visible_to(user).filter(subject=run.subject_id)
+    return list(of_it.prefetch_related(None)[:OPERATIONS_SHOWN])
+
+
+def _progress(operations: list[Operation]) -> OperationOverview | None:
+    if not operations or operations[0].state != Operation.State.RUNNING:
+        return None
+    return operation_overview(operations[0])
+
+
+def _notices(run: QualificationRun) -> Iterator[Notice]:
+    if run.state == QualificationRun.State.FAILED:
+        url = reverse("qualification-retry", args=[run.pk])
+        yield Notice(
+            level=Level.ERROR,
+            title="The run ended early",
+            texts=(run.status_message, "Repeats that are complete are kept."),
+            actions=(Action(label="Retry", url=url, is_post=True),),
+            is_urgent=True,
+        )

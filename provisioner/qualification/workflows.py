@@ -1,0 +1,112 @@
+"""The steps of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.db.models import Q
+
+from provisioner.accounts.models import User
+from provisioner.engine import subjects
+from provisioner.engine.models import Operation
+from provisioner.engine.queues import OWN
+from provisioner.engine.subjects import Failure, SubjectKind
+from provisioner.engine.workflow import StepSpec, Workflow, register
+from provisioner.qualification import steps
+from provisioner.qualification.models import (
+    MOST_HOSTS,
+    QualificationOperation,
+    QualificationRun,
+)
+from provisioner.qualification.queries import is_visible
+from provisioner.qualification.states import set_run_state
+
+
+def _has_host(number: int) -> Callable[[Operation], bool]:
+    def applies(operation: Operation) -> bool:
+        hosts: int = operation.subject.row.hosts
+        return hosts >= number
+
+    return applies
+
+
+_HOSTS = tuple(
+    StepSpec(
+        f"measure{number}",
+        f"Measure from host {number}",
+        partial(steps.ensure_measured, host_number=number),
+        OWN,
+        ("data",),
+        applies=_has_host(number),
+    )
+    for number in range(1, MOST_HOSTS + 1)
+)
+RUN = (
+    StepSpec("target", "Check what is measured", steps.ensure_target, OWN),
+    StepSpec("data", "Make the files", steps.ensure_data, OWN, ("target",)),
+    *_HOSTS,
+    StepSpec(
+        "figures",
+        "Read the server's log",
+        steps.ensure_figures,
+        OWN,
+        tuple(spec.name for spec in _HOSTS),
+    ),
+)
+
+
+def _run_of(operation: Operation) -> QualificationRun:
+    run: QualificationRun = operation.subject.row
+    return run
+
+
+def _is_done(operation: Operation) -> None:
+    set_run_state(
+        _run_of(operation),
+        QualificationRun.State.DONE,
+        message=f"Measured {_run_of(operation).repeats} times.",
+        actor=operation.requested_by,
+    )
+
+
+def _has_failed(operation: Operation, failure: Failure) -> None:
+    _fail(_run_of(operation), failure)
+
+
+def _fail(run: QualificationRun, failure: Failure) -> None:
+    if run.state == QualificationRun.State.RUNNING:
+        set_run_state(
+            run,
+            QualificationRun.State.FAILED,
+            code=failure.code,
+            message=failure.message,
+        )
+
+
+def _visible_to(user: User) -> Q:
+    by = "subject__qualificationrun__"
+    return Q(subject__qualificationrun__isnull=False) & is_visible(user, by=by)
+
+
+subjects.register(
+    SubjectKind(
+        field="qualificationrun",
+        rows=lambda: QualificationRun.objects.select_related(
+            "perforce_server", "sandbox__host", "site__perforce_server", "owner"
+        ),
+        visible=_visible_to,
+        moving=(QualificationRun.State.RUNNING,),
+        fail=_fail,
+        crumbs="qualification/_crumbs.html",
+    )
+)
+register(
+    QualificationOperation.RUN,
+    Workflow(
+        steps=RUN,
+        on_success=_is_done,
+        on_failure=_has_failed,
+        run=steps.QualificationStep,
+    ),
+)
