@@ -5,31 +5,42 @@ A file is known by its first bytes: a log that was renamed or compressed has the
 
 from __future__ import annotations
 
+import glob
 import gzip
 import hashlib
+import math
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import structlog
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from provisioner.lib import clocks
+from provisioner.lib.refusals import InvalidRequest
+from provisioner.lib.sizes import size_text
 from provisioner.server_log.models import ServerLog
 from provisioner.server_log.parsing import LogParser
-from provisioner.server_log.records import ReadCounts, Record
+from provisioner.server_log.records import ReadCounts
 from provisioner.server_log.refusals import NotAServerLog
-from provisioner.server_log.storing import commands_of, state_of, store
+from provisioner.server_log.storing import COUNTED, Batch, commands_of, state_of
+from provisioner.sites.models import PerforceServer
+from provisioner.web.templatetags.cloneyard import count
 
 log_of_ours = structlog.get_logger(__name__)
 
-_HEAD_BYTES = 256
-_CHUNK = 1 << 20
-_CHUNKS_AT_A_TIME = 8
+HEAD_BYTES = 256
+# What a file raises that is not there, or whose compression is broken.
+UNREADABLE = (OSError, EOFError, zlib.error)
+_GZIP = b"\x1f\x8b"
+CHUNK_BYTES = 1 << 20
+# Sums of one hour are added to those stored once for so much of a log.
+CHUNKS_AT_A_TIME = 64
 # The last block of a file that nobody writes to has ended.
 _QUIET_AFTER_SECONDS = 10.0
 
@@ -40,10 +51,15 @@ class _File:
     head: str
     names_perforce: bool = False
 
-    def opened(self) -> BinaryIO:
-        if self.path.suffix == ".gz":
-            return cast(BinaryIO, gzip.open(self.path))
-        return self.path.open("rb")
+
+def opened_log(path: Path) -> BinaryIO:
+    """Open a file of a log, compressed by gzip or not.
+
+    Raises: OSError.
+    """
+    with path.open("rb") as opened:
+        is_compressed = opened.read(len(_GZIP)) == _GZIP
+    return cast(BinaryIO, gzip.open(path)) if is_compressed else path.open("rb")
 
 
 def follow(log: ServerLog, *, for_seconds: float) -> None:
@@ -61,14 +77,127 @@ def follow(log: ServerLog, *, for_seconds: float) -> None:
                 break
     except NotAServerLog as refusal:
         trouble = refusal.sentence
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        trouble = f"{log.path} cannot be read: {reason}."
+    except UNREADABLE as error:
+        trouble = unreadable(log.path, error)
+    note_reading(log, trouble=trouble)
+
+
+def note_reading(log: ServerLog, *, trouble: str) -> None:
+    """Save that a log was read just now, or why not."""
     ServerLog.objects.filter(pk=log.pk).update(
         trouble=trouble, read_at=clocks.database_now()
     )
     if trouble:
         log_of_ours.warning("server_log_not_read", log_id=log.pk, trouble=trouble)
+
+
+def locked_logs() -> QuerySet[ServerLog]:
+    """Return logs, each locked by whoever gets it.
+
+    As little as one that stores something can: rows that refer to a log are not kept
+    from being saved, as whoever saves them may hold what is needed next.
+    """
+    return ServerLog.objects.select_for_update(no_key=True)
+
+
+def keep_file(log: ServerLog) -> None:
+    """Save how far the file was read that is not read on."""
+    if log.head:
+        log.files.update_or_create(head=log.head, defaults={"size": log.offset})
+
+
+def leave_file(log: ServerLog) -> None:
+    """Keep how far the file was read, and read none on; the log is not saved."""
+    keep_file(log)
+    log.head, log.offset, log.running, log.behind_bytes = "", 0, [], 0
+
+
+@transaction.atomic
+def read_once(
+    server: PerforceServer, path: Path, *, name: str = "", at_most: float = math.inf
+) -> dict[str, int]:
+    """Read a whole file of a server's log, compressed or not; return what it counts.
+
+    All of it is stored, or nothing. Of a file that was read before, in its present
+    length or a shorter one, only what is new is read. `name` is what sentences call it,
+    and `at_most` how many bytes it may have, uncompressed.
+
+    Raises: InvalidRequest (nothing new, nothing in it, not readable, too long, a file
+    that is followed), NotAServerLog.
+    """
+    name = name or str(path)
+    # Between two writes is a while of parsing; the connection ends with the process.
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+    ServerLog.objects.get_or_create(server=server, defaults={"is_followed": False})
+    log = locked_logs().get(server=server)
+    before = {name: getattr(log, name) for name in COUNTED}
+    try:
+        file = _file(path)
+        if file is None:
+            raise InvalidRequest(f"{name} has less than {HEAD_BYTES} bytes.")
+        if file.head == log.head:
+            if log.is_followed:
+                raise InvalidRequest(f"{name} is the file that is read as it grows.")
+            leave_file(log)
+            log.save(update_fields=("head", "offset", "running", "behind_bytes"))
+        since = read_before(log, file.head)
+        size = _read_to_its_end(log, file, since=since, at_most=at_most)
+    except UNREADABLE as error:
+        raise InvalidRequest(unreadable(name, error)) from error
+    if size is None:
+        most = size_text(int(at_most))
+        raise InvalidRequest(f"{name} has more than {most}. Split it.")
+    if size <= since:
+        raise InvalidRequest(f"{name} was read already: nothing in it is new.")
+    log.files.update_or_create(head=file.head, defaults={"size": size})
+    log.refresh_from_db()
+    counted = {name: getattr(log, name) - before[name] for name in COUNTED}
+    if not counted["commands"] and not counted["errors"]:
+        raise InvalidRequest(f"{name} has no command and no error.")
+    return counted
+
+
+def read_text(counts: Mapping[str, int]) -> str:
+    """Return how much was read, such as "Read 5 commands and 1 error"."""
+    commands = count(counts["commands"], "command", "commands")
+    return f"Read {commands} and {count(counts['errors'], 'error', 'errors')}"
+
+
+def _read_to_its_end(
+    log: ServerLog, file: _File, *, since: int, at_most: float
+) -> int | None:
+    """Store what a file has after its first bytes; return how many it has in all.
+
+    None if these are too many.
+    """
+    parser, is_over = LogParser(offset=since), False
+    with opened_log(file.path) as opened:
+        if opened.seek(since) < since or not opened.read(1):
+            return since
+        opened.seek(since)
+        while not is_over:
+            batch = Batch(log)
+            is_over = _read_piece(opened, parser, batch, until=math.inf)
+            if opened.tell() > at_most:
+                return None
+            if is_over:
+                batch.add(parser.finish())
+            counts, parser.counts = parser.counts, ReadCounts()
+            batch.save(counts)
+        return opened.tell()
+
+
+def read_before(log: ServerLog, head: str) -> int:
+    """Return up to which byte a file of a log was read that is not read on."""
+    known = log.files.filter(head=head).first()
+    return known.size if known is not None else 0
+
+
+def unreadable(path: Path | str, error: Exception) -> str:
+    """Return the sentence that a log cannot be read."""
+    reason = getattr(error, "strerror", None) or error
+    return f"{path} cannot be read: {reason}."
 
 
 def _files_to_read(log: ServerLog) -> Iterator[tuple[_File, bool]]:
@@ -82,7 +211,11 @@ def _files_to_read(log: ServerLog) -> Iterator[tuple[_File, bool]]:
         return
     # Oldest first; compression leaves the time as it is.
     others = sorted(
-        (each for each in path.parent.glob(f"{path.name}?*") if each.is_file()),
+        (
+            each
+            for each in path.parent.glob(f"{glob.escape(path.name)}?*")
+            if each.is_file()
+        ),
         key=lambda each: each.stat().st_mtime,
     )
     # Logs of other programs may lie there, too.
@@ -107,63 +240,76 @@ def _file(path: Path) -> _File | None:
 
     Raises: OSError.
     """
-    with _File(path=path, head="").opened() as opened:
-        head = opened.read(_HEAD_BYTES)
-    if len(head) < _HEAD_BYTES:
+    with opened_log(path) as opened:
+        head = opened.read(HEAD_BYTES)
+    if len(head) < HEAD_BYTES:
         return None
-    return _File(
-        path=path,
-        head=hashlib.sha256(head).hexdigest(),
-        names_perforce=b"Perforce " in head,
-    )
+    return _File(path=path, head=head_of(head), names_perforce=b"Perforce " in head)
+
+
+def head_of(first_bytes: bytes) -> str:
+    """Return what a file of a log is known by: the digest of its first HEAD_BYTES."""
+    return hashlib.sha256(first_bytes).hexdigest()
 
 
 def _read_file(log: ServerLog, file: _File, *, is_last: bool, until: float) -> None:
-    with file.opened() as opened:
+    with opened_log(file.path) as opened:
         if file.head != log.head:
             # What had begun when the file before it ended may end in this one.
-            _save(log, file.head, 0, LogParser(running=commands_of(log.running)), [])
+            parser = LogParser(running=commands_of(log.running))
+            save(log, file.head, read_before(log, file.head), parser)
         elif is_last and os.fstat(opened.fileno()).st_size < log.offset:
             log.gaps += 1
-            _save(log, file.head, 0, LogParser(), [])
+            save(log, file.head, 0, LogParser())
         parser = LogParser(offset=log.offset, running=commands_of(log.running))
         opened.seek(log.offset)
         is_over = False
         while not is_over and time.monotonic() < until:
-            records, is_over = _next_records(opened, parser)
+            batch = Batch(log)
+            is_over = _read_piece(opened, parser, batch, until=until)
             if is_over and (not is_last or _is_quiet(opened)):
-                records += parser.close_block()
+                batch.add(parser.close_block())
             if is_last:
                 log.behind_bytes = os.fstat(opened.fileno()).st_size - parser.resume_at
-            if not _save(log, file.head, parser.resume_at, parser, records):
+            if not save(log, file.head, parser.resume_at, parser, batch):
                 break
 
 
-def _next_records(opened: BinaryIO, parser: LogParser) -> tuple[list[Record], bool]:
-    """Return the records of the next pieces, and whether the file ends with them."""
-    records: list[Record] = []
-    for _ in range(_CHUNKS_AT_A_TIME):
-        data = opened.read(_CHUNK)
+def _read_piece(
+    opened: BinaryIO, parser: LogParser, batch: Batch, *, until: float
+) -> bool:
+    """Read the next piece into a batch; return whether the file ends with it."""
+    for _ in range(CHUNKS_AT_A_TIME):
+        data = opened.read(CHUNK_BYTES)
         if not data:
-            return records, True
-        records += parser.feed(data)
-    return records, False
+            return True
+        batch.add(parser.feed(data))
+        if time.monotonic() > until:
+            break
+    return False
 
 
 def _is_quiet(opened: BinaryIO) -> bool:
     return time.time() - os.fstat(opened.fileno()).st_mtime > _QUIET_AFTER_SECONDS
 
 
-def _save(
-    log: ServerLog, head: str, offset: int, parser: LogParser, records: list[Record]
+def save(
+    log: ServerLog,
+    head: str,
+    offset: int,
+    parser: LogParser,
+    batch: Batch | None = None,
 ) -> bool:
-    """Store records, with how far their log was read; False if another one did that."""
+    """Store a batch, with how far its log was read; False if another one did that."""
     counts, parser.counts = parser.counts, ReadCounts()
     with transaction.atomic():
-        now = ServerLog.objects.select_for_update().get(pk=log.pk)
+        now = locked_logs().get(pk=log.pk)
         if (now.head, now.offset) != (log.head, log.offset):
             return False
-        store(now, records, counts)
+        if batch is not None:
+            batch.save(counts)
+        if head != log.head:
+            keep_file(log)
         log.head, log.offset, log.running = head, offset, state_of(parser.running)
         log.save(update_fields=("head", "offset", "running", "behind_bytes", "gaps"))
     return True

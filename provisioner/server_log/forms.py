@@ -7,11 +7,18 @@ from typing import Any
 from django import forms
 
 from provisioner.accounts.zones import LONGEST_NAME, zones_to_choose
-from provisioner.server_log.models import LogSum
-from provisioner.server_log.queries import DEFAULT_DAYS
-from provisioner.server_log.tallies import DEFAULT_BY, DEFAULT_ORDER
+from provisioner.server_log.models import LogMessage, LogSum, ServerLog
+from provisioner.server_log.periods import DEFAULT_DAYS, period_of, why_no_time
+from provisioner.server_log.polling import DEFAULT_POLLING_ORDER
+from provisioner.server_log.tallies import (
+    DEFAULT_BY,
+    DEFAULT_LOCK_ORDER,
+    DEFAULT_ORDER,
+    LockBy,
+    Whose,
+)
 from provisioner.sites.models import PerforceServer
-from provisioner.web.filters import FilterForm
+from provisioner.web.filters import FilterForm, moment
 from provisioner.web.forms import AskingForm, CodeInput
 
 DAYS = [
@@ -23,17 +30,21 @@ DAYS = [
 
 
 class ServerLogForm(AskingForm):
-    is_followed = forms.BooleanField(
-        required=False,
-        label="Read this log as it grows",
-        help_text="By the worker on the server's host.",
+    is_followed = forms.BooleanField(required=False, label="Read this log as it grows")
+    way = forms.ChoiceField(
+        choices=ServerLog.Way.choices,
+        initial=ServerLog.Way.HOST,
+        label="How",
+        help_text="p4 logtail needs no worker on the host, but super or operator "
+        "access. What a rotation takes away between two looks is missed.",
     )
     path = forms.CharField(
         max_length=1000,
+        required=False,
         widget=CodeInput,
         label="File",
         help_text="P4LOG, with its whole path on the server's host. Rotated files "
-        "beside it are read too, compressed by gzip or not.",
+        "beside it are read too, compressed by gzip or not. p4 logtail needs no path.",
     )
     time_zone = forms.CharField(
         max_length=LONGEST_NAME,
@@ -42,19 +53,70 @@ class ServerLogForm(AskingForm):
         help_text="Of the host's clock: the log does not say it.",
         widget=forms.Select(choices=[(name, name) for name in zones_to_choose()]),
     )
-
-
-class LogCommandFilterForm(FilterForm):
-    q = forms.CharField(
-        required=False, max_length=100, label="User, client, host, program or command"
+    build_users = forms.CharField(
+        required=False,
+        max_length=2000,
+        label="Users of builds",
+        help_text="Perforce users, one a line; * is any text. Accounts of machines and "
+        "workspaces for CI count as builds anyway. What was read before stays so.",
+        widget=forms.Textarea(attrs={"rows": 3}),
     )
-    server = forms.ModelChoiceField(
+
+
+class LogUploadForm(AskingForm):
+    file = forms.FileField(
+        label="File",
+        help_text="P4LOG, rotated or not, compressed by gzip or not. Of a file that "
+        "was read before, only what is new counts. What is cut out of it counts again.",
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        log = self.cleaned_data["file"]
+        return {"name": log.name, "reception": log.reception}
+
+
+class TimesForm(FilterForm):
+    """Filters with `since` and `until`."""
+
+    def clean(self) -> dict[str, Any]:
+        times = self.cleaned_data
+        why = why_no_time(since=times.get("since"), until=times.get("until"))
+        for name, sentence in why.items():
+            self.add_error(name, sentence)
+        return self.cleaned_data
+
+
+def _servers() -> forms.ModelChoiceField[PerforceServer]:
+    return forms.ModelChoiceField(
         PerforceServer.objects.all(),
         required=False,
         to_field_name="name",
         empty_label="All servers",
     )
-    days = forms.ChoiceField(required=False, label="In the last", choices=DAYS)
+
+
+def _days() -> forms.ChoiceField:
+    return forms.ChoiceField(required=False, label="In the last", choices=DAYS)
+
+
+class CommandsForm(TimesForm):
+    """Filters of what commands did: at which server, when, and whose."""
+
+    server = _servers()
+    days = _days()
+    since = moment("From")
+    until = moment("To")
+    whose = forms.ChoiceField(required=False, label="Builds", choices=Whose.choices)
+
+
+class LogCommandFilterForm(CommandsForm):
+    field_order = ("q",)
+
+    q = forms.CharField(
+        required=False,
+        max_length=100,
+        label="User, client, host, program or command, whole",
+    )
     at_least = forms.ChoiceField(
         required=False,
         label="Took",
@@ -67,6 +129,20 @@ class LogCommandFilterForm(FilterForm):
             ("120", "120 seconds or more"),
         ],
     )
+    at_least_rows = forms.ChoiceField(
+        required=False,
+        label="Scanned",
+        choices=[
+            ("", "Any number of rows"),
+            ("1000000", "1 million rows or more"),
+            ("10000000", "10 million rows or more"),
+        ],
+    )
+    has_failed = forms.ChoiceField(
+        required=False,
+        label="Ended",
+        choices=[("", "In any way"), ("1", "With an error")],
+    )
     command = forms.CharField(required=False, max_length=200, label="Command")
     user = forms.CharField(required=False, max_length=200, label="User")
     client = forms.CharField(required=False, max_length=200, label="Client")
@@ -74,14 +150,52 @@ class LogCommandFilterForm(FilterForm):
     program = forms.CharField(required=False, max_length=500, label="Program")
 
 
-class ServerLoadForm(FilterForm):
-    server = forms.ModelChoiceField(
-        PerforceServer.objects.all(),
-        required=False,
-        to_field_name="name",
-        empty_label="All servers",
+class TableUseFilterForm(CommandsForm):
+    table = forms.CharField(required=False, max_length=200, label="Table")
+    user = forms.CharField(required=False, max_length=200, label="User")
+    command = forms.CharField(required=False, max_length=200, label="Command")
+
+
+class LogMessageFilterForm(TimesForm):
+    server = _servers()
+    kind = forms.ChoiceField(
+        required=False, label="Kind", choices=[("", "All"), *LogMessage.Kind.choices]
     )
-    days = forms.ChoiceField(required=False, label="In the last", choices=DAYS)
+    days = _days()
+    since = moment("From")
+    until = moment("To")
+
+
+class LockWaitsForm(TimesForm):
+    server = forms.ModelChoiceField(
+        PerforceServer.objects.order_by("name"), to_field_name="name", empty_label=None
+    )
+    since = moment("From")
+    until = moment("To")
+
+
+class _SumsForm(CommandsForm):
+    """Filters of sums; `criteria` returns what those of `tallies` take."""
+
+    def criteria(self) -> dict[str, Any]:
+        asked = super().criteria()
+        server = asked.pop("server", None)
+        times = {name: asked.pop(name, None) for name in ("since", "until")}
+        days = int(asked.pop("days", DEFAULT_DAYS))
+        return {
+            **{
+                name: field.initial
+                for name, field in self.fields.items()
+                if field.initial is not None
+            },
+            "whose": "",
+            **asked,
+            "server": server.name if server else "",
+            "period": period_of(days=days, **times),
+        }
+
+
+class ServerLoadForm(_SumsForm):
     by = forms.ChoiceField(
         required=False, label="By", choices=LogSum.By.choices, initial=DEFAULT_BY
     )
@@ -93,22 +207,51 @@ class ServerLoadForm(FilterForm):
             (DEFAULT_ORDER, "Time in all"),
             ("longest_ms", "Longest"),
             ("commands", "Commands"),
-            ("over_30s", "Over 30 seconds"),
+            ("over_30s", "30 seconds or more"),
             ("wait_ms", "Waited for locks"),
             ("held_ms", "Held locks"),
             ("cpu_ms", "Processor time"),
             ("sent_mb", "Sent"),
+            ("rows_scanned", "Rows scanned"),
+            ("most_rows", "Rows scanned by one command"),
             ("failed", "Failed"),
         ],
     )
 
-    def criteria(self) -> dict[str, Any]:
-        """Return what `tallies` takes."""
-        asked = super().criteria()
-        server = asked.get("server")
-        return {
-            "by": asked.get("by", DEFAULT_BY),
-            "order": asked.get("order", DEFAULT_ORDER),
-            "days": int(asked.get("days", DEFAULT_DAYS)),
-            "server": server.name if server else "",
-        }
+
+class LapsesForm(_SumsForm):
+    command = forms.CharField(required=False, max_length=200, label="Command")
+    user = forms.CharField(required=False, max_length=200, label="User")
+
+
+class PollingForm(_SumsForm):
+    order = forms.ChoiceField(
+        required=False,
+        label="Most",
+        initial=DEFAULT_POLLING_ORDER,
+        choices=[
+            (DEFAULT_POLLING_ORDER, "Commands"),
+            ("hours", "Hours"),
+            ("lapse_ms", "Time in all"),
+            ("rows_scanned", "Rows scanned"),
+        ],
+    )
+
+
+class ServerLocksForm(_SumsForm):
+    by = forms.ChoiceField(
+        required=False, label="By", choices=LockBy.choices, initial=LockBy.COMMAND.value
+    )
+    order = forms.ChoiceField(
+        required=False,
+        label="Most",
+        initial=DEFAULT_LOCK_ORDER,
+        choices=[
+            (DEFAULT_LOCK_ORDER, "Held for writing"),
+            ("read_held_ms", "Held for reading"),
+            ("longest_held_ms", "Longest held"),
+            ("wait_ms", "Waited"),
+            ("longest_wait_ms", "Longest wait"),
+            ("commands", "Times"),
+        ],
+    )

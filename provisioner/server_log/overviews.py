@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from provisioner.accounts.models import User
-from provisioner.engine.queues import SERVER_HOST_PREFIX
 from provisioner.engine.workers import alive_workers, unserved
-from provisioner.server_log.models import ServerLog
-from provisioner.server_log.tallies import Moment, Tally, moments
+from provisioner.server_log.checkpoints import checkpoints
+from provisioner.server_log.models import LogCommand, Origin, ServerLog
+from provisioner.server_log.periods import Period
+from provisioner.server_log.polling import Polling
+from provisioner.server_log.queries import queue_of
+from provisioner.server_log.samples import Lapses
+from provisioner.server_log.tallies import (
+    OURS_MARKED,
+    LockTally,
+    Moment,
+    Tally,
+    moments,
+)
 from provisioner.sites.models import PerforceServer
-from provisioner.web.charts import Chart, Point, Unit
+from provisioner.web.charts import Chart, Point, Stretch, Unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,20 +36,31 @@ class LogOverview:
     lacks_worker: str
 
     @property
+    def where(self) -> str:
+        """Where that worker has to be."""
+        is_there = self.log.way == ServerLog.Way.HOST
+        return " on the host" if is_there else ""
+
+    @property
     def oddities(self) -> list[tuple[str, int]]:
         """What was odd about the log, and how often."""
-        counts = (
-            ("lines of no known kind", self.log.other_lines),
-            ("texts that are not UTF-8", self.log.not_utf8),
-            (
-                "ends of commands whose beginning is not known",
-                self.log.ends_without_start,
-            ),
-            ("times that the clock was set back", self.log.clock_jumps),
-            ("commands dated in the future, not stored", self.log.misdated),
-            ("files gone before they were read", self.log.gaps),
-        )
-        return [(said, count) for said, count in counts if count]
+        counts = {name: getattr(self.log, name) for name in ODDITIES}
+        return oddities_in(counts)
+
+
+ODDITIES = {
+    "other_lines": "lines of no known kind",
+    "not_utf8": "texts that are not UTF-8",
+    "ends_without_start": "ends of commands whose beginning is not known",
+    "clock_jumps": "times that the clock was set back",
+    "misdated": "commands dated in the future, not stored",
+    "gaps": "files gone before they were read",
+}
+
+
+def oddities_in(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return what was odd, and how often."""
+    return [(said, counts[name]) for name, said in ODDITIES.items() if counts.get(name)]
 
 
 def log_overviews() -> list[LogOverview]:
@@ -51,25 +74,58 @@ def log_overviews() -> list[LogOverview]:
         )
         for server in PerforceServer.objects.order_by("name")
         for log in [logs.get(server.pk) or ServerLog(server=server, is_followed=False)]
-        for queue in [f"{SERVER_HOST_PREFIX}{server.name}"]
+        for queue in [queue_of(log)]
     ]
 
 
-def load_chart(reader: User, *, days: int = 1, server: str = "") -> Chart:
+OURS_SAID = "Syncs and flushes of Cloneyard"
+SLOW_LINES = (30.0, 60.0, 120.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Which sums are shown; their rows are found by the same."""
+
+    period: Period
+    server: str = ""
+    whose: str = ""
+
+    def commands(self, **criteria: object) -> str:
+        """Return the address of commands, the slowest first."""
+        return self._rows("server-command-list", sort="-lapse_ms", **criteria)
+
+    def table_uses(self, **criteria: object) -> str:
+        """Return the address of long waits for tables and holds of them."""
+        return self._rows("server-table-use-list", **criteria)
+
+    def _rows(self, url_name: str, **criteria: object) -> str:
+        times = {"since": self.period.begin, "until": self.period.end}
+        asked = {name: f"{at:%Y-%m-%dT%H:%M}Z" for name, at in times.items()}
+        asked |= {"server": self.server, "whose": self.whose}
+        asked |= {name: str(value) for name, value in criteria.items()}
+        kept = {name: value for name, value in asked.items() if value}
+        return f"{reverse(url_name)}?{urlencode(kept)}"
+
+
+def load_chart(reader: User, asked: Asked) -> Chart:
     """Return how long commands took and waited, hour by hour or day by day."""
+    found = moments(reader, period=asked.period, server=asked.server, whose=asked.whose)
     return Chart(
         id="load",
         title="Time that commands took",
         unit=Unit.SECONDS,
-        columns=("Took", "Waited for locks", "Commands"),
-        points=[_point(each) for each in moments(reader, days=days, server=server)],
+        columns=("Took", "Waited for locks", OURS_SAID, "Commands"),
+        part=OURS_SAID,
+        stretches=_stretches(asked),
+        points=[_point(each, asked) for each in found],
         text=_seconds,
         of="Time (UTC)",
         nothing="No command was logged in this time.",
     )
 
 
-def _point(moment: Moment) -> Point:
+def _point(moment: Moment, asked: Asked) -> Point:
+    period = replace(asked.period, begin=moment.at, end=moment.at + asked.period.step)
     return Point(
         label=f"{moment.at:%-d %b %H:%M}",
         at=int(moment.at.timestamp()),
@@ -77,9 +133,66 @@ def _point(moment: Moment) -> Point:
         cells=(
             _seconds(moment.lapse_ms / 1000),
             _seconds(moment.wait_ms / 1000),
+            _seconds(moment.ours_ms / 1000),
             f"{moment.commands:,}",
         ),
+        part=moment.ours_ms / 1000 or None,
+        url=replace(asked, period=period).commands(),
     )
+
+
+def lapse_chart(found: Lapses, asked: Asked) -> Chart:
+    """Return commands by when they began and how long they took."""
+    return Chart(
+        id="lapses",
+        title="Commands by how long they took",
+        unit=Unit.SECONDS,
+        columns=("Took", "Command", "User", "Waited for locks"),
+        points=[_dot(each) for each in found.commands],
+        text=_seconds,
+        of="Begun (UTC)",
+        is_dots=True,
+        lines=SLOW_LINES,
+        part=OURS_SAID,
+        stretches=_stretches(asked),
+        nothing="No command was logged in this time.",
+    )
+
+
+def _dot(command: LogCommand) -> Point:
+    seconds = command.lapse_ms / 1000
+    is_ours = command.origin == Origin.OURS and command.command in OURS_MARKED
+    began = command.started_at.astimezone(dt.UTC)
+    return Point(
+        label=f"{began:%-d %b %H:%M:%S}",
+        at=int(began.timestamp()),
+        value=seconds,
+        cells=(
+            _seconds(seconds),
+            command.command,
+            command.user,
+            _seconds(command.wait_ms / 1000),
+        ),
+        part=seconds if is_ours else None,
+        url=reverse("server-command-detail", args=[command.pk]),
+    )
+
+
+def _stretches(asked: Asked) -> list[Stretch]:
+    """Return the checkpoints of a time."""
+    return [
+        Stretch(
+            begin=int(each.began.timestamp()),
+            end=int(each.ended.timestamp()),
+            text=f"{each.began.astimezone(dt.UTC):%-d %b %H:%M:%S} to "
+            f"{each.ended.astimezone(dt.UTC):%H:%M:%S} UTC at {each.server}: "
+            f"{each.what}{'' if each.command_id else ', as seen running'}",
+            url=reverse("server-command-detail", args=[each.command_id])
+            if each.command_id
+            else "",
+        )
+        for each in checkpoints(period=asked.period, server=asked.server)
+    ]
 
 
 def _seconds(number: float) -> str:
@@ -88,17 +201,77 @@ def _seconds(number: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """A tally, and the address of its slowest commands."""
+    """A tally, and the addresses of its slowest commands and of those that failed.
+
+    `over` are how many took 30, 60 and 120 seconds or more, and their addresses.
+    """
 
     tally: Tally
     url: str
+    failed: str
+    over: tuple[tuple[int, str], ...]
 
 
-def shares(tallies: list[Tally], *, by: str, days: int, server: str) -> list[Share]:
-    """Return tallies, each with the address of its commands."""
-    there = reverse("server-command-list")
-    asked = {"days": days, "server": server, "sort": "-lapse_ms"}
+def shares(tallies: list[Tally], asked: Asked, *, by: str) -> list[Share]:
+    """Return tallies, each with the addresses of its commands."""
     return [
-        Share(tally=tally, url=f"{there}?{urlencode({**asked, by: tally.name})}")
+        Share(
+            tally=tally,
+            url=asked.commands(**{by: tally.name}),
+            failed=asked.commands(**{by: tally.name, "has_failed": 1}),
+            over=tuple(
+                (number, asked.commands(**{by: tally.name, "at_least": seconds}))
+                for seconds, number in (
+                    (30, tally.over_30s),
+                    (60, tally.over_60s),
+                    (120, tally.over_120s),
+                )
+            ),
+        )
         for tally in tallies
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockShare:
+    """A tally of locks, and the address of the longest of them one by one."""
+
+    tally: LockTally
+    url: str
+
+
+def lock_shares(tallies: list[LockTally], asked: Asked) -> list[LockShare]:
+    """Return tallies of locks, each with the address of its rows."""
+    return [
+        LockShare(
+            tally=tally,
+            url=asked.table_uses(
+                table=tally.table, user=tally.user, command=tally.command
+            ),
+        )
+        for tally in tallies
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PollingShare:
+    """What a program repeated, and the address of these commands."""
+
+    polling: Polling
+    url: str
+
+
+def polling_shares(found: list[Polling], asked: Asked) -> list[PollingShare]:
+    """Return what programs repeated, each with the address of its rows."""
+    return [
+        PollingShare(
+            polling=each,
+            url=asked.commands(
+                user=each.user,
+                program=each.program,
+                client=each.client,
+                command=each.command,
+            ),
+        )
+        for each in found
     ]

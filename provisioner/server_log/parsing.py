@@ -10,11 +10,9 @@ what rcowham/go-libp4dlog reads in them.
 from __future__ import annotations
 
 import datetime as dt
-import operator
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import fields
 from functools import lru_cache
 
 from provisioner.lib.storable import storable
@@ -22,6 +20,7 @@ from provisioner.server_log.records import (
     LoggedCommand,
     LogMessage,
     MessageKind,
+    Numbers,
     ReadCounts,
     Record,
     TableUse,
@@ -40,16 +39,31 @@ _HEADER_WITHIN = 2**20
 # What a command used is told up to so many seconds after its end.
 _SETTLED_AFTER = 3
 _MOST_RUNNING = 20_000
+# Lines of commands by which these are found again; others are read again.
+_MOST_LINES = 5_000
 # Blocks are written a little out of order; a clock that is set back goes further.
 _CLOCK_JUMP = 60
 
+
+def _compiled(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
+    """Compile a pattern whose numbers have so many digits as servers write at most.
+
+    Arguments of people have several lines, too, and longer numbers fit nowhere.
+    """
+    return re.compile(pattern.replace(rb"(\d+)", rb"(\d{1,12})"), flags)
+
+
 _TIME = rb"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)"
-_LAPSE = rb"(\d+\.?\d*|\.\d+)s"
-_USAGE = rb"(\d+)\+(\d+)us (\d+)\+(\d+)io (\d+)\+(\d+)net (\d+)k (\d+)pf"
+_LAPSE = rb"(\d{1,9}\.?\d{0,9}|\.\d{1,9})s"
+_AMOUNT = rb"(\d{1,12}\.?\d{0,9}|\.\d{1,9})([KMGTP]?)"
+_USAGE = (rb"(%(n)s\+%(n)sus %(n)s\+%(n)sio %(n)s\+%(n)snet %(n)sk %(n)spf)") % {
+    b"n": rb"\d{1,12}"
+}
+_NUMBER = re.compile(rb"\d+")
 _COMMAND = (
     rb"([^ @\n]*)@([^ \n]*) ([^ \n]*) \[(.*?)\] '([\w-]+)(?: ?(.*)'([^'\n]*)|([^'\n]*))"
 )
-_EVENT = re.compile(
+_EVENT = _compiled(
     rb"\t"
     + _TIME
     + rb" pid (\d+) (?:(completed) "
@@ -62,54 +76,60 @@ _EVENT = re.compile(
     + _COMMAND
     + rb")(?:\n|\Z)"
 )
-_ABOUT_ITSELF = re.compile(
+_ABOUT_ITSELF = _compiled(
     rb"^"
     + _TIME
     + rb" \d+ pid (\d+): (Server (is now using|now has|under resource pressure).*)\n?",
     re.MULTILINE,
 )
+_OF_SERVER = b": Server "
 _ABOUT = {
     b"is now using": MessageKind.THREADS,
     b"now has": MessageKind.PAUSED_THREADS,
     b"under resource pressure": MessageKind.PRESSURE,
 }
-# A hold below zero, of a clock that was set back, is none.
-_MS = rb"(?:(\d+)|-\d+)ms"
+# Most are 0, and told as None: nobody makes numbers of them. A hold below zero, of a
+# clock that was set back, is none.
+_MS = rb"(?:0|([1-9]\d{0,11})|-\d+)ms"
 _MS4 = _MS + rb"\+" + _MS + rb"/" + _MS + rb"\+" + _MS
 # The lines below a table, in the order in which servers write them; each may be absent.
-_TABLE = re.compile(
-    rb"--- ((?:db|rdb)\.\S+|[\w-]+/\S+)\n"
-    rb"(?:---   pages in\+out\+cached (\d+)\+(\d+)\+(\d+)\n)?"
-    rb"(?:---   pages split internal\+leaf .*\n)?"
-    rb"(?:---   locks read/write (\d+)/(\d+) rows get\+pos\+scan put\+del "
-    rb"(\d+)\+(\d+)\+(\d+) (\d+)\+(\d+)\n)?"
-    rb"(?:---   total lock wait\+held read/write " + _MS4 + rb"\n)?"
-    rb"(?:---   (?:max lock|locks) wait\+held read/write " + _MS4 + rb"\n)?"
-    rb"(?:---   peek count (\d+) wait\+held total/max (\d+)ms\+(\d+)ms/.*\n)?"
+_TABLE = _compiled(
+    rb"\n--- ((?:db|rdb)\.\S+|[\w-]+/\S+)(?=\n)"
+    rb"(?:\n---   pages in\+out\+cached (\d+)\+(\d+)\+(\d+)(?=\n))?"
+    rb"(?:\n---   pages split internal\+leaf .*)?"
+    rb"(?:\n---   locks read/write (\d+)/(\d+) rows get\+pos\+scan put\+del "
+    rb"(\d+)\+(\d+)\+(\d+) (\d+)\+(\d+)(?=\n))?"
+    rb"(?:\n---   total lock wait\+held read/write " + _MS4 + rb"(?=\n))?"
+    rb"(?:\n---   (?:max lock|locks) wait\+held read/write " + _MS4 + rb"(?=\n))?"
+    rb"(?:\n---   peek count (\d+) wait\+held total/max (\d+)ms\+(\d+)ms/.*)?"
 )
-_TRACK_LAPSE = re.compile(rb"--- lapse " + _LAPSE)
-_TRACK_PAUSED = re.compile(rb"--- paused " + _LAPSE)
-_TRACK_USAGE = re.compile(rb"--- usage " + _USAGE)
-_TRACK_MEMORY = re.compile(rb"--- memory cmd/proc (\d+)mb/(\d+)mb")
-_TRACK_RPC = re.compile(
-    rb"--- rpc msgs/size in\+out (\d+)\+(\d+)/(\d+)mb\+(\d+)mb himarks \d+/\d+"
-    rb"(?: snd/rcv " + _LAPSE + rb"/" + _LAPSE + rb")?"
+# Of a text split by it: a text between tables, the name of one, and its numbers.
+_OF_TABLE = 1 + _TABLE.groups
+# What a command used beside tables, a line each, in the usual order.
+_USED = _compiled(
+    rb"(?:--- lapse " + _LAPSE + rb".*\n)?"
+    rb"(?:--- paused " + _LAPSE + rb".*\n)?"
+    rb"(?:--- usage " + _USAGE + rb".*\n)?"
+    rb"(?:--- memory cmd/proc (\d+)mb/(\d+)mb.*\n)?"
+    rb"(?:--- rpc msgs/size in\+out (\d+)\+(\d+)/(\d+)mb\+(\d+)mb himarks "
+    rb"\d+/\d+(?: snd/rcv " + _LAPSE + rb"/" + _LAPSE + rb")?.*\n)?"
+    rb"(?:--- filetotals \(\w+\) send/recv files\+bytes "
+    rb"(\d+)\+(\d+)mb/(\d+)\+(\d+)mb.*\n)?"
 )
-_TRACK_FILES = re.compile(
-    rb"--- filetotals \(\w+\) send/recv files\+bytes (\d+)\+(\d+)mb/(\d+)\+(\d+)mb"
+_TRACK_ARCHIVE = _compiled(
+    rb"---   reads\+readbytes\+writes\+writebytes \d+\+"
+    + _AMOUNT
+    + rb"\+\d+\+"
+    + _AMOUNT
 )
-_TRACK_ARCHIVE = re.compile(
-    rb"---   reads\+readbytes\+writes\+writebytes \d+\+([.\d]+)([KMGTP]?)"
-    rb"\+\d+\+([.\d]+)([KMGTP]?)"
-)
-_ESTIMATES = re.compile(
+_ESTIMATES = _compiled(
     rb"\tServer network estimates: files added/updated/deleted=(\d+)/(\d+)/(\d+), "
     rb"bytes added/updated=(\d+)/(\d+)"
 )
 _TRIGGER = re.compile(rb" trigger ([^ ]+)$")
-_TRIGGER_LAPSE = re.compile(rb"lapse " + _LAPSE + rb"\n?")
+_TRIGGER_LAPSE = _compiled(rb"lapse " + _LAPSE + rb"\n?")
 _ERROR_DATE = re.compile(rb"^\tDate " + _TIME, re.MULTILINE)
-_ERROR_PID = re.compile(rb"^\tPid (\d+)$", re.MULTILINE)
+_ERROR_PID = _compiled(rb"^\tPid (\d+)$", re.MULTILINE)
 _ERROR_OPERATION = re.compile(rb"^\tOperation: (.*)$", re.MULTILINE)
 _JSON_AT_END = re.compile(rb" \{.*\}$")
 _REMOVED = b" exited unexpectedly, removed from monitor table."
@@ -151,6 +171,8 @@ class LogParser:
         self._now = 0
         self._times: tuple[bytes, int] = (b"", 0)
         self._running: dict[int, list[LoggedCommand]] = {}
+        # By the line that they began with, which is told again with what they used.
+        self._by_line: dict[bytes, LoggedCommand] = {}
         self._settling: deque[tuple[int, LoggedCommand]] = deque()
         self._last_sync: LoggedCommand | None = None
         self._ready: list[Record] = []
@@ -176,7 +198,8 @@ class LogParser:
 
         Raises: NotAServerLog.
         """
-        before, *blocks = (self._rest + data).split(_BETWEEN_BLOCKS)
+        text = self._rest + data
+        before, *blocks = text.split(_BETWEEN_BLOCKS)
         at = self._rest_at
         if not blocks:
             self._keep(before, at)
@@ -184,8 +207,12 @@ class LogParser:
         self._is_log = True
         self._outside(before, at)
         at += len(before)
+        is_plain = b"\r" not in text and _OF_SERVER not in text
         for block in blocks[:-1]:
-            self._block(block + b"\n", at + 1)
+            if is_plain and block.startswith(_INFO):
+                self._info(block + b"\n", at + 1)
+            else:
+                self._block(block + b"\n", at + 1)
             at += len(_BETWEEN_BLOCKS) + len(block)
         self._keep(_BETWEEN_BLOCKS + blocks[-1], at)
         return self._take()
@@ -237,7 +264,7 @@ class LogParser:
 
     def _block(self, whole: bytes, at: int) -> None:
         block = whole.replace(b"\r\n", b"\n") if b"\r" in whole else whole
-        has_messages = b": Server " in block
+        has_messages = _OF_SERVER in block
         if has_messages:
             block = _ABOUT_ITSELF.sub(b"", block)
         if block.startswith(_INFO):
@@ -261,19 +288,29 @@ class LogParser:
     def _info(self, block: bytes, at: int) -> None:
         position, end = len(_INFO), len(block)
         while position < end:
+            line_end = block.find(b"\n", position) + 1 or end
+            line = block[position:line_end]
+            known = self._by_line.get(line)
+            if (
+                known is not None
+                and block.startswith(b"--- lapse ", line_end)
+                and self._awaits_track(known)
+            ):
+                # What most commands used, without to read their line again.
+                self._track(known, block[line_end - 1 :], at)
+                self._tracked(known, line)
+                return
             found = _EVENT.match(block, position)
             if found is None:
-                line_end = block.find(b"\n", position)
-                line_end = end if line_end < 0 else line_end
-                self._other_line(block[position:line_end], at)
-                position = line_end + 1
+                self._other_line(line.removesuffix(b"\n"), at)
+                position = line_end
                 continue
             position = found.end()
             if found[3]:
                 self._completed(found)
-            elif found[13]:
+            elif found[6]:
                 self._computed(found)
-            elif found[22] is None:
+            elif found[15] is None:
                 position = self._begun(found, block, position, at)
             else:
                 # Its arguments have several lines, of which the first is kept.
@@ -290,7 +327,7 @@ class LogParser:
         command.ended, command.lapse = time, float(found[4])
         command.is_completed = True
         if found[5]:
-            _use(command, found.groups()[4:12])
+            _use(command, found[5])
         if command.is_tracked:
             self._emit(command)
         else:
@@ -300,7 +337,7 @@ class LogParser:
         self._advance(self._seconds(found[1]))
         command = self._latest(int(found[2]))
         if command is not None:
-            command.compute_lapse = float(found[14])
+            command.compute_lapse = float(found[7])
             if command.command == "user-sync":
                 self._last_sync = command
 
@@ -308,12 +345,16 @@ class LogParser:
         self, found: re.Match[bytes], block: bytes, position: int, at: int
     ) -> int:
         """Read the start of a command, and what follows it; return where that ends."""
-        suffix = found[21] or b""
+        suffix = found[14] or b""
         if suffix == _REMOVED:
             self._removed(int(found[2]))
             return position
-        command = self._command(found, at)
-        known = self._known(command)
+        known = self._by_line.get(found[0])
+        if known is not None and self._is_running(known):
+            command = known
+        else:
+            command = self._command(found, at)
+            known = self._known(command)
         if trigger := _TRIGGER.match(suffix):
             lapse = _TRIGGER_LAPSE.match(block, position)
             if lapse is None:
@@ -326,21 +367,30 @@ class LogParser:
         if block.startswith(_OF_NO_USE, position):
             position = block.find(b"\n", position) + 1
         if not block.startswith(b"---", position):
+            if command is known:
+                command = self._command(found, at)
             self._start(command)
+            if len(self._by_line) >= _MOST_LINES:
+                self._by_line.clear()
+            self._by_line[found[0]] = command
             return position
         never_ends = _never_completed(command)
         is_last = block.find(b"--- lapse ", position) >= 0
         is_last = is_last or block.find(b"--- usage ", position) >= 0
         if never_ends or (is_last and (known is None or known.is_tracked)):
+            if command is known:
+                command = self._command(found, at)
             self._start(command, is_over=True)
         elif known is not None:
             command = known
-        self._track(command, block, position, at)
+        self._track(command, b"\n" + block[position:], at)
         if is_last:
-            self._tracked(command)
+            self._tracked(command, found[0])
         return len(block)
 
-    def _tracked(self, command: LoggedCommand) -> None:
+    def _tracked(self, command: LoggedCommand, line: bytes) -> None:
+        """Note that what a command used is told, below this line."""
+        self._by_line.pop(line, None)
         command.is_tracked = True
         if command.is_completed:
             self._emit(command)
@@ -350,18 +400,19 @@ class LogParser:
         self._settle(command, self._now)
 
     def _command(self, found: re.Match[bytes], at: int) -> LoggedCommand:
-        arguments = found[20] or found[22] or b""
+        arguments = found[13] or found[15] or b""
         if arguments.endswith(b"}"):
             arguments = _JSON_AT_END.sub(b"", arguments)
+        text = _name if found[0].isascii() else self._name
         return LoggedCommand(
             at,
             int(found[2]),
             self._seconds(found[1]),
-            self._text(found[15]),
-            self._text(found[16]),
-            self._text(found[17]),
-            self._text(found[18]),
-            self._text(found[19]),
+            text(found[8]),
+            text(found[9]),
+            text(found[10]),
+            text(found[11]),
+            text(found[12]),
             self._text(arguments.strip()[:_LONGEST_TEXT]),
         )
 
@@ -429,24 +480,34 @@ class LogParser:
             self._last_sync.estimated_bytes_added = bytes_added
             self._last_sync.estimated_bytes_updated = bytes_updated
 
-    def _track(
-        self, command: LoggedCommand, block: bytes, position: int, at: int
-    ) -> None:
-        """Read what a command used."""
-        end = len(block)
+    def _track(self, command: LoggedCommand, text: bytes, at: int) -> None:
+        """Read what a command used; the text begins with the end of a line."""
+        parts = _TABLE.split(text)
+        uses = command.uses
+        for index in range(1, len(parts), _OF_TABLE):
+            name = _table_name(parts[index])
+            use: Numbers = parts[index + 1 : index + _OF_TABLE - 1]
+            if name in uses and not name.startswith(_TABLES):
+                use = _together(uses[name], use)
+            uses[name] = use
+        text = b"".join(parts[::_OF_TABLE])
+        position, end = 1, len(text)
         while position < end:
-            if found := _TABLE.match(block, position):
+            found = _USED.match(text, position)
+            if found is not None and found.end() > position:
                 position = found.end()
-                _use_table(command, found)
+                _use_lines(command, found)
                 continue
-            line_end = block.find(b"\n", position)
-            line_end = end if line_end < 0 else line_end
-            line = block[position:line_end]
-            position = line_end + 1
-            if line.startswith(b"--- "):
-                _use_line(command, line)
-            else:
+            line_end = text.find(b"\n", position) + 1 or end
+            line = text[position:line_end].removesuffix(b"\n")
+            position = line_end
+            if not line.startswith(b"--- "):
                 self._other_line(line, at)
+            elif archive := _TRACK_ARCHIVE.match(line):
+                command.archive_read_bytes += _bytes(archive[1], archive[2])
+                command.archive_written_bytes += _bytes(archive[3], archive[4])
+            elif line.startswith(_FAILED):
+                command.has_failed = True
 
     def _known(self, command: LoggedCommand) -> LoggedCommand | None:
         """Return the newest command that began with the same words."""
@@ -460,6 +521,17 @@ class LogParser:
             ):
                 return known
         return None
+
+    def _awaits_track(self, command: LoggedCommand) -> bool:
+        """Return whether what a command used, told now, is of this one."""
+        return (
+            not command.is_tracked
+            and self._is_running(command)
+            and not _never_completed(command)
+        )
+
+    def _is_running(self, command: LoggedCommand) -> bool:
+        return command in self._running.get(command.pid, ())
 
     def _latest(self, pid: int) -> LoggedCommand | None:
         """Return the newest command of a process that has not been completed."""
@@ -499,15 +571,23 @@ class LogParser:
         return self._times[1]
 
     def _text(self, data: bytes) -> str:
-        text = _text(data)
+        return self._counted(data, _decoded(data))
+
+    def _name(self, data: bytes) -> str:
+        return self._counted(data, _name(data))
+
+    def _counted(self, data: bytes, text: str) -> str:
         if "\\x" in text and not _is_utf8(data):
             self.counts.not_utf8 += 1
         return text
 
 
-@lru_cache(maxsize=20_000)
-def _text(data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     return storable(data.decode("utf-8", "surrogateescape"))
+
+
+# Names come again and again; arguments seldom do.
+_name = lru_cache(maxsize=20_000)(_decoded)
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -524,7 +604,8 @@ def _seconds(text: bytes) -> int:
         moment = dt.datetime.strptime(f"{text.decode()}Z", "%Y/%m/%d %H:%M:%S%z")
     except ValueError:
         return 0
-    return int(moment.timestamp())
+    # At either end of the calendar no time zone can be applied.
+    return int(moment.timestamp()) if 1970 <= moment.year < 2100 else 0
 
 
 def _never_completed(command: LoggedCommand) -> bool:
@@ -533,7 +614,7 @@ def _never_completed(command: LoggedCommand) -> bool:
     return command.command in _NEVER_COMPLETED
 
 
-def _use(command: LoggedCommand, numbers: tuple[bytes, ...]) -> None:
+def _use(command: LoggedCommand, text: bytes) -> None:
     (
         command.user_cpu_ms,
         command.system_cpu_ms,
@@ -543,64 +624,60 @@ def _use(command: LoggedCommand, numbers: tuple[bytes, ...]) -> None:
         command.messages_out,
         command.max_rss_kb,
         command.page_faults,
-    ) = map(int, numbers)
+    ) = _numbers(text)
 
 
-def _use_table(command: LoggedCommand, found: re.Match[bytes]) -> None:
-    name = _table_name(found[1])
-    use = TableUse(*[int(number) if number else 0 for number in found.groups()[1:]])
-    before = command.tables.get(name)
-    if before is not None and not name.startswith(_TABLES):
-        use = _together(before, use)
-    command.tables[name] = use
+@lru_cache(maxsize=1000)
+def _numbers(text: bytes) -> tuple[int, ...]:
+    """Return the numbers in a text; what a command used is told twice."""
+    return tuple(map(int, _NUMBER.findall(text)))
 
 
-def _together(one: TableUse, other: TableUse) -> TableUse:
+def _together(one: Numbers, other: Numbers) -> TableUse:
     """Return the use of two locks of one kind."""
-    names = [each.name for each in fields(TableUse)]
-    return TableUse(
-        *[
-            (max if name.startswith("max_") else operator.add)(
-                getattr(one, name), getattr(other, name)
-            )
-            for name in names
-        ]
+    return TableUse._make(
+        max(mine, theirs) if name.startswith("max_") else mine + theirs
+        for name, mine, theirs in zip(
+            TableUse._fields, TableUse.of(one), TableUse.of(other), strict=True
+        )
     )
 
 
 @lru_cache(maxsize=10_000)
 def _table_name(data: bytes) -> str:
     """Return the table, or the kind of lock without the entity that it is of."""
-    name = _text(data)
+    name = _decoded(data)
     if name.startswith(_TABLES):
         return name
     name = name.removesuffix("(R)").removesuffix("(W)")
     return name if name.startswith(_NAMED_LOCKS) else name.partition("/")[0]
 
 
-def _use_line(command: LoggedCommand, line: bytes) -> None:
-    """Read a line of what a command used, of those that are not about a table."""
-    if found := _TRACK_LAPSE.match(line):
-        command.lapse = float(found[1])
-    elif found := _TRACK_USAGE.match(line):
-        _use(command, found.groups())
-    elif found := _TRACK_RPC.match(line):
-        command.rpc_messages_in, command.rpc_messages_out = int(found[1]), int(found[2])
-        command.rpc_in_mb, command.rpc_out_mb = int(found[3]), int(found[4])
-        command.rpc_send_wait = float(found[5] or 0)
-        command.rpc_receive_wait = float(found[6] or 0)
-    elif found := _TRACK_MEMORY.match(line):
-        command.memory_mb, command.peak_memory_mb = int(found[1]), int(found[2])
-    elif found := _TRACK_FILES.match(line):
-        command.files_sent, command.sent_mb = int(found[1]), int(found[2])
-        command.files_received, command.received_mb = int(found[3]), int(found[4])
-    elif found := _TRACK_ARCHIVE.match(line):
-        command.archive_read_bytes += _bytes(found[1], found[2])
-        command.archive_written_bytes += _bytes(found[3], found[4])
-    elif found := _TRACK_PAUSED.match(line):
-        command.paused = float(found[1])
-    elif line.startswith(_FAILED):
-        command.has_failed = True
+def _use_lines(command: LoggedCommand, found: re.Match[bytes]) -> None:
+    """Take in lines of what a command used, of those that are not about a table."""
+    lapse, paused, usage, memory, peak, *rest = found.groups()
+    messages_in, messages_out, in_mb, out_mb, send_wait, receive_wait, *files = rest
+    if lapse:
+        command.lapse = float(lapse)
+    if paused:
+        command.paused = float(paused)
+    if usage:
+        _use(command, usage)
+    if memory:
+        command.memory_mb, command.peak_memory_mb = int(memory), int(peak)
+    if messages_in:
+        command.rpc_messages_in = int(messages_in)
+        command.rpc_messages_out = int(messages_out)
+        command.rpc_in_mb, command.rpc_out_mb = int(in_mb), int(out_mb)
+        command.rpc_send_wait = float(send_wait or 0)
+        command.rpc_receive_wait = float(receive_wait or 0)
+    if files[0]:
+        (
+            command.files_sent,
+            command.sent_mb,
+            command.files_received,
+            command.received_mb,
+        ) = map(int, files)
 
 
 def _bytes(number: bytes, unit: bytes) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
-from django.db import connection, models
+from django.db import connection, models, transaction
 
 from provisioner.server_log.models import LogCommand, LogMessage, LogTableUse
 
@@ -15,27 +15,43 @@ _LOCK = 0x5E_71_06
 
 
 def ensure_days(days: Iterable[dt.date]) -> None:
-    """Ensure that rows of these days can be stored. Call it in a transaction."""
-    missing = [day for day in days if day not in _existing()]
+    """Ensure that rows of these days can be stored. Call it in a transaction.
+
+    Attached, for that lets others read and write meanwhile, and transactions here may
+    last minutes; to create a partition in place would lock all days.
+    """
+    known = _existing()
+    missing = [day for day in days if day not in known]
     if not missing:
         return
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        known = _existing()
         for day in missing:
+            if day in known:
+                continue
             begin, end = day.isoformat(), (day + dt.timedelta(days=1)).isoformat()
             for model in _BY_DAY:
                 table = model._meta.db_table
+                part = f"{table}_{day:%Y%m%d}"
                 cursor.execute(
-                    f"CREATE TABLE IF NOT EXISTS {table}_{day:%Y%m%d} "
-                    f"PARTITION OF {table} FOR VALUES "
+                    f"CREATE TABLE {part} (LIKE {table} INCLUDING DEFAULTS); "
+                    f"ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES "
                     f"FROM ('{begin} 00:00+00') TO ('{end} 00:00+00')"
                 )
 
 
 def drop_days_before(day: dt.date) -> int:
-    """Drop what was stored before this day; return how many days that were."""
+    """Drop what was stored before this day; return how many days that were.
+
+    Who asks for any day waits behind one who waits to drop another: for some seconds at
+    most. Safe to repeat.
+
+    Raises: OperationalError (somebody reads or stores for longer; nothing is dropped).
+    """
     old = [each for each in _existing() if each < day]
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '3s'")
         for each in old:
             for model in _BY_DAY:
                 table = f"{model._meta.db_table}_{each:%Y%m%d}"

@@ -5,13 +5,16 @@ Times are seconds since 1970 by the server's own clock: the log says no time zon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+# Those of a `TableUse` as the log tells them: digits, or None where it tells nothing.
+Numbers: TypeAlias = Sequence[bytes | int | None]
 
 
-@dataclass(slots=True)
-class TableUse:
+class TableUse(NamedTuple):
     """What one command did to one table, or to one kind of entity lock.
 
     Waits and holds are milliseconds, of all its locks together and of its longest.
@@ -39,6 +42,10 @@ class TableUse:
     peek_wait_ms: int = 0
     peek_held_ms: int = 0
 
+    @classmethod
+    def of(cls, numbers: Numbers) -> TableUse:
+        return cls._make(int(number or 0) for number in numbers)
+
 
 @dataclass(slots=True, eq=False)
 class LoggedCommand:
@@ -48,7 +55,8 @@ class LoggedCommand:
     `ended` is None until the log says when it ended. Lapses are seconds. Sizes are
     mebibytes where the log rounds to them, else bytes. `estimated_*` is what the server
     estimated of a sync, which may be that of another sync at the same moment. What is
-    not UTF-8 is written as `storable` does.
+    not UTF-8 is written as `storable` does. `uses` of tables are numbers once somebody
+    asks for `tables`: there are many, of which few are looked at.
     """
 
     offset: int
@@ -94,8 +102,13 @@ class LoggedCommand:
     estimated_files_deleted: int = 0
     estimated_bytes_added: int = 0
     estimated_bytes_updated: int = 0
-    tables: dict[str, TableUse] = field(default_factory=dict)
+    uses: dict[str, Numbers] = field(default_factory=dict)
     triggers: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> dict[str, TableUse]:
+        """What the command did to each table."""
+        return {name: TableUse.of(use) for name, use in self.uses.items()}
 
 
 class MessageKind(StrEnum):

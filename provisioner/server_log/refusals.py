@@ -11,3 +11,16 @@ class NotAServerLog(ActionRefused):
 
     code = "not_a_server_log"
     http_status = 400
+
+
+class LogTooLarge(ActionRefused):
+    """The log is larger than {most}. Split it."""
+
+    code = "log_too_large"
+    http_status = 400
+
+
+class LogNotKept(ActionRefused):
+    """The log could not be kept. {reason}"""
+
+    code = "log_not_kept"

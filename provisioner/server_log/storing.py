@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import zoneinfo
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -16,12 +17,14 @@ from provisioner.lib import clocks
 from provisioner.server_log.models import (
     LockSum,
     LogCommand,
+    LogHour,
     LogMessage,
     LogSum,
     LogTableUse,
     ServerLog,
     Span,
 )
+from provisioner.server_log.origin import Origins
 from provisioner.server_log.partitions import ensure_days
 from provisioner.server_log.records import (
     LoggedCommand,
@@ -34,107 +37,194 @@ from provisioner.server_log.redaction import redacted, redacted_text
 
 # A table use of its own is kept of those that waited or held locks so long.
 WORTH_A_ROW_MS = 100
-# Of a name in the key of sums: three of any letters fit into an index of PostgreSQL.
-KEY_CHARACTERS = 200
+# Shorter ones of a table are the most, and nobody's trouble.
+WORTH_A_SUM_MS = 10
+# Three of any letters fit into an index of PostgreSQL; what is longer is cut.
+NAME_CHARACTERS = 200
 # A clock may be ahead of ours, and a zone be wrong by as much.
 AHEAD = dt.timedelta(days=1)
-_NO_SOONER_THAN = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+_NO_SOONER_THAN = int(dt.datetime(2000, 1, 1, tzinfo=dt.UTC).timestamp())
 _COUNTS = tuple(ReadCounts.__dataclass_fields__)
-_LONGEST = {"longest_ms", "longest_wait_ms", "longest_held_ms"}
+_LONGEST = {"longest_ms", "most_rows", "longest_wait_ms", "longest_held_ms"}
+
+# Columns of a log that what is stored of it is added to.
+COUNTED = (*_COUNTS, "misdated")
+_HOUR, _DAY = 3600, 86_400
 
 Rows = list[tuple[Any, ...]]
+# By an hour (how many since 1970) and names: what is added up, of each command.
+_Parts = defaultdict[tuple[Any, ...], list[tuple[int, ...]]]
 
 
-def store(log: ServerLog, records: Iterable[Record], counts: ReadCounts) -> None:
-    """Store records in their days, and add them to the sums. Call it in a transaction.
+class Batch:
+    """Rows and sums of some records of a log, to be stored in one transaction.
 
-    Days that are no longer kept are in the sums alone. Commands that are
-    dated in the future are not stored, but counted.
+    Days that are no longer kept are only in the sums. Commands that are dated in the
+    future are not stored, but counted in `misdated`.
     """
-    batch = _Batch(log, now=clocks.database_now())
-    for record in records:
-        if isinstance(record, LoggedCommand):
-            batch.add_command(record)
-        else:
-            batch.add_message(record)
-    batch.save()
-    changed = {name: models.F(name) + getattr(counts, name) for name in _COUNTS}
-    misdated = models.F("misdated") + batch.misdated
-    ServerLog.objects.filter(pk=log.pk).update(**changed, misdated=misdated)
 
-
-class _Batch:
-    """Rows and sums of some records of a log."""
-
-    def __init__(self, log: ServerLog, *, now: dt.datetime) -> None:
+    def __init__(self, log: ServerLog) -> None:
+        now = clocks.database_now()
         self._log_id = log.pk
         self._zone = zoneinfo.ZoneInfo(log.time_zone)
-        self._latest = now + AHEAD
-        self._oldest_day = (now - dt.timedelta(days=settings.SERVER_LOG_DAYS)).date()
-        self._days: set[dt.date] = set()
+        self._origins = Origins(log)
+        self._latest = int((now + AHEAD).timestamp())
+        oldest = now - dt.timedelta(days=settings.SERVER_LOG_DAYS)
+        self._oldest_day = int(oldest.timestamp()) // _DAY
+        self._days: set[int] = set()
         self._commands: Rows = []
         self._uses: list[tuple[int, tuple[Any, ...]]] = []
         self._messages: Rows = []
-        self._sums: dict[tuple[Any, ...], list[int]] = {}
-        self._locks: dict[tuple[Any, ...], list[int]] = {}
+        self._sums: _Parts = defaultdict(list)
+        self._locks: _Parts = defaultdict(list)
         self.misdated = 0
 
-    def add_command(self, command: LoggedCommand) -> None:
-        started = _moment(command.started, self._zone)
+    def add(self, records: Iterable[Record]) -> None:
+        """Take records in; they need not be kept by the caller."""
+        for record in records:
+            if isinstance(record, LoggedCommand):
+                self._add_command(record)
+            else:
+                self._add_message(record)
+
+    def _add_command(self, command: LoggedCommand) -> None:
+        started = _zoned(command.started, self._zone)
         if not _NO_SOONER_THAN < started < self._latest:
             self.misdated += 1
             return
-        wait = held = 0
-        hour = started.replace(minute=0, second=0)
-        for name, use in command.tables.items():
-            waited, holds = _waited(use), _held(use)
-            wait, held = wait + waited, held + holds
-            if waited or holds:
-                self._add_locks(command, name, use, hour)
+        is_kept = self._is_kept(started)
+        origin = self._origins.of(command)
+        user = command.user[:NAME_CHARACTERS]
+        client = command.client[:NAME_CHARACTERS]
+        host = command.host[:NAME_CHARACTERS]
+        program = command.program[:NAME_CHARACTERS]
+        name = command.command[:NAME_CHARACTERS]
+        wait, held, rows = self._add_tables(
+            command, started, (user, client, name, origin), is_kept=is_kept
+        )
         lapse, cpu = _ms(command.lapse), command.user_cpu_ms + command.system_cpu_ms
         numbers = (
-            *(1, command.has_failed, lapse > 30_000, lapse > 60_000, lapse > 120_000),
-            *(lapse, lapse, cpu, wait, held, command.files_sent, command.sent_mb),
+            1,
+            int(command.has_failed),
+            int(lapse >= 30_000),
+            int(lapse >= 60_000),
+            int(lapse >= 120_000),
+            lapse,
+            cpu,
+            wait,
+            held,
+            command.files_sent,
+            command.sent_mb,
+            rows,
+            lapse,
+            rows,
         )
-        for by, name in (
-            (LogSum.By.COMMAND, command.command),
-            (LogSum.By.USER, command.user),
-            (LogSum.By.PROGRAM, command.program),
-            (LogSum.By.CLIENT, command.client),
-            (LogSum.By.HOST, command.host),
-        ):
-            key = (by, hour, name[:KEY_CHARACTERS])
-            _add(self._sums, key, numbers, _LONGEST_OF_SUMS)
-        if not self._is_kept(started):
-            return
-        for name, use in command.tables.items():
-            if _waited(use) >= WORTH_A_ROW_MS or _held(use) >= WORTH_A_ROW_MS:
-                row = (started, name, *_locks_of(use))
-                self._uses.append((len(self._commands), row))
-        ended = command.ended
-        self._commands.append(
-            (
-                *(self._log_id, started),
-                None if ended is None else _moment(ended, self._zone),
-                *(command.pid, command.user, command.client, command.host),
-                *(command.program, command.command),
-                redacted(command.command, command.arguments),
-                *(lapse, _ms(command.compute_lapse), _ms(command.paused), cpu),
-                *(wait, held, command.max_rss_kb),
-                *(command.rpc_in_mb, command.rpc_out_mb),
-                *(command.files_sent, command.sent_mb, command.has_failed),
+        sums, hour = self._sums, started // _HOUR
+        sums[hour, "client", client, origin].append(numbers)
+        sums[hour, "command", name, origin].append(numbers)
+        sums[hour, "host", host, origin].append(numbers)
+        sums[hour, "program", program, origin].append(numbers)
+        sums[hour, "user", user, origin].append(numbers)
+        if is_kept:
+            ended = command.ended
+            self._commands.append(
+                (
+                    self._log_id,
+                    _said(started),
+                    None if ended is None else _said(_zoned(ended, self._zone)),
+                    command.pid,
+                    user,
+                    client,
+                    host,
+                    program,
+                    name,
+                    redacted(command.command, command.arguments),
+                    lapse,
+                    _ms(command.compute_lapse),
+                    _ms(command.paused),
+                    cpu,
+                    wait,
+                    held,
+                    command.max_rss_kb,
+                    command.rpc_in_mb,
+                    command.rpc_out_mb,
+                    command.files_sent,
+                    command.sent_mb,
+                    command.has_failed,
+                    rows,
+                    origin,
+                )
             )
-        )
 
-    def add_message(self, message: Message) -> None:
-        at = _moment(message.at, self._zone)
-        if at < self._latest and self._is_kept(at):
+    def _add_tables(
+        self,
+        command: LoggedCommand,
+        started: int,
+        names: tuple[str, str, str, str],
+        *,
+        is_kept: bool,
+    ) -> tuple[int, int, int]:
+        """Take in the locks of a command of this user, client, name and origin.
+
+        Returns its waits and holds together, and how many rows it scanned.
+        """
+        wait = held = rows = 0
+        hour = started // _HOUR
+        user, client, name, origin = names
+        for said, use in command.uses.items():
+            rows += int(use[_SCANNED] or 0)
+            locked = use[_LOCKED]
+            if not any(locked):
+                continue
+            numbers = [int(number) if number else 0 for number in locked]
+            read_wait, read_held, write_wait, write_held, *longest = numbers
+            waited, holds = read_wait + write_wait, read_held + write_held
+            wait += waited
+            held += holds
+            if waited < WORTH_A_SUM_MS and holds < WORTH_A_SUM_MS:
+                continue
+            table = said[:NAME_CHARACTERS]
+            self._locks[hour, table, user, name, origin].append(
+                (
+                    1,
+                    read_wait,
+                    read_held,
+                    write_wait,
+                    write_held,
+                    max(longest[0], longest[2]),
+                    max(longest[1], longest[3]),
+                )
+            )
+            if is_kept and (waited >= WORTH_A_ROW_MS or holds >= WORTH_A_ROW_MS):
+                row = (
+                    *(_moment(started), self._end_of(command, started)),
+                    *(user, client, name, origin, table),
+                    *(read_wait, read_held, write_wait, write_held),
+                )
+                self._uses.append((len(self._commands), row))
+        return wait, held, rows
+
+    def _end_of(self, command: LoggedCommand, started: int) -> dt.datetime:
+        """Return when a command ended, by its lapse where that is more exact."""
+        lapsed = _moment(started) + dt.timedelta(milliseconds=_ms(command.lapse))
+        if command.ended is None:
+            return lapsed
+        return max(_moment(_zoned(command.ended, self._zone)), lapsed)
+
+    def _add_message(self, message: Message) -> None:
+        at = _zoned(message.at, self._zone)
+        if _NO_SOONER_THAN < at < self._latest and self._is_kept(at):
             text = redacted_text(message.text)
-            row = (self._log_id, at, str(message.kind), message.pid)
+            row = (self._log_id, _moment(at), str(message.kind), message.pid)
             self._messages.append((*row, message.operation, text))
 
-    def save(self) -> None:
-        ensure_days(self._days)
+    def save(self, counts: ReadCounts) -> None:
+        """Store all of it, with what was counted.
+
+        Call it in a transaction that holds the log's row: others trust that commands of
+        a log are numbered by one at a time.
+        """
+        ensure_days(_moment(day * _DAY).date() for day in sorted(self._days))
         numbers = _numbers(LogCommand, len(self._commands))
         _copy(
             LogCommand,
@@ -147,122 +237,118 @@ class _Batch:
         _copy(
             LogTableUse,
             [(self._log_id, numbers[index], *row) for index, row in self._uses],
-            ("log_id", "command_id", "started_at", "table", *_LOCK_COLUMNS),
+            ("log_id", "command_id", *_USE_COLUMNS, *_LOCK_COLUMNS),
+        )
+        # Known ones are written, too, so that nobody counts them before this is seen.
+        LogHour.objects.bulk_create(
+            [LogHour(log_id=self._log_id, at=at) for at in self._hours()],
+            update_conflicts=True,
+            unique_fields=["log", "at"],
+            update_fields=["at"],
         )
         columns = ("log_id", "at", "kind", "pid", "operation", "text")
         _copy(LogMessage, self._messages, columns)
-        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, self._rows_of(self._sums, at=1))
-        _add_up(LockSum, _LOCK_KEY, _LOCK_SUMS, self._rows_of(self._locks, at=0))
+        _add_up(LogSum, _SUM_KEY, _SUM_COLUMNS, self._rows_of(self._sums))
+        _add_up(LockSum, _LOCK_KEY, _LOCK_SUMS, self._rows_of(self._locks))
+        changed = {name: models.F(name) + getattr(counts, name) for name in _COUNTS}
+        misdated = models.F("misdated") + self.misdated
+        ServerLog.objects.filter(pk=self._log_id).update(**changed, misdated=misdated)
 
-    def _is_kept(self, moment: dt.datetime) -> bool:
-        day = moment.date()
+    def _hours(self) -> list[dt.datetime]:
+        """Return the hours that the stored commands began in."""
+        hours = {hour for hour, *_ in self._sums if hour // 24 in self._days}
+        return [_moment(hour * _HOUR) for hour in sorted(hours)]
+
+    def _is_kept(self, seconds: int) -> bool:
+        day = seconds // _DAY
         if day < self._oldest_day:
             return False
         self._days.add(day)
         return True
 
-    def _add_locks(
-        self, command: LoggedCommand, table: str, use: TableUse, hour: dt.datetime
-    ) -> None:
-        longest_wait = max(use.max_read_wait_ms, use.max_write_wait_ms)
-        longest_held = max(use.max_read_held_ms, use.max_write_held_ms)
-        numbers = (1, *_locks_of(use), longest_wait, longest_held)
-        names = (table, command.user, command.command)
-        key = (hour, *(name[:KEY_CHARACTERS] for name in names))
-        _add(self._locks, key, numbers, _LONGEST_OF_LOCKS)
+    def _rows_of(self, parts: _Parts) -> Iterator[tuple[Any, ...]]:
+        """Yield rows of sums by hour, then by day, in the order of their keys."""
+        days: _Parts = defaultdict(list)
+        for (hour, *names), numbers in sorted(parts.items()):
+            together = _together(numbers)
+            at = _moment(hour * _HOUR)
+            yield (self._log_id, Span.HOUR.value, at, *names, *together)
+            days[hour // 24, *names].append(together)
+        for (day, *names), numbers in sorted(days.items()):
+            at = _moment(day * _DAY)
+            yield (self._log_id, Span.DAY.value, at, *names, *_together(numbers))
 
-    def _rows_of(
-        self, sums: dict[tuple[Any, ...], list[int]], *, at: int
-    ) -> Iterator[tuple[Any, ...]]:
-        """Yield rows of sums by hour, then by day; `at` is where a key has its hour."""
-        longest = _LONGEST_OF_SUMS if at else _LONGEST_OF_LOCKS
-        days: dict[tuple[Any, ...], list[int]] = {}
-        for key, numbers in sorted(sums.items(), key=lambda pair: pair[0]):
-            yield (self._log_id, Span.HOUR.value, *key, *numbers)
-            day = key[at].replace(hour=0)
-            _add(days, (*key[:at], day, *key[at + 1 :]), numbers, longest)
-        for key, numbers in sorted(days.items(), key=lambda pair: pair[0]):
-            yield (self._log_id, Span.DAY.value, *key, *numbers)
+
+# Of the numbers of a `TableUse`: waits and holds of all locks, then of the longest.
+_SCANNED = TableUse._fields.index("rows_scanned")
+_LOCKED = slice(
+    TableUse._fields.index("read_wait_ms"),
+    TableUse._fields.index("max_write_held_ms") + 1,
+)
+# The last numbers of sums are maxima.
+_MAXIMA = 2
+
+
+def _together(numbers: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the sums of all these numbers, but the greatest of the last ones."""
+    if len(numbers) == 1:
+        return numbers[0]
+    columns = list(zip(*numbers, strict=True))
+    return (*map(sum, columns[:-_MAXIMA]), *map(max, columns[-_MAXIMA:]))
 
 
 _COMMAND_COLUMNS = tuple(
     field.column for field in LogCommand._meta.concrete_fields if field.name != "id"
 )
+_USE_COLUMNS = (
+    *("started_at", "ended_at", "user", "client", "command", "origin", "table"),
+)
 _LOCK_COLUMNS = ("read_wait_ms", "read_held_ms", "write_wait_ms", "write_held_ms")
-_SUM_KEY = ("log_id", "span", "by", "at", "name")
+_SUM_KEY = ("log_id", "span", "at", "by", "name", "origin")
 _SUM_COLUMNS = (
     *("commands", "failed", "over_30s", "over_60s", "over_120s", "lapse_ms"),
-    *("longest_ms", "cpu_ms", "wait_ms", "held_ms", "files_sent", "sent_mb"),
+    *("cpu_ms", "wait_ms", "held_ms", "files_sent", "sent_mb", "rows_scanned"),
+    *("longest_ms", "most_rows"),
 )
-_LOCK_KEY = ("log_id", "span", "at", "table", "user", "command")
+_LOCK_KEY = ("log_id", "span", "at", "table", "user", "command", "origin")
 _LOCK_SUMS = ("commands", *_LOCK_COLUMNS, "longest_wait_ms", "longest_held_ms")
-_LONGEST_OF_SUMS = {_SUM_COLUMNS.index("longest_ms")}
-_LONGEST_OF_LOCKS = {len(_LOCK_SUMS) - 2, len(_LOCK_SUMS) - 1}
 
 
 def state_of(commands: Sequence[LoggedCommand]) -> list[dict[str, Any]]:
     """Return commands in a form that JSON has."""
-    return [asdict(command) for command in commands]
+    return [{**asdict(command), "uses": command.tables} for command in commands]
 
 
 def commands_of(state: Iterable[dict[str, Any]]) -> list[LoggedCommand]:
     """Return the commands of which `state_of` made this."""
-    return [
-        LoggedCommand(
-            **{
-                **facts,
-                "tables": {
-                    name: TableUse(**use) for name, use in facts["tables"].items()
-                },
-            }
-        )
-        for facts in state
-    ]
+    return [LoggedCommand(**facts) for facts in state]
 
 
-def _moment(seconds: int, zone: zoneinfo.ZoneInfo) -> dt.datetime:
-    """Return the moment of a server's clock, which says no time zone."""
-    quarter, rest = divmod(seconds, 900)
-    return _quarter(quarter, zone) + dt.timedelta(seconds=rest)
+@lru_cache(maxsize=4000)
+def _moment(seconds: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC)
+
+
+@lru_cache(maxsize=4000)
+def _said(seconds: int) -> str:
+    """Return the moment as PostgreSQL takes it; its text is made once."""
+    return str(_moment(seconds))
+
+
+def _zoned(seconds: int, zone: zoneinfo.ZoneInfo) -> int:
+    """Return the seconds in UTC of a server's clock, which says no time zone."""
+    return seconds + _shift(seconds // 900, zone)
 
 
 @lru_cache(maxsize=1000)
-def _quarter(quarter: int, zone: zoneinfo.ZoneInfo) -> dt.datetime:
+def _shift(quarter: int, zone: zoneinfo.ZoneInfo) -> int:
+    """Return the seconds from a zone's clock in a quarter of an hour to UTC."""
     shown = dt.datetime.fromtimestamp(quarter * 900, dt.UTC)
-    return shown.replace(tzinfo=zone).astimezone(dt.UTC)
+    return int(shown.replace(tzinfo=zone).timestamp()) - quarter * 900
 
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _waited(use: TableUse) -> int:
-    return use.read_wait_ms + use.write_wait_ms
-
-
-def _held(use: TableUse) -> int:
-    return use.read_held_ms + use.write_held_ms
-
-
-def _locks_of(use: TableUse) -> tuple[int, int, int, int]:
-    return (use.read_wait_ms, use.read_held_ms, use.write_wait_ms, use.write_held_ms)
-
-
-def _add(
-    sums: dict[tuple[Any, ...], list[int]],
-    key: tuple[Any, ...],
-    numbers: Sequence[int],
-    longest: set[int],
-) -> None:
-    known = sums.get(key)
-    if known is None:
-        sums[key] = list(map(int, numbers))
-        return
-    for index, number in enumerate(numbers):
-        if index in longest:
-            known[index] = max(known[index], number)
-        else:
-            known[index] += number
 
 
 def _numbers(model: type[models.Model], count: int) -> list[int]:

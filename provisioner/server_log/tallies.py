@@ -1,4 +1,4 @@
-"""What commands of Perforce servers took over some days, from the sums of their logs.
+"""What commands of Perforce servers took over a time, from the sums of their logs.
 
 No number of these is counted from commands: there are millions of these.
 """
@@ -6,26 +6,54 @@ No number of these is counted from commands: there are millions of these.
 from __future__ import annotations
 
 import datetime as dt
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from typing import Any
 
-from django.db.models import F, Max, QuerySet, Sum
-from django.db.models.functions import Now, TruncDay, TruncHour
+from django.db import models
+from django.db.models import F, Max, Q, QuerySet, Sum, Window
+from django.db.models.functions import RowNumber
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
-from provisioner.server_log.models import LockSum, LogSum, Span
+from provisioner.server_log.models import LockSum, LogSum, Origin
+from provisioner.server_log.periods import Period
 
 DEFAULT_BY = LogSum.By.COMMAND.value
 DEFAULT_ORDER = "lapse_ms"
-# Longer times are told by the day: sums by hour are not kept for ever.
-HOURS_UP_TO_DAYS = 2
+DEFAULT_LOCK_ORDER = "write_held_ms"
 _SUMMED = (
     *("commands", "failed", "over_30s", "over_60s", "over_120s", "lapse_ms"),
-    *("cpu_ms", "wait_ms", "held_ms", "files_sent", "sent_mb"),
+    *("cpu_ms", "wait_ms", "held_ms", "files_sent", "sent_mb", "rows_scanned"),
 )
-_HELD = ("read_held_ms", "write_held_ms")
-_LONGEST_LOCKS = ("longest_wait_ms", "longest_held_ms")
+_LONGEST = ("longest_ms", "most_rows")
+OURS_MARKED = ("user-sync", "user-flush")
+
+
+class Whose(models.TextChoices):
+    """Whose commands are asked for, by their origin."""
+
+    ALL = "", "With builds"
+    WITHOUT_BUILDS = "without-builds", "Without builds"
+    BUILDS = Origin.BUILDS.value, "Only builds"
+    OURS = Origin.OURS.value, "Only Cloneyard"
+
+
+class LockBy(models.TextChoices):
+    """What sums of locks have in common."""
+
+    TABLE = "table", "Table"
+    USER = "user", "User"
+    COMMAND = "command", "Table, user and command"
+
+
+_LOCK_NAMES = {
+    LockBy.TABLE: ("table",),
+    LockBy.USER: ("user",),
+    LockBy.COMMAND: ("table", "user", "command"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +73,8 @@ class Tally:
     held_ms: int
     files_sent: int
     sent_mb: int
+    rows_scanned: int
+    most_rows: int
 
     @property
     def mean_ms(self) -> int:
@@ -56,35 +86,49 @@ TALLIED = tuple(field.name for field in fields(Tally))
 
 @dataclass(frozen=True, kw_only=True)
 class LockTally:
-    """What one user's commands of a kind waited for a table's locks and held them."""
+    """What commands waited for tables' locks and held them; times in milliseconds.
 
-    table: str
-    user: str
-    command: str
+    `table`, `user` and `command` are what they have in common, "" what they have not.
+    """
+
+    table: str = ""
+    user: str = ""
+    command: str = ""
     commands: int
     read_held_ms: int
     write_held_ms: int
+    read_wait_ms: int
+    write_wait_ms: int
     wait_ms: int
     longest_wait_ms: int
     longest_held_ms: int
 
 
+LOCKS_TALLIED = tuple(field.name for field in fields(LockTally))
+LOCK_ORDERS = tuple(name for name in LOCKS_TALLIED if name not in LockBy.values)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """What the commands that began in an hour or a day took."""
+    """What the commands that began in an hour or a day took.
+
+    `ours_ms` is the part of our own syncs and flushes.
+    """
 
     at: dt.datetime
     commands: int
     lapse_ms: int
     wait_ms: int
+    ours_ms: int
 
 
 def tallies(
     reader: User,
     *,
+    period: Period,
     by: str = DEFAULT_BY,
-    days: int = 1,
     server: str = "",
+    whose: str = "",
     order: str = DEFAULT_ORDER,
     most: int | None = None,
 ) -> list[Tally]:
@@ -93,11 +137,12 @@ def tallies(
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(reader))
-    sums = _of_days(LogSum.objects.filter(by=by), days=days, server=server)
+    sums = _within(LogSum.objects.filter(by=by), period, server=server, whose=whose)
     totals = {f"all_{name}": Sum(name) for name in _SUMMED}
+    longest = {f"all_{name}": Max(name) for name in _LONGEST}
     rows = (
         sums.values("name")
-        .annotate(all_longest_ms=Max("longest_ms"), **totals)
+        .annotate(**totals, **longest)
         .order_by(f"-all_{order}", "name")
     )
     return [Tally(**_plain(row)) for row in rows[:most]]
@@ -106,9 +151,11 @@ def tallies(
 def lock_tallies(
     reader: User,
     *,
-    days: int = 1,
+    period: Period,
+    by: str = LockBy.COMMAND,
     server: str = "",
-    order: str = "write_held_ms",
+    whose: str = "",
+    order: str = DEFAULT_LOCK_ORDER,
     most: int | None = None,
 ) -> list[LockTally]:
     """Return who waited for locks and held them, by one of the columns.
@@ -116,20 +163,71 @@ def lock_tallies(
     Raises: NotAllowed.
     """
     permissions.require(permissions.can_administer(reader))
-    sums = _of_days(LockSum.objects.all(), days=days, server=server)
-    totals = {f"all_{name}": Sum(name) for name in ("commands", *_HELD)}
-    wait = Sum(F("read_wait_ms") + F("write_wait_ms"))
-    longest = {f"all_{name}": Max(name) for name in _LONGEST_LOCKS}
+    names = _LOCK_NAMES[LockBy(by)]
     rows = (
-        sums.values("table", "user", "command")
-        .annotate(all_wait_ms=wait, **totals, **longest)
+        _lock_sums(names, period, server=server, whose=whose)
         .filter(**{f"all_{order}__gt": 0})
-        .order_by(f"-all_{order}", "table", "user", "command")
+        .order_by(f"-all_{order}", *names)
     )
     return [LockTally(**_plain(row)) for row in rows[:most]]
 
 
-def moments(reader: User, *, days: int = 1, server: str = "") -> list[Moment]:
+def worst_lock_tallies(
+    reader: User,
+    *,
+    period: Period,
+    orders: Sequence[str],
+    most: int,
+    server: str = "",
+    whose: str = "",
+) -> list[list[LockTally]]:
+    """Return the first of `lock_tallies` by command in each order, in one query.
+
+    Raises: NotAllowed.
+    """
+    permissions.require(permissions.can_administer(reader))
+    names = _LOCK_NAMES[LockBy.COMMAND]
+    ranks = {
+        f"rank_{order}": Window(
+            RowNumber(), order_by=[F(f"all_{order}").desc(), *names]
+        )
+        for order in orders
+    }
+    is_first = reduce(operator.or_, (Q(**{f"{rank}__lte": most}) for rank in ranks))
+    rows = list(
+        _lock_sums(names, period, server=server, whose=whose)
+        .annotate(**ranks)
+        .filter(is_first)
+    )
+    return [
+        [
+            LockTally(**_plain({n: v for n, v in row.items() if n not in ranks}))
+            for row in sorted(rows, key=operator.itemgetter(f"rank_{order}"))[:most]
+            if row[f"all_{order}"]
+        ]
+        for order in orders
+    ]
+
+
+def _lock_sums(
+    names: Sequence[str], period: Period, *, server: str, whose: str
+) -> QuerySet[Any]:
+    sums = _within(LockSum.objects.all(), period, server=server, whose=whose)
+    waits, holds = ("read_wait_ms", "write_wait_ms"), ("read_held_ms", "write_held_ms")
+    totals = {f"all_{name}": Sum(name) for name in ("commands", *waits, *holds)}
+    wait = Sum(F("read_wait_ms") + F("write_wait_ms"))
+    longest = {
+        f"all_{name}": Max(name) for name in ("longest_wait_ms", "longest_held_ms")
+    }
+    found: QuerySet[Any] = sums.values(*names).annotate(
+        all_wait_ms=wait, **totals, **longest
+    )
+    return found
+
+
+def moments(
+    reader: User, *, period: Period, server: str = "", whose: str = ""
+) -> list[Moment]:
     """Return what commands took hour by hour or day by day, oldest first.
 
     Raises: NotAllowed.
@@ -137,17 +235,41 @@ def moments(reader: User, *, days: int = 1, server: str = "") -> list[Moment]:
     permissions.require(permissions.can_administer(reader))
     sums = LogSum.objects.filter(by=LogSum.By.COMMAND)
     totals = {f"all_{name}": Sum(name) for name in ("commands", "lapse_ms", "wait_ms")}
-    rows = _of_days(sums, days=days, server=server).values("at").annotate(**totals)
+    of_ours = Q(origin=Origin.OURS, name__in=OURS_MARKED)
+    ours = Sum("lapse_ms", filter=of_ours, default=0)
+    rows = (
+        _within(sums, period, server=server, whose=whose)
+        .values("at")
+        .annotate(all_ours_ms=ours, **totals)
+    )
     return [Moment(**_plain(row)) for row in rows.order_by("at")]
 
 
-def _of_days(sums: QuerySet[Any], *, days: int, server: str) -> QuerySet[Any]:
-    is_short = days <= HOURS_UP_TO_DAYS
-    begin = Now() - dt.timedelta(days=days)
-    span, since = (
-        (Span.HOUR, TruncHour(begin)) if is_short else (Span.DAY, TruncDay(begin))
+def of_whose(rows: QuerySet[Any], whose: str) -> QuerySet[Any]:
+    """Return those rows that have the origin which is asked for, a value of Whose."""
+    if not whose:
+        return rows
+    # One of them as it is: an index of ours is found by it.
+    origins = origins_of(whose)
+    if len(origins) == 1:
+        return rows.filter(origin=origins[0])
+    return rows.filter(origin__in=origins)
+
+
+def origins_of(whose: str) -> list[str]:
+    """Return the origins that a value of Whose stands for."""
+    if whose == Whose.WITHOUT_BUILDS:
+        return [Origin.PEOPLE.value, Origin.OURS.value]
+    return [whose] if whose else list(Origin.values)
+
+
+def _within(
+    sums: QuerySet[Any], period: Period, *, server: str, whose: str
+) -> QuerySet[Any]:
+    found = sums.order_by().filter(
+        span=period.span, at__gte=period.begin, at__lt=period.end
     )
-    found = sums.order_by().filter(span=span, at__gte=since)
+    found = of_whose(found, whose)
     return found.filter(log__server__name=server) if server else found
 
 

@@ -7,9 +7,16 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.server_log import views
 from provisioner.server_log.api.views import (
+    CheckpointViewSet,
+    LockWaitViewSet,
     LogCommandViewSet,
+    LogMessageViewSet,
+    LogUploadViewSet,
+    PollingViewSet,
     ServerLoadViewSet,
+    ServerLockViewSet,
     ServerLogViewSet,
+    TableUseViewSet,
 )
 from provisioner.web.navigation import Place, Section, administrators, register
 
@@ -18,6 +25,7 @@ register(
         title="Server load",
         section=Section.PERFORCE,
         url_name="server-load",
+        covers=("server-load-", "server-table-use-"),
         rank=65,
         is_for=administrators,
     ),
@@ -25,7 +33,15 @@ register(
         title="Server commands",
         section=Section.PERFORCE,
         url_name="server-command-list",
+        covers=("server-command-",),
         rank=66,
+        is_for=administrators,
+    ),
+    Place(
+        title="Server messages",
+        section=Section.PERFORCE,
+        url_name="server-message-list",
+        rank=67,
         is_for=administrators,
     ),
     Place(
@@ -33,20 +49,43 @@ register(
         section=Section.PERFORCE,
         url_name="server-log-list",
         covers=("server-log-",),
-        rank=67,
+        rank=68,
         is_for=administrators,
     ),
 )
 
 urlpatterns: list[URLPattern] = [
     path("perforce/load/", views.server_load, name="server-load"),
+    path("perforce/load/waits/", views.lock_waits, name="server-load-waits"),
+    path("perforce/load/locks/", views.server_locks, name="server-load-locks"),
+    path("perforce/load/lapses/", views.server_lapses, name="server-load-lapses"),
+    path("perforce/load/polling/", views.server_polling, name="server-load-polling"),
+    path("perforce/load/uses/", views.table_use_list, name="server-table-use-list"),
     path("perforce/commands/", views.command_list, name="server-command-list"),
+    path(
+        "perforce/commands/<int:pk>/",
+        views.command_detail,
+        name="server-command-detail",
+    ),
+    path("perforce/messages/", views.message_list, name="server-message-list"),
     path("perforce/logs/", views.server_log_list, name="server-log-list"),
     path("perforce/logs/<int:pk>/", views.server_log_edit, name="server-log-edit"),
+    path(
+        "perforce/logs/<int:pk>/upload/",
+        views.server_log_upload,
+        name="server-log-upload",
+    ),
 ]
 
 api_routes = [
     Route("v1/server-logs", ServerLogViewSet, "server-log"),
     Route("v1/server-load", ServerLoadViewSet, "server-load"),
+    Route("v1/server-locks", ServerLockViewSet, "server-lock"),
+    Route("v1/server-polling", PollingViewSet, "server-polling"),
+    Route("v1/server-checkpoints", CheckpointViewSet, "server-checkpoint"),
+    Route("v1/server-table-uses", TableUseViewSet, "server-table-use"),
+    Route("v1/server-lock-waits", LockWaitViewSet, "server-lock-wait"),
     Route("v1/server-commands", LogCommandViewSet, "server-command"),
+    Route("v1/server-messages", LogMessageViewSet, "server-message"),
+    Route("v1/server-log-uploads", LogUploadViewSet, "server-log-upload"),
 ]

@@ -5,22 +5,29 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import gzip
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
 
+from provisioner.audit_log.models import Event
 from provisioner.lib import clocks
 from provisioner.server_log.following import follow
 from provisioner.server_log.models import (
     LockSum,
     LogCommand,
+    LogFile,
     LogMessage,
     LogSum,
     LogTableUse,
     ServerLog,
 )
+from provisioner.server_log.partitions import ensure_days
 from provisioner.server_log.redaction import redacted, redacted_text
 from provisioner.server_log.sweeps import sweep_log_days
 from tests.server_log.logs import MIXED, SYNC, end, info, start, whole
@@ -136,6 +143,20 @@ def test_a_log_is_followed_through_rotation(log: ServerLog) -> None:
     assert log.gaps == 0
 
 
+def test_a_name_with_brackets_is_no_pattern(log: ServerLog) -> None:
+    log.path = str(Path(log.path).with_name("log[1]"))
+    log.save(update_fields=["path"])
+    _write(log, MIXED)
+    _follow(log)
+    _write(log, whole(80, "user-have", second=40))
+    Path(log.path).rename(f"{log.path}.1")
+    _write(log, whole(81, "user-where", second=50))
+
+    _follow(log)
+
+    assert (log.gaps, _names()[-2:]) == (0, ["user-have", "user-where"])
+
+
 def test_a_rotated_log_that_is_gone_is_a_gap(log: ServerLog) -> None:
     _write(log, SYNC)
     _follow(log)
@@ -167,6 +188,73 @@ def test_a_log_that_is_not_there_is_said(log: ServerLog) -> None:
     )
 
 
+def test_a_file_that_nobody_follows_is_read_once(log: ServerLog) -> None:
+    log.delete()
+    file = Path(log.path)
+    server = log.server.name
+    file.write_bytes(gzip.compress(os.fsencode(MIXED)))
+
+    said = _said(server, file)
+    again = _refusal(server, file)
+    file.write_bytes(os.fsencode(MIXED + whole(90, "user-have", second=50)))
+    later = _said(server, file)
+
+    assert said.startswith("Read 5 commands and 1 error.")
+    assert again == f"{file} was read already: nothing in it is new."
+    assert later.startswith("Read 1 command and 0 errors.")
+    assert sorted(_names())[-2:] == ["user-resolved", "user-sync"]
+    assert len(_names()) == 6
+    assert Event.objects.filter(kind="server_log_read").count() == 2
+    # A worker that follows it from now on reads what is new alone.
+    now = ServerLog.objects.get()
+    now.path, now.is_followed = str(file), True
+    now.save()
+    os.utime(file, (0, 0))
+    assert _follow(now).commands == 6
+    assert "read as it grows" in _refusal(server, file)
+    # Nobody follows it any more: what is new in it is read, and once.
+    ServerLog.objects.update(is_followed=False)
+    _write(now, whole(92, "user-have", second=55))
+    assert _said(server, file).startswith("Read 1 command and 0 errors.")
+    ServerLog.objects.update(is_followed=True)
+    assert _follow(now).commands == 7
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"x\n" * 500, "not the log of a Perforce server"),
+        (b"x", "less than 256 bytes"),
+        (gzip.compress(os.fsencode(MIXED))[:-20], "cannot be read"),
+        (os.fsencode(info("\t") * 20), "no command and no error"),
+        (None, "No such file"),
+    ],
+)
+def test_what_cannot_be_read_whole_leaves_nothing(
+    log: ServerLog, content: bytes | None, says: str
+) -> None:
+    if content is not None:
+        Path(log.path).write_bytes(content)
+
+    assert says in _refusal(log.server.name, Path(log.path))
+
+    assert (LogFile.objects.count(), LogMessage.objects.count(), _names()) == (0, 0, [])
+    log.refresh_from_db()
+    assert (log.commands, log.other_lines) == (0, 0)
+
+
+def _said(server: str, file: Path) -> str:
+    out = io.StringIO()
+    call_command("read_server_log", server, str(file), stdout=out)
+    return out.getvalue()
+
+
+def _refusal(server: str, file: Path) -> str:
+    with pytest.raises(CommandError) as refusal:
+        _said(server, file)
+    return str(refusal.value)
+
+
 def test_days_that_are_not_kept_are_summed_alone(log: ServerLog, settings: Any) -> None:
     settings.SERVER_LOG_DAYS = 30
     later = whole(9, "user-have").replace("2026/", "2199/")
@@ -190,8 +278,50 @@ def test_days_go_when_they_are_over_and_sums_by_day_a_year_later(
     sweep_log_days(0)
 
     assert _names() == []
-    kept = LogSum.objects.filter(by="command").values_list("span", "at__date")
+    kept = LogSum.objects.filter(by="user").values_list("span", "at__date")
     assert [(span, f"{day:%Y/%m/%d}") for span, day in kept] == [("day", lately)]
+    assert set(LogSum.objects.filter(by="command").values_list("span", flat=True)) == {
+        *("day", "hour"),
+    }
+
+
+def test_a_new_day_keeps_nobody_from_reading_others() -> None:
+    ensure_days([dt.date(2020, 2, 28), dt.date(2020, 2, 29)])
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relation::regclass::text FROM pg_locks "
+            "WHERE pid = pg_backend_pid() AND mode = 'AccessExclusiveLock' "
+            "AND relation = ANY(%s::regclass[])",
+            [["server_log_logcommand", "server_log_logtableuse"]],
+        )
+        assert cursor.fetchall() == []
+        cursor.execute(
+            "SELECT count(*) FROM pg_indexes WHERE tablename IN "
+            "('server_log_logcommand', 'server_log_logcommand_20200229') "
+            "GROUP BY tablename"
+        )
+        [(of_all,), (of_the_day,)] = cursor.fetchall()
+    assert of_all == of_the_day
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "9" * 5000, "1.2.3"])
+def test_numbers_that_no_server_has_written_stop_nobody(
+    log: ServerLog, number: str
+) -> None:
+    used = (
+        f"--- rpc msgs/size in+out 2+3/{number}mb+45mb himarks 7/7",
+        f"---   reads+readbytes+writes+writebytes 2+{number}K+1+20",
+        "--- db.have",
+        f"---   total lock wait+held read/write {number}ms+20ms/30ms+40ms",
+    )
+    long_ago = whole(91, "user-info").replace("2026/11/23", "0001/01/01")
+    _write(log, long_ago + whole(90, "user-have", *used, lapse=number) + MIXED)
+
+    followed = _follow(log)
+
+    assert (_names().count("user-have"), followed.trouble) == (1, "")
+    assert (followed.commands, followed.misdated) == (6, 1)
 
 
 def test_names_of_any_length_are_summed(log: ServerLog) -> None:

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from procrastinate.contrib.django.models import ProcrastinateJob
 from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.audit_log.models import Event
 from provisioner.lib import clocks
+from provisioner.server_log.actions import server_log_save
 from provisioner.server_log.following import follow
-from provisioner.server_log.models import LockSum, LogCommand, LogSum, ServerLog
+from provisioner.server_log.models import (
+    LockSum,
+    LogCommand,
+    LogMessage,
+    LogSum,
+    LogTableUse,
+    ServerLog,
+)
 from provisioner.server_log.partitions import ensure_days
 from provisioner.server_log.sweeps import follow_server_log, sweep_server_logs
 from provisioner.sites.models import PerforceServer
-from tests.server_log.logs import MIXED
+from tests.server_log.logs import MIXED, whole
 from tests.support.factories import PerforceServerFactory
+from tests.support.logs import a_sync_that_waited
 from tests.support.workers import start_worker
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +57,7 @@ def test_the_log_of_a_server_is_set_up_on_its_page(
     server: PerforceServer, admin: User, signed_in: Callable[[User], Client]
 ) -> None:
     browser, path = signed_in(admin), f"/perforce/logs/{server.pk}/"
-    asked = {"is_followed": "on", "time_zone": "Europe/Berlin"}
+    asked = {"is_followed": "on", "time_zone": "Europe/Berlin", "way": "host"}
 
     refused = browser.post(path, {**asked, "path": "logs/log"})
     saved = browser.post(path, {**asked, "path": "/p4/1/logs/log"}, follow=True)
@@ -57,6 +69,36 @@ def test_the_log_of_a_server_is_set_up_on_its_page(
     [event] = Event.objects.filter(kind="server_log_changed")
     assert event.actor == admin
     assert event.data["path"] == {"before": "", "after": "/p4/1/logs/log"}
+
+
+def test_messages_are_listed_for_administrators(
+    read_log: ServerLog,
+    admin: User,
+    signed_in: Callable[[User], Client],
+    api_as_admin: APIClient,
+) -> None:
+    # Whatever day it is.
+    now = clocks.database_now()
+    ensure_days([now.date()])
+    LogMessage.objects.update(at=now)
+    asked = {"kind": "error", "server": "commit"}
+
+    page = signed_in(admin).get("/perforce/messages/", asked)
+    table = signed_in(admin).get("/perforce/messages/", {**asked, "as": "csv"})
+    [found] = api_as_admin.get("/api/v1/server-messages", asked).json()["results"]
+    every = api_as_admin.get("/api/v1/server-messages").json()["results"]
+    other = api_as_admin.get("/api/v1/server-messages", {"server": "edge"}).json()
+
+    assert "no file(s) resolved." in page.text
+    assert "148 active threads" not in page.text
+    [_, row] = table.getvalue().decode().splitlines()
+    assert "user-resolved" in row
+    assert (found["kind"], found["operation"], found["pid"]) == (
+        *("error", "user-resolved"),
+        77,
+    )
+    assert {each["kind"] for each in every} == {"error", "threads", "pressure"}
+    assert other["results"] == []
 
 
 def test_another_file_is_read_from_its_begin(
@@ -75,6 +117,60 @@ def test_another_file_is_read_from_its_begin(
     assert (read_log.head, read_log.offset) == ("", 0)
 
 
+def test_settings_are_saved_when_nobody_stores_what_was_read(
+    read_log: ServerLog, admin: User
+) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        server_log_save(by=admin, server=read_log.server, build_users="jenkins")
+
+    locked = [
+        each["sql"]
+        for each in queries
+        if 'FROM "server_log_serverlog"' in each["sql"] and "FOR NO KEY" in each["sql"]
+    ]
+    assert len(locked) == 1
+
+
+def test_settings_are_refused_while_a_log_is_being_read(
+    server: PerforceServer,
+    admin: User,
+    signed_in: Callable[[User], Client],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("provisioner.server_log.actions.LOCKED_WITHIN_MS", 100)
+    worker = connection.copy()
+    worker.set_autocommit(False)
+    try:
+        # Rows of this test are not seen by others, so that it locks all.
+        with worker.cursor() as cursor:
+            cursor.execute("LOCK TABLE server_log_serverlog IN EXCLUSIVE MODE")
+        page = signed_in(admin).post(
+            f"/perforce/logs/{server.pk}/", {"way": "logtail", "time_zone": "UTC"}
+        )
+    finally:
+        worker.close()
+
+    assert page.status_code == 409
+    assert "The log is being read now." in page.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_worker_waits_for_a_log_that_is_being_read(read_log: ServerLog) -> None:
+    read_log.refresh_from_db()
+    worker = connection.copy()
+    worker.set_autocommit(False)
+    try:
+        with worker.cursor() as cursor, connection.cursor() as ours:
+            cursor.execute("SELECT id FROM server_log_serverlog FOR NO KEY UPDATE")
+            ours.execute("SET lock_timeout = 500")
+            follow_server_log(read_log.pk)
+            ours.execute("RESET lock_timeout")
+    finally:
+        worker.close()
+
+    assert ServerLog.objects.get().read_at == read_log.read_at
+
+
 def test_commands_are_listed_for_administrators(
     read_log: ServerLog,
     admin: User,
@@ -91,12 +187,16 @@ def test_commands_are_listed_for_administrators(
     found = api_as_admin.get(
         "/api/v1/server-commands", {"days": "3650", "command": "user-sync"}
     )
+    failed = signed_in(admin).get("/perforce/commands/", {"has_failed": "1"})
+    of_api = api_as_admin.get("/api/v1/server-commands", {"has_failed": "true"})
 
     assert b"8,390 ms" in page.content
     assert b"user-have" not in page.content
     [_, row] = table.getvalue().decode().splitlines()
     assert row.startswith("user-sync,'-q //depot/main/...,ann,")
     assert [each["lapse_ms"] for each in found.json()["results"]] == [8390]
+    assert failed.text.count('<span class="aside">failed</span>') == 1
+    assert [each["pid"] for each in of_api.json()["results"]] == [77]
 
 
 def test_the_worker_on_the_servers_host_reads_its_log(
@@ -139,6 +239,85 @@ def test_the_load_is_told_from_sums_and_leads_to_the_commands(
     [_, row] = table.getvalue().decode().splitlines()
     assert row.startswith("ann,4,1,0,0,0,")
     assert 'user=ann">ann</a>' in page.text
-    held, waited = page.text.split("Waited for locks longest")
+    assert 'user=ann&amp;has_failed=1">1 failed</a>' in page.text
+    held, waited = page.text.split("Waited for locks longest", 1)
     assert "<code>clients</code>" in held
     assert "<code>db.have</code>" in waited
+
+
+def test_the_server_whose_log_was_read_last_comes_first(
+    read_log: ServerLog, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    PerforceServerFactory.create(name="builds")
+
+    page = signed_in(admin).get("/perforce/load/waits/")
+
+    assert page.context["server"] == read_log.server
+
+
+def test_waits_are_not_denied_where_the_log_does_not_tell_for_whom(
+    server: PerforceServer, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    sync = a_sync_that_waited(server)
+    LogTableUse.objects.exclude(command_id=sync.pk).delete()
+
+    page = signed_in(admin).get("/perforce/load/waits/", {"server": "commit"})
+
+    assert "For 1 of them the log does not tell who held the lock." in page.text
+    assert "Nobody waited" not in page.text
+
+
+def test_who_waited_for_whom_is_drawn_and_told_to_scripts(
+    server: PerforceServer,
+    admin: User,
+    signed_in: Callable[[User], Client],
+    api_as_admin: APIClient,
+    tmp_path: Path,
+    settings: Any,
+) -> None:
+    settings.SERVER_LOG_DAYS = 20_000
+    waits = "---   total lock wait+held read/write"
+    held = whole(
+        1, "user-files", "--- db.rev", f"{waits} 0ms+9000ms/0ms+0ms", lapse="9"
+    )
+    written = whole(
+        *(2, "dm-CommitSubmit", "--- db.rev", f"{waits} 0ms+0ms/8000ms+10ms"),
+        lapse="8",
+        second=1,
+    )
+    read = whole(
+        *(3, "user-sync", "--- db.rev", f"{waits} 7000ms+1ms/0ms+0ms"),
+        lapse="7",
+        second=2,
+    )
+    path = tmp_path / "log"
+    path.write_text(held + written + read + whole(4, "user-info", second=9))
+    follow(ServerLog.objects.create(server=server, path=str(path)), for_seconds=60)
+    asked = {
+        "server": "commit",
+        "since": "2026-11-23T08:30:00Z",
+        "until": "2026-11-23T09:30:00Z",
+    }
+
+    User.objects.filter(pk=admin.pk).update(time_zone="Asia/Tokyo")
+    tokyo = {"since": "2026-11-23T17:30", "until": "2026-11-23T18:30"}
+    page = signed_in(admin).get("/perforce/load/waits/", {**asked, **tokyo})
+    table = signed_in(admin).get("/perforce/load/waits/", {**asked, "as": "csv"})
+    answer = api_as_admin.get("/api/v1/server-lock-waits", asked)
+    elsewhere = signed_in(admin).get("/perforce/load/waits/", {"server": "commit"})
+
+    text = page.content.decode()
+    assert "<code>user-files</code></a> of ann held <code>db.rev</code>" in text
+    assert "2 commands of 1 person or account waited 15,000 ms" in text
+    assert "reads waited behind that write" in text
+    assert text.count("<rect") == 3
+    [begun] = re.findall(r"9,000 ms from ([0-9:]+)", text)
+    assert f"user-files of ann at {begun}, held 9,000 ms" in text
+    first, second = answer.json()["results"]
+    assert first["waiter"]["command"] == "dm-CommitSubmit"
+    assert (second["waiter"]["command"], second["through"]["command"]) == (
+        *("user-sync", "dm-CommitSubmit"),
+    )
+    assert {each["by"]["command"] for each in (first, second)} == {"user-files"}
+    assert len(table.getvalue().decode().splitlines()) == 3
+    assert "Nobody waited 100 ms or more" in elsewhere.content.decode()

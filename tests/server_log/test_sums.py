@@ -1,0 +1,171 @@
+"""Sums of logs over a time, with and without builds, and the rows behind them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from html import unescape
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from provisioner.accounts.models import User
+from provisioner.lib import clocks
+from provisioner.server_log.models import ServerLog, Span
+from provisioner.server_log.periods import period_of
+from provisioner.server_log.tallies import lock_tallies, worst_lock_tallies
+from provisioner.sites.models import PerforceServer
+from tests.support.factories import PerforceServerFactory, UserFactory
+from tests.support.logs import logged, store
+
+pytestmark = pytest.mark.django_db
+
+ORDERS = ("write_held_ms", "wait_ms")
+BACKWARDS = {"since": "2026-11-23T09:00:00Z", "until": "2026-11-23T09:00:00Z"}
+
+
+@pytest.fixture
+def server() -> PerforceServer:
+    return PerforceServerFactory.create(name="commit", p4user="svc")
+
+
+@pytest.fixture
+def log(server: PerforceServer) -> ServerLog:
+    """Return a log of two hours ago, with commands of people, builds and ours."""
+    UserFactory.create(username="farm", is_service=True)
+    log = ServerLog.objects.create(
+        server=server, path="/log", is_followed=False, build_users="jenkins*\n\nbot"
+    )
+    at = clocks.database_now().replace(minute=5) - dt.timedelta(hours=2)
+    none = "0ms+0ms/0ms+0ms"
+    ours = "cloneyard/1.0"
+    text = "".join(
+        (
+            logged("ann", "user-sync", none, at=at, lapse=30, pid=1, rows=2_000_000),
+            logged("jenkins7", "user-sync", none, at=at, lapse=200, pid=2),
+            logged("farm", "user-sync", none, at=at, lapse=100, pid=3),
+            logged("svc", "user-sync", none, at=at, lapse=8, pid=4, program=ours),
+            logged("svc", "user-sync", none, at=at, lapse=4, pid=5),
+            logged("ann", "user-fstat", "0ms+0ms/0ms+900ms", at=at, lapse=1, pid=6),
+            logged("bob", "user-edit", "0ms+0ms/700ms+5ms", at=at, lapse=2, pid=7),
+        )
+    )
+    store(log, text)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("whose", "took"),
+    [("", 342_000), ("without-builds", 42_000), ("builds", 300_000), ("ours", 8_000)],
+)
+def test_builds_are_told_from_people_and_from_us(
+    whose: str, took: int, log: ServerLog, api_as_admin: APIClient
+) -> None:
+    asked = {"whose": whose} if whose else {}
+
+    found = api_as_admin.get("/api/v1/server-load", asked).json()["results"]
+    rows = api_as_admin.get(
+        "/api/v1/server-commands", {**asked, "command": "user-sync"}
+    ).json()["results"]
+
+    [syncs] = [each for each in found if each["name"] == "user-sync"]
+    assert syncs["lapse_ms"] == took
+    assert sum(row["lapse_ms"] for row in rows) == took
+
+
+def test_each_number_leads_to_its_rows(
+    log: ServerLog, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    browser = signed_in(admin)
+    asked = {"whose": "without-builds", "by": "user", "order": "most_rows"}
+
+    page = browser.get("/perforce/load/", asked)
+
+    links = [unescape(each) for each in re.findall(r'href="([^"]+)"', page.text)]
+    [slow] = [each for each in links if "user=ann&at_least=30" in each]
+    [table] = [each for each in links if each.endswith("table=db.have")]
+    assert browser.get(slow).text.count("user-sync</a>") == 1
+    assert browser.get(table).text.count("<code>db.have</code>") == 2
+    assert "2,000,000 by one command" in page.text
+    assert "8.0 s" in page.text
+    huge = browser.get("/perforce/commands/", {"at_least_rows": "1000000"})
+    assert huge.text.count("user-sync</a>") == 1
+
+
+def test_locks_are_summed_by_table_and_by_command(
+    log: ServerLog,
+    admin: User,
+    signed_in: Callable[[User], Client],
+    api_as_admin: APIClient,
+) -> None:
+    by_table = api_as_admin.get("/api/v1/server-locks", {"by": "table"}).json()
+    waits = {"order": "wait_ms"}
+    victims = api_as_admin.get("/api/v1/server-locks", waits).json()["results"]
+    uses = api_as_admin.get("/api/v1/server-table-uses", {"user": "bob"}).json()
+    page = signed_in(admin).get("/perforce/load/locks/", {"by": "table"})
+    csv = signed_in(admin).get("/perforce/load/locks/", {"as": "csv"})
+
+    told_alone = [
+        lock_tallies(admin, period=period_of(), order=order, most=1) for order in ORDERS
+    ]
+    together = worst_lock_tallies(admin, period=period_of(), orders=ORDERS, most=1)
+    assert together == told_alone
+    assert [each.user for [each] in together] == ["ann", "bob"]
+    [table] = by_table["results"]
+    assert (table["table"], table["user"], table["wait_ms"]) == ("db.have", "", 700)
+    assert table["write_held_ms"] == 905
+    assert [(each["user"], each["command"]) for each in victims] == [
+        ("bob", "user-edit")
+    ]
+    [use] = uses["results"]
+    assert (use["write_wait_ms"], use["origin"]) == (700, "people")
+    assert "<code>db.have</code>" in page.text
+    assert len(csv.getvalue().decode().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "path", ["load/", "load/locks/", "load/uses/", "load/waits/", "commands/"]
+)
+def test_a_time_that_ends_before_it_begins_is_said(
+    path: str, server: PerforceServer, admin: User, signed_in: Callable[[User], Client]
+) -> None:
+    page = signed_in(admin).get(f"/perforce/{path}", {"server": "commit", **BACKWARDS})
+
+    assert "This time is not after the first one. Choose a later one." in page.text
+
+
+@pytest.mark.parametrize(
+    "name", ["load", "locks", "table-uses", "lock-waits", "commands", "messages"]
+)
+def test_scripts_are_refused_such_a_time(
+    name: str, server: PerforceServer, api_as_admin: APIClient
+) -> None:
+    path = f"/api/v1/server-{name}"
+
+    backwards = api_as_admin.get(path, {"server": "commit", **BACKWARDS})
+    too_early = api_as_admin.get(
+        path, {"server": "commit", "until": "0001-01-01T00:00:00Z"}
+    )
+
+    assert backwards.status_code == 400
+    assert "This time is not after the first one." in backwards.json()["detail"]
+    assert too_early.status_code == 400
+
+
+def test_short_times_count_whole_hours_and_long_ones_whole_days() -> None:
+    now = clocks.database_now()
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    two_days = dt.timedelta(days=2)
+    begin = day - two_days + dt.timedelta(hours=9, minutes=30)
+
+    short = period_of(since=begin, until=begin + dt.timedelta(minutes=45))
+    long = period_of(since=begin - two_days, until=begin + two_days)
+    old = period_of(since=begin - 200 * two_days, until=begin - 199.9 * two_days)
+
+    assert (short.begin.hour, short.end.hour, short.span) == (9, 11, Span.HOUR)
+    assert long.begin == day - 2 * two_days
+    assert (long.end, long.span) == (day + dt.timedelta(days=1), Span.DAY)
+    # Sums by hour of then are gone.
+    assert old.span == Span.DAY
