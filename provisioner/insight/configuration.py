@@ -13,6 +13,7 @@ from provisioner.gateways.hosts.memory import memory_bytes
 from provisioner.gateways.hosts.mounts import find_mount
 from provisioner.gateways.perforce.types import Filesystem
 from provisioner.insight.models import (
+    AdviceRule,
     ServerConfiguration,
     ServerFilesystem,
     ServerSetting,
@@ -38,6 +39,7 @@ def read_configuration(server: PerforceServer) -> None:
         settings = gateway.configuration.read(CONFIGURABLES)
         filesystems = gateway.configuration.filesystems()
         usage = gateway.configuration.usage()
+        protections = gateway.configuration.protections()
     except GatewayError as error:
         ServerConfiguration.objects.update_or_create(
             server=server, defaults={"trouble": error.sentence}
@@ -52,6 +54,9 @@ def read_configuration(server: PerforceServer) -> None:
                 "version": storable(version),
                 "users": usage.users,
                 "files": usage.files,
+                "protection_lines": protections and protections.lines,
+                "wide_protections": protections and protections.wide_count,
+                "wide_paths": list(protections.wide) if protections else [],
             },
         )
         configuration.settings.all().delete()
@@ -131,5 +136,9 @@ def facts_of(configuration: ServerConfiguration) -> Facts:
         },
         users=configuration.users,
         files=configuration.files,
+        protection_lines=configuration.protection_lines,
+        wide_protections=configuration.wide_protections,
+        wide_paths=tuple(configuration.wide_paths),
+        many_protections=AdviceRule.of(configuration.server).many_protections,
         memory_bytes=configuration.memory_bytes,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django import forms
 
-from provisioner.insight.actions import MOST_HOURS
+from provisioner.insight.actions import MOST_COUNTED, MOST_DAYS, MOST_HOURS
+from provisioner.insight.client_advice import KINDS
 from provisioner.insight.models import Process
-from provisioner.insight.programs import RELEASE
+from provisioner.insight.programs import LONGEST_NAME, RELEASE
 from provisioner.sites.models import PerforceServer
 from provisioner.web.filters import FilterForm
 from provisioner.web.forms import AskingForm
@@ -38,6 +39,60 @@ class OrphanRuleForm(AskingForm):
         label="End orphans automatically",
         help_text="Every five minutes, 20 of a server at most. Look at the "
         "preview first.",
+    )
+
+
+class AdviceRuleForm(AskingForm):
+    unused_days = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_DAYS,
+        label="A client counts as unused after, in days",
+        help_text="Since its Access date. P4V that stays open keeps it fresh.",
+    )
+    many_files = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_COUNTED,
+        label="A sync is large from this many files",
+        help_text="That the server sent, by its log.",
+    )
+    many_protections = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_COUNTED,
+        label="Protections are long from this many lines",
+    )
+
+
+class ClientAdviceFilterForm(FilterForm):
+    q = forms.CharField(required=False, max_length=100, label="Client, owner or host")
+    server = forms.ModelChoiceField(
+        PerforceServer.objects.all(),
+        required=False,
+        to_field_name="name",
+        empty_label="All servers",
+    )
+    advice = forms.ChoiceField(
+        required=False,
+        choices=[("", "All advice"), *((kind.code, kind.title) for kind in KINDS)],
+    )
+
+
+class ProgramReleaseForm(AskingForm):
+    program = forms.CharField(
+        max_length=LONGEST_NAME,
+        label="Program",
+        help_text="As the list of programs names it, such as p4 or P4V.",
+    )
+    minimum = forms.CharField(
+        required=False,
+        max_length=7,
+        label="Minimum release",
+        help_text="Such as 2022.1. What is older counts as too old.",
+    )
+    recommended = forms.CharField(
+        required=False,
+        max_length=7,
+        label="Recommended release",
+        help_text="Both empty: nobody is asked to update it.",
     )
 
 

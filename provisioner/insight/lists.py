@@ -1,11 +1,67 @@
-"""The lists of processes and of programs."""
+"""The lists of processes, of programs and of advice about clients."""
 
 from __future__ import annotations
 
-from provisioner.insight.forms import ProcessFilterForm, ProgramFilterForm
-from provisioner.insight.models import Process, ProgramUse
+from collections.abc import Callable
+
+from provisioner.insight.client_advice import (
+    AdvisedClient,
+    advised_clients,
+    with_findings,
+)
+from provisioner.insight.forms import (
+    ClientAdviceFilterForm,
+    ProcessFilterForm,
+    ProgramFilterForm,
+)
+from provisioner.insight.models import ListedClient, Process, ProgramUse
 from provisioner.insight.queries import processes_matching, program_uses_matching
 from provisioner.web.lists.listing import Chip, Column, Listing
+
+
+def _each(name: str) -> Callable[[AdvisedClient], str]:
+    return lambda row: " ".join(getattr(each, name) for each in row.findings)
+
+
+ADVISED_CLIENTS = Listing[ListedClient](
+    name="client-advice",
+    one="client with advice",
+    many="clients with advice",
+    columns=(
+        Column("client", "Client", "client.name", "name"),
+        Column("kind", "", "client.kind", goes_with="client"),
+        Column(
+            *("advice", "Advice"),
+            lambda row: ", ".join(each.title for each in row.findings),
+        ),
+        Column("saw", "", _each("saw"), goes_with="advice"),
+        Column("do", "", _each("advice"), goes_with="advice"),
+        Column("source", "", _each("source"), goes_with="advice"),
+        Column("owner", "Owner", "client.owner", "owner", is_unbroken=True),
+        Column("host", "", "client.host", goes_with="owner"),
+        Column(
+            *("accessed", "Last used", "client.accessed_at", "accessed_at"),
+            has_gaps=True,
+            is_unbroken=True,
+        ),
+        Column(
+            *("opened", "Opened", "client.opened_files", "opened_files"),
+            is_number=True,
+            begins_descending=True,
+        ),
+        Column(
+            *("server", "Server", "client.server.name", "server__name"),
+            is_unbroken=True,
+        ),
+    ),
+    cells="insight/_client_cells.html",
+    matching=advised_clients,
+    usual="accessed",
+    form=ClientAdviceFilterForm,
+    dress=with_findings,
+    quiet_below=10,
+    nothing="Nothing is advised about any client.",
+)
 
 PROGRAMS = Listing[ProgramUse](
     name="programs",

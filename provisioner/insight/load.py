@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 from provisioner.engine.loads import Load, OthersCommand
 from provisioner.gateways import registry
+from provisioner.gateways.perforce.connection import is_ours
 from provisioner.gateways.perforce.types import ServerProcess
 from provisioner.insight.models import OF_THE_SERVER, Process
-from provisioner.insight.programs import is_ours
 from provisioner.insight.reading import read_processes
 from provisioner.lib.storable import storable
 from provisioner.lib.times import duration_text
@@ -51,7 +51,7 @@ def load_of(
         for process in processes
         if process.state in (Process.State.RUNNING, Process.State.PAUSED)
         and process.command not in OF_THE_SERVER
-        and not is_ours(process, our_user=our_user)
+        and not is_ours(process.user, process.program, our_user=our_user)
     ]
     exclusive = [process for process in running if _locks_everything(process)]
     waiting = [

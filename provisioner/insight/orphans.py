@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 
 from provisioner.gateways.hosts.presence import gone_hosts
+from provisioner.gateways.perforce.connection import is_ours
 from provisioner.insight.models import OrphanRule, Process
-from provisioner.insight.programs import is_ours
 from provisioner.lib import clocks
 from provisioner.sites.models import PerforceServer
 
@@ -26,7 +26,9 @@ def is_old_enough(process: Process, rule: OrphanRule, *, now: dt.datetime) -> bo
     Never one of the server itself, nor one of ours.
     """
     our_user = rule.server.p4user
-    if process.is_of_the_server or is_ours(process, our_user=our_user):
+    if process.is_of_the_server or is_ours(
+        process.user, process.program, our_user=our_user
+    ):
         return False
     if process.state not in _STATES:
         return False

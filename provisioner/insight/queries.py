@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import User
 from provisioner.insight.models import (
+    ListedClient,
     Process,
     ProcessEnding,
     ProcessReading,
@@ -76,6 +77,49 @@ def servers_with_orphan_rules() -> QuerySet[PerforceServer]:
     return servers.select_related("orphan_rule", "process_reading")
 
 
+def servers_with_programs() -> QuerySet[PerforceServer]:
+    """Return the servers that see programs, with the releases that they should have.
+
+    A proxy or broker has none of its own: it passes commands on.
+    """
+    servers = PerforceServer.objects.exclude(kind__in=_PASSING_ON).order_by("name")
+    return servers.prefetch_related("program_releases")
+
+
+def servers_with_clients() -> QuerySet[PerforceServer]:
+    """Return the servers whose clients are listed, with rule, listing and numbers.
+
+    An edge server has its own opened files; other replicas list those of the server
+    that they follow.
+    """
+    kinds = (ServerKind.COMMIT, ServerKind.EDGE)
+    servers = PerforceServer.objects.filter(kind__in=kinds).order_by("name")
+    return servers.select_related("advice_rule", "client_listing", "configuration")
+
+
+def with_client_counts(servers: QuerySet[PerforceServer]) -> QuerySet[PerforceServer]:
+    """Add how many clients each has, and of how many the view is known."""
+    is_known = Q(listed_clients__view_read_at__isnull=False)
+    return servers.annotate(
+        clients=Count("listed_clients"),
+        views=Count("listed_clients", filter=is_known),
+    )
+
+
+def servers_to_list(*, older_than: dt.timedelta) -> QuerySet[PerforceServer]:
+    """Return servers whose clients were not listed since then, or in vain."""
+    is_fresh = Q(
+        client_listing__read_at__gte=Now() - older_than, client_listing__trouble=""
+    )
+    return servers_with_clients().exclude(is_fresh)
+
+
+def listed_clients_visible_to(user: User) -> QuerySet[ListedClient]:
+    """Return all listed clients to administrators, none to others."""
+    clients = ListedClient.objects.select_related("server__advice_rule")
+    return clients if permissions.can_administer(user) else clients.none()
+
+
 def recent_endings() -> QuerySet[ProcessEnding]:
     """Return requests that are open or were made in the last half hour."""
     is_open = Q(state=ProcessEnding.State.REQUESTED)
@@ -98,9 +142,8 @@ def servers_to_read(*, older_than: dt.timedelta) -> QuerySet[PerforceServer]:
 
 def configurations_visible_to(user: User) -> QuerySet[ServerConfiguration]:
     """Return all to administrators, none to others; with settings and filesystems."""
-    found = ServerConfiguration.objects.select_related("server").order_by(
-        "server__name"
-    )
+    found = ServerConfiguration.objects.select_related("server__advice_rule")
+    found = found.order_by("server__name")
     if not permissions.can_administer(user):
         return found.none()
     return found.prefetch_related("settings", "filesystems")

@@ -1,6 +1,6 @@
 """Rules for the configuration of a Perforce server.
 
-Each looks at facts alone, and says what it saw and what it would do. What is not known
+Each looks only at facts, and says what it saw and what it would do. What is not known
 is said, and never guessed.
 """
 
@@ -22,6 +22,8 @@ SUPPORTED_FOR = dt.timedelta(days=3 * 365)
 EASY_UPGRADES = (2019, 1)
 NEARLY_FULL_PERCENT = 90
 TIMES_OF_COMMANDS = 3
+# The guide names no number; an administrator may choose another one for a server.
+MANY_PROTECTIONS = 1_000
 
 _VERSION = re.compile(r"/(\d{4})\.(\d+)/\S+ \((\d{4})/(\d\d)/(\d\d)\)")
 _GUIDE = "P4 Server Administration Documentation"
@@ -62,6 +64,10 @@ class Facts:
     places: Mapping[str, Place] = field(default_factory=dict)
     users: int | None = None
     files: int | None = None
+    protection_lines: int | None = None
+    wide_protections: int | None = None
+    wide_paths: tuple[str, ...] = ()
+    many_protections: int = MANY_PROTECTIONS
     memory_bytes: int | None = None
 
     def number(self, name: str) -> int | None:
@@ -147,6 +153,23 @@ def _network_buffers(facts: Facts) -> Verdict:
     return good(saw)
 
 
+def _parallel_threads(facts: Facts) -> Verdict:
+    threads, most = (
+        facts.number("net.parallel.threads"),
+        facts.number("net.parallel.max"),
+    )
+    if threads is None or most is None:
+        return unknown("net.parallel.threads or net.parallel.max is not known.")
+    saw = f"net.parallel.threads={threads}, net.parallel.max={most}"
+    if threads > most:
+        return advice(
+            saw,
+            do="Set net.parallel.threads no higher than net.parallel.max, which bounds "
+            "it.",
+        )
+    return good(saw)
+
+
 def _read_only_clients(facts: Facts) -> Verdict:
     place = facts.settings.get("client.readonly.dir")
     if place is None:
@@ -224,6 +247,47 @@ def _release(facts: Facts) -> Verdict:
     return good(saw)
 
 
+def _split(facts: Facts) -> Verdict:
+    """Judge whether tables are on a local disk and archives on NFS."""
+    root, journal = facts.places.get("P4ROOT"), facts.places.get("P4JOURNAL")
+    depots = {name: at for name, at in facts.places.items() if name not in _OWN}
+    if root is None or journal is None or not depots:
+        return unknown("Where P4ROOT, P4JOURNAL and the depots are, is not known.")
+    local = sorted(name for name, at in depots.items() if not at.is_nfs)
+    saw = (
+        f"P4ROOT: {root.fs_type}, P4JOURNAL: {journal.fs_type}, depots: "
+        f"{', '.join(sorted({at.fs_type for at in depots.values()}))}"
+    )
+    if root.is_nfs and _root(facts).outcome != Outcome.GOOD:
+        return advice(
+            saw,
+            do="Keep tables and journal on a local disk or a LUN, and archives alone "
+            "on NFS: every command waits for the tables, few for archives.",
+        )
+    if local:
+        return good(f"{saw}. Archives on NFS would leave its own disks to the tables.")
+    return good(saw)
+
+
+def judge_protections(facts: Facts) -> Verdict:
+    """Judge how long the protections are, and how wide."""
+    lines, wide = facts.protection_lines, facts.wide_protections
+    if lines is None or wide is None:
+        return unknown("Its protections may not be read: that takes super.")
+    saw = f"{lines:,} lines, {wide:,} of them with a wildcard before their end"
+    if wide:
+        return advice(
+            f"{saw}: {', '.join(facts.wide_paths[:3])}.",
+            do="Name directories, and grant to groups: each path of each command is "
+            "matched with every line.",
+        )
+    if lines >= facts.many_protections:
+        return advice(
+            saw, do="Grant to groups, and delete lines that others make superfluous."
+        )
+    return good(saw)
+
+
 # --- filesystems
 
 _OWN = ("P4ROOT", "P4JOURNAL", "P4LOG", "TEMP")
@@ -240,7 +304,7 @@ def _root(facts: Facts) -> Verdict:
         return unknown(
             f"{saw} Its mount options are not known.",
             do="Run a worker on the server's host, or look there: NFSv3 with nocto and "
-            "local_lock=all is for one host alone.",
+            "local_lock=all is for a volume that one host mounts.",
         )
     options = place.mount_options
     saw = f"{saw} Mounted with {','.join(options)}."
@@ -343,6 +407,19 @@ RULES: tuple[Rule, ...] = (
         judge=_journal,
     ),
     Rule(code="depots", title="Volumes of depots", source=_TR, judge=_depots),
+    Rule(code="split", title="Split of tables and archives", source=_TR, judge=_split),
+    Rule(
+        code="protections",
+        title="Protections",
+        source="Perforce's knowledge base, Maximizing Perforce Performance",
+        judge=judge_protections,
+    ),
+    Rule(
+        code="parallel_threads",
+        title="Parallel syncs of people",
+        source=f"{_HELP} net.parallel.threads",
+        judge=_parallel_threads,
+    ),
     Rule(code="log_place", title="Place of the log", source=_TR, judge=_log_place),
     Rule(
         code="fullness", title="Space", source=f"{_GUIDE}, Disk space", judge=_fullness
@@ -433,7 +510,8 @@ RULES: tuple[Rule, ...] = (
 # What the rules look at, so that it is read.
 CONFIGURABLES = (
     *("client.readonly.dir", "db.peeking", "filesys.bufsize", "monitor"),
-    *("net.autotune", "net.maxwait", "net.parallel.max", "net.tcpsize", "server"),
+    *("net.autotune", "net.maxwait", "net.parallel.max", "net.parallel.threads"),
+    *("net.tcpsize", "server"),
     *("server.locks.sync", "server.maxcommands", "track"),
 )
 

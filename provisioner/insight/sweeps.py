@@ -10,7 +10,7 @@ from procrastinate.contrib.django import app
 from provisioner.accounts.system import system_user
 from provisioner.engine import slots
 from provisioner.engine.deferring import defer_once
-from provisioner.engine.queues import PERFORCE, SERVER_HOST_PREFIX
+from provisioner.engine.queues import LOADS, PERFORCE, SERVER_HOST_PREFIX
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.gateways import registry
 from provisioner.gateways.errors import (
@@ -18,12 +18,32 @@ from provisioner.gateways.errors import (
     NotFound,
     PermanentGatewayError,
 )
-from provisioner.insight.actions import END_PROCESS, orphans_end, queue_ending
+from provisioner.insight import mails
+from provisioner.insight.actions import (
+    END_PROCESS,
+    SEND_PROGRAM_MAIL,
+    orphans_end,
+    queue_ending,
+    queue_program_mail,
+)
+from provisioner.insight.clients import read_clients, read_views, why_not_now
 from provisioner.insight.configuration import read_configuration, read_host
 from provisioner.insight.load import read_load
-from provisioner.insight.models import OrphanRule, Process, ProcessEnding, ProgramUse
+from provisioner.insight.models import (
+    OrphanRule,
+    Process,
+    ProcessEnding,
+    ProgramMail,
+    ProgramUse,
+)
 from provisioner.insight.orphans import find_gone_hosts
-from provisioner.insight.queries import servers_to_read, servers_with_orphan_rules
+from provisioner.insight.programs import LOG_TIMES_AT_MOST, record_programs_of_log
+from provisioner.insight.queries import (
+    servers_to_list,
+    servers_to_read,
+    servers_with_clients,
+    servers_with_orphan_rules,
+)
 from provisioner.insight.reading import (
     ANSWER_WITHIN_SECONDS,
     is_the_one,
@@ -31,6 +51,8 @@ from provisioner.insight.reading import (
 )
 from provisioner.insight.states import settle
 from provisioner.lib import clocks
+from provisioner.server_log.checkpoints import record_seen_checkpoint
+from provisioner.server_log.models import ServerLog
 from provisioner.sites.models import PerforceServer
 
 log = structlog.get_logger(__name__)
@@ -47,6 +69,7 @@ TRIED_AGAIN_AFTER = dt.timedelta(days=1)
 READ_LATELY = dt.timedelta(minutes=3)
 PROGRAMS_KEPT = dt.timedelta(days=365)
 CONFIGURATION_EVERY = dt.timedelta(hours=23)
+CLIENTS_EVERY = dt.timedelta(hours=23)
 
 
 @app.periodic(cron="* * * * *")
@@ -72,6 +95,46 @@ def read_server(server_id: int) -> None:
         log.warning("processes_not_read", server=server.name, **error.log_context())
         return
     find_gone_hosts(server)
+    _read_views(server)
+
+
+def _read_views(server: PerforceServer) -> None:
+    """Read some views of clients that are in use, unless others wait."""
+    if not servers_with_clients().filter(pk=server.pk).exists():
+        return
+    try:
+        if not why_not_now(server):
+            read_views(server)
+    except GatewayError as error:
+        log.warning("client_views_not_read", server=server.name, **error.log_context())
+
+
+@app.periodic(cron="53 * * * *")
+@app.task(name="sweep_clients", queue="sweeps", queueing_lock="sweep_clients")
+def sweep_clients(timestamp: int) -> None:
+    """Have each server's clients listed once a day; a new server's within the hour."""
+    for server in servers_to_list(older_than=CLIENTS_EVERY):
+        lock = f"read_clients.{server.pk}"
+        job = read_server_clients.configure(queueing_lock=lock)
+        defer_once(job, server_id=server.pk)
+
+
+@app.task(name="read_server_clients", queue=PERFORCE)
+def read_server_clients(server_id: int) -> None:
+    """List a server's clients, unless it is paused, in maintenance or others wait.
+
+    Without an answer the last listing stays; it is tried again within the hour.
+    """
+    server = servers_with_clients().filter(pk=server_id).first()
+    if server is None:
+        return
+    if reason := why_not_now(server):
+        log.info("clients_not_listed_now", server=server.name, reason=reason)
+        return
+    try:
+        read_clients(server)
+    except GatewayError as error:
+        log.warning("clients_not_listed", server=server.name, **error.log_context())
 
 
 @app.periodic(cron="*/5 * * * *")
@@ -93,8 +156,30 @@ def sweep_orphans(timestamp: int) -> None:
         )
 
 
+@app.periodic(cron="17 * * * *")
+@app.task(name="sweep_programs", queue="sweeps", queueing_lock="sweep_programs")
+def sweep_programs(timestamp: int) -> None:
+    """Note the programs in what was read of logs; try mails that wait again."""
+    for server_log in ServerLog.objects.select_related("server"):
+        for _ in range(LOG_TIMES_AT_MOST):
+            if not record_programs_of_log(server_log):
+                break
+    waiting = ProgramMail.objects.filter(claimed_at=None, trouble="")
+    for mail_id in waiting.values_list("pk", flat=True):
+        queue_program_mail(mail_id)
+
+
+@app.task(name=SEND_PROGRAM_MAIL, queue=PERFORCE)
+def send_program_mail(mail_id: int) -> None:
+    """Send a mail about old programs, unless that was done."""
+    waiting = ProgramMail.objects.filter(claimed_at=None, trouble="", pk=mail_id)
+    mail = waiting.select_related("server", "requested_by").first()
+    if mail is not None:
+        mails.send(mail)
+
+
 @app.periodic(cron="* * * * * */15")
-@app.task(name="sweep_loads", queue="sweeps", queueing_lock="sweep_loads")
+@app.task(name="sweep_loads", queue=LOADS, queueing_lock="sweep_loads")
 def sweep_loads(timestamp: int) -> None:
     """Have one worker read what others do at each server that we use now."""
     for server_id in slots.servers_in_use():
@@ -103,14 +188,19 @@ def sweep_loads(timestamp: int) -> None:
         defer_once(job, server_id=server_id)
 
 
-@app.task(name="read_server_load", queue=PERFORCE)
+@app.task(name="read_server_load", queue=LOADS)
 def read_server_load(server_id: int) -> None:
     """Read what others do at a server; without an answer we go on as before."""
     server = PerforceServer.objects.filter(pk=server_id).first()
     if server is None:
         return
     try:
-        slots.observe_others(server.pk, read_load(server))
+        load = read_load(server)
+        slots.observe_others(server.pk, load)
+        if load.maintenance:
+            record_seen_checkpoint(
+                server.pk, what=load.maintenance, now=clocks.database_now()
+            )
     except GatewayError as error:
         log.warning("load_not_read", server=server.name, **error.log_context())
 

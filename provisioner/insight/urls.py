@@ -7,9 +7,12 @@ from django.urls import URLPattern, path
 from provisioner.api.routes import Route
 from provisioner.insight import views
 from provisioner.insight.api.views import (
+    AdviceRuleViewSet,
+    ClientAdviceViewSet,
     ConfigurationViewSet,
     OrphanRuleViewSet,
     ProcessViewSet,
+    ProgramReleaseViewSet,
     ProgramUseViewSet,
 )
 from provisioner.web.navigation import Place, Section, administrators, register
@@ -35,7 +38,16 @@ register(
         title="Programs",
         section=Section.PERFORCE,
         url_name="program-list",
+        covers=("program-",),
         rank=62,
+        is_for=administrators,
+    ),
+    Place(
+        title="Clients",
+        section=Section.PERFORCE,
+        url_name="advice-list",
+        covers=("advice-",),
+        rank=69,
         is_for=administrators,
     ),
     Place(
@@ -51,6 +63,21 @@ urlpatterns: list[URLPattern] = [
     path("perforce/processes/", views.process_list, name="process-list"),
     path("perforce/processes/<int:pk>/end/", views.process_end, name="process-end"),
     path("perforce/programs/", views.program_list, name="program-list"),
+    path(
+        "perforce/programs/releases/", views.program_releases, name="program-releases"
+    ),
+    path(
+        "perforce/programs/releases/<int:pk>/",
+        views.program_release,
+        name="program-release",
+    ),
+    path(
+        "perforce/programs/releases/<int:pk>/ask/",
+        views.program_ask,
+        name="program-ask",
+    ),
+    path("perforce/clients/", views.advice_list, name="advice-list"),
+    path("perforce/clients/<int:pk>/", views.advice_rule, name="advice-rule"),
     path("perforce/orphans/", views.orphan_list, name="orphan-list"),
     path("perforce/orphans/<int:pk>/", views.orphan_rule, name="orphan-rule"),
     path("perforce/orphans/<int:pk>/end/", views.orphan_end, name="orphan-end"),
@@ -62,6 +89,9 @@ urlpatterns: list[URLPattern] = [
 api_routes = [
     Route("v1/processes", ProcessViewSet, "process"),
     Route("v1/perforce-programs", ProgramUseViewSet, "program"),
+    Route("v1/program-releases", ProgramReleaseViewSet, "program-release"),
     Route("v1/orphan-rules", OrphanRuleViewSet, "orphan-rule"),
+    Route("v1/perforce-clients", ClientAdviceViewSet, "perforce-client"),
+    Route("v1/advice-rules", AdviceRuleViewSet, "advice-rule"),
     Route("v1/perforce-configurations", ConfigurationViewSet, "configuration"),
 ]

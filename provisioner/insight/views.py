@@ -11,17 +11,29 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_POST, require_safe
 
 from provisioner.insight import actions
-from provisioner.insight.forms import OrphanRuleForm, ProgramFilterForm
-from provisioner.insight.lists import PROCESSES, PROGRAMS
-from provisioner.insight.models import Process
+from provisioner.insight.forms import (
+    AdviceRuleForm,
+    OrphanRuleForm,
+    ProgramFilterForm,
+    ProgramReleaseForm,
+)
+from provisioner.insight.lists import ADVISED_CLIENTS, PROCESSES, PROGRAMS
+from provisioner.insight.models import AdviceRule, Process
 from provisioner.insight.orphans import orphans_of, rule_of
-from provisioner.insight.overviews import orphan_overviews, overview_of
+from provisioner.insight.overviews import (
+    clients_overviews,
+    orphan_overviews,
+    overview_of,
+    release_overviews,
+)
 from provisioner.insight.programs import proposals
 from provisioner.insight.queries import (
     configurations_visible_to,
     readings,
     recent_endings,
+    servers_with_clients,
     servers_with_orphan_rules,
+    servers_with_programs,
 )
 from provisioner.web.http import WebRequest, administrators_only, posted
 from provisioner.web.lists.answers import list_answer
@@ -62,6 +74,42 @@ def program_list(request: WebRequest) -> HttpResponseBase:
 
 @require_safe
 @administrators_only
+def program_releases(request: WebRequest) -> HttpResponse:
+    """Show which releases people should have at each server, and whom to ask."""
+    return render(request, "insight/releases.html", {"servers": release_overviews()})
+
+
+@require_safe_or_POST
+@administrators_only
+def program_release(request: WebRequest, pk: int) -> HttpResponse:
+    """Change which releases of a program a server's users should have."""
+    server = get_object_or_404(servers_with_programs(), pk=pk)
+    named = server.program_releases.filter(program=request.GET.get("program", ""))
+    initial = named.values("program", "minimum", "recommended").first()
+    form = ProgramReleaseForm(posted(request), initial=initial)
+    if request.method == "POST" and form.is_valid():
+        save = partial(actions.program_release_save, by=request.user, server=server)
+        form.tried(save)
+        if not form.errors:
+            return done(request, "Saved.", "program-releases")
+    return form_page(request, "insight/release.html", form, server=server)
+
+
+@require_POST
+@administrators_only
+def program_ask(request: WebRequest, pk: int) -> HttpResponse:
+    """Send one mail to each of the people that the page showed, if still due."""
+    server = get_object_or_404(servers_with_programs(), pk=pk)
+    shown = set(request.POST.getlist("user"))
+    send = partial(
+        actions.program_mails_send, by=request.user, server=server, users=shown
+    )
+    said = "Mails are sent within minutes. Who was asked is shown here."
+    return acted(request, send, "program-releases", said=said)
+
+
+@require_safe
+@administrators_only
 def orphan_list(request: WebRequest) -> HttpResponse:
     """Show what counts as orphaned at each server: a preview of what may be ended."""
     return render(request, "insight/orphans.html", {"servers": orphan_overviews()})
@@ -90,6 +138,26 @@ def orphan_end(request: WebRequest, pk: int) -> HttpResponse:
     endings = actions.orphans_end(by=request.user, server=server, process_ids=shown)
     said = f"A worker ends {len(endings)} of {len(shown)}."
     return done(request, said, "process-list")
+
+
+@require_safe
+@administrators_only
+def advice_list(request: WebRequest) -> HttpResponseBase:
+    """List the clients that slow a server down, with what to do about each."""
+    context = {"servers": clients_overviews()}
+    return list_answer(request, ADVISED_CLIENTS, "insight/clients.html", context)
+
+
+@require_safe_or_POST
+@administrators_only
+def advice_rule(request: WebRequest, pk: int) -> HttpResponse:
+    """Change when clients and protections of a server get advice."""
+    server = get_object_or_404(servers_with_clients(), pk=pk)
+    initial = model_to_dict(AdviceRule.of(server), AdviceRuleForm.base_fields)
+    form = AdviceRuleForm(posted(request), initial=initial)
+    if form.tried(actions.advice_rule_save, by=request.user, server=server):
+        return done(request, "Saved.", "advice-list")
+    return form_page(request, "insight/advice_rule.html", form, server=server)
 
 
 @require_safe

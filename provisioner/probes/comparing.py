@@ -13,6 +13,7 @@ from provisioner.lib.comparisons import Comparison, Sample, compare
 from provisioner.lib.refusals import InvalidRequest
 from provisioner.probes.models import Moment, ProbeRun, ProbeTime, ProcessCount
 from provisioner.probes.queries import LAPSE
+from provisioner.server_log.queries import command_hours, commands_between
 from provisioner.sites.models import PerforceServer
 
 USUAL_DAYS = 14
@@ -85,6 +86,23 @@ def changes_a_day(server: PerforceServer, period: Period) -> float | None:
     return (last.change - first.change) / ((last.at - first.at) / DAY)
 
 
+def _samples_of_log(server: PerforceServer, period: Period) -> dict[str, Sample]:
+    """Return what a command took on average in each hour, of those that took most."""
+    found: dict[str, list[tuple[dt.datetime, float]]] = {}
+    for name, at, lapse_ms, commands in command_hours(
+        server, since=period.begin, until=period.end
+    ):
+        found.setdefault(name, []).append((at, lapse_ms / 1000 / commands))
+    return dict(found)
+
+
+def commands_a_day(server: PerforceServer, period: Period) -> float | None:
+    """Return how many commands a day began, None if the log tells of none."""
+    commands = commands_between(server, since=period.begin, until=period.end)
+    days = max((period.end - period.begin) / DAY, 1 / 24)
+    return commands / days if commands else None
+
+
 SOURCES = (
     Source(
         code="probe",
@@ -101,6 +119,14 @@ SOURCES = (
         samples=_samples_of_processes,
         work=changes_a_day,
         work_unit="changes a day",
+    ),
+    Source(
+        code="log",
+        title="What commands of the log took, on average of each hour",
+        unit="s",
+        samples=_samples_of_log,
+        work=commands_a_day,
+        work_unit="commands a day",
     ),
 )
 """Another one is a line here, and two functions."""
@@ -139,6 +165,12 @@ class Report:
     after: Period
     work: tuple[float, float] | None
     measures: list[Measure]
+
+    @property
+    def title(self) -> str:
+        """The subject of a mail with it."""
+        what = f": {self.moment.label}" if self.moment is not None else ""
+        return f"Did it help? {self.server.name}{what}"
 
     @property
     def work_text(self) -> str:
@@ -180,6 +212,12 @@ def compare_periods(
         begin=after_since or _given(middle, "after_since"),
         end=after_until or min(_given(middle, "after_until") + span, now),
     )
+    if moment is not None and server is not None and server != moment.server:
+        raise InvalidRequest.at(
+            "server",
+            f"{moment.label} was marked at {moment.server}. Leave the server out, or "
+            "give four times instead of the moment.",
+        )
     server = server or (moment.server if moment is not None else None)
     if server is None:
         raise InvalidRequest.at("server", "Choose a server, or a moment.")

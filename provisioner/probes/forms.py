@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 
+from provisioner.probes.actions import LONGEST_USERNAME, MOST_PEOPLE
 from provisioner.probes.commands import LONGEST, MOST
 from provisioner.probes.comparing import MOST_DAYS, SOURCES, USUAL_DAYS
 from provisioner.probes.models import LONGEST_LABEL, LONGEST_NOTE, Moment
@@ -26,8 +27,8 @@ class ProbePlanForm(AskingForm):
         rows=6,
         max_length=MOST * LONGEST,
         label="Commands",
-        help_text=f"One a line, {MOST} at most, without “p4”. Read-only ones alone. "
-        "Each is compared with itself: a changed line begins anew.",
+        help_text=f"One a line, {MOST} at most, without “p4”. Only read-only ones. "
+        "Each is compared with itself: a changed line starts over.",
     )
 
 
@@ -44,7 +45,7 @@ class ProbeTimeFilterForm(FilterForm):
     failed = forms.ChoiceField(
         required=False,
         label="Outcome",
-        choices=[("", "All outcomes"), ("true", "Errors alone")],
+        choices=[("", "All outcomes"), ("true", "Only errors")],
     )
 
 
@@ -114,6 +115,22 @@ class ComparisonForm(AskingForm):
             for name, value in self.cleaned_data.items()
             if value not in ("", None)
         }
+
+
+class ReportMailForm(AskingForm):
+    people = forms.CharField(
+        max_length=MOST_PEOPLE * LONGEST_USERNAME,
+        label="People",
+        help_text=f"Usernames of Cloneyard, {MOST_PEOPLE} at most. The mail has the "
+        "numbers above.",
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "autocapitalize": "none",
+                "spellcheck": "false",
+            }
+        ),
+    )
 
 
 def _say_zone(field: forms.Field) -> None:

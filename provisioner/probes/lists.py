@@ -28,8 +28,8 @@ TIMES = Listing[ProbeTime](
     many="commands",
     columns=(
         Column("at", "At", "run.at", "run__at", begins_descending=True),
-        Column("server", "Server", "run.server.name", "run__server__name"),
-        Column("command", "Command", "command", "command"),
+        Column("server", "Server", "run.server.name"),
+        Column("command", "Command", "command"),
         Column("error", "", "error", goes_with="command"),
         Column(
             *("seconds", "Took", "seconds", "seconds"),
@@ -43,6 +43,7 @@ TIMES = Listing[ProbeTime](
     cells="probes/_time_cells.html",
     matching=_matching,
     usual="-at",
+    is_bounded=True,
     form=ProbeTimeFilterForm,
     chips=(Chip(label="Errors", query={"failed": "true"}),),
     nothing="Nothing was measured yet.",

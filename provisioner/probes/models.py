@@ -99,6 +99,38 @@ class ProbeTime(models.Model):
         return f"{self.command} in {self.run}"
 
 
+class ProbeWeek(models.Model):
+    """What a server's rounds took in a week (UTC) that is over, in seconds.
+
+    `command` is one of a plan, or `queries.LAPSE`. `gaps` are rounds that there were
+    not, and `failed` those that ended with an error. No number: nothing was measured.
+    """
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="probe_weeks"
+    )
+    begin = models.DateField(help_text="A Monday.")
+    command = models.TextField()
+    rounds = models.PositiveIntegerField()
+    gaps = models.PositiveIntegerField()
+    failed = models.PositiveIntegerField()
+    average = models.FloatField(null=True)
+    median = models.FloatField(null=True)
+    maximum = models.FloatField(null=True)
+    minimum = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ("-begin", "server", "command")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("server", "begin", "command"), name="probe_week_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.command} at {self.server} in the week of {self.begin}"
+
+
 class ProcessCount(models.Model):
     """How many commands ran at a server. There is no row for a time without reading."""
 
@@ -114,6 +146,53 @@ class ProcessCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.processes} at {self.server}"
+
+
+class ReportMail(models.Model):
+    """A report on two periods, to be mailed to a person as it was then.
+
+    It is claimed once, before it is sent, so that nobody gets it twice; `trouble` says
+    why it was not sent. Claimed and neither: the connection broke half-way.
+    """
+
+    server = models.ForeignKey(
+        PerforceServer, on_delete=models.CASCADE, related_name="report_mails"
+    )
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    subject = models.CharField(max_length=200)
+    text = models.TextField()
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    requested_at = models.DateTimeField(db_default=Now())
+    claimed_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+    trouble = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(
+                name="report_mail_sent_was_claimed",
+                condition=Q(sent_at__isnull=True) | Q(claimed_at__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subject} to {self.person}"
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, as a sentence."""
+        if self.trouble:
+            return f"Not sent: {self.trouble}"
+        if self.sent_at is not None:
+            return "Sent."
+        if self.claimed_at is not None:
+            return "Not known: the connection broke while it was sent."
+        return "Waits for the mail server."
 
 
 class Moment(models.Model):

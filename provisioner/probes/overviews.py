@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from provisioner.lib.times import duration_text
-from provisioner.probes.models import ProbePlan, ProbeRun
+from provisioner.probes.models import ProbePlan, ProbeRun, ProbeWeek
 from provisioner.probes.peaks import Counts, Peak, baseline_of, peaks_of
 from provisioner.probes.queries import (
     LAPSE,
-    Week,
     counts_since,
     lapses_by_hour,
+    last_runs,
     plans,
     weeks_of,
 )
@@ -35,23 +35,18 @@ class ProbeOverview:
 
     plan: ProbePlan
     last: ProbeRun | None
-    weeks: list[Week]
-    commands: list[Week]
+    weeks: list[ProbeWeek]
+    commands: list[ProbeWeek]
     charts: list[Chart]
     baseline: float | None
     peaks: list[Peak]
 
 
 def probe_overviews(*, now: dt.datetime) -> list[ProbeOverview]:
-    """Return the probe of each server at a site, by name. Five queries."""
+    """Return the probe of each server at a site, by name."""
     found = plans()
     servers = [plan.server for plan in found]
-    last = {
-        run.server_id: run
-        for run in ProbeRun.objects.filter(server__in=servers)
-        .order_by("server_id", "-at")
-        .distinct("server_id")
-    }
+    last = last_runs(servers)
     weeks = weeks_of(servers, now=now)
     hours: dict[int, list[dict[str, Any]]] = {}
     for row in lapses_by_hour(servers, since=now - CHARTED):
@@ -73,7 +68,7 @@ def _overview(
     plan: ProbePlan,
     *,
     last: ProbeRun | None,
-    weeks: Sequence[Week],
+    weeks: Sequence[ProbeWeek],
     hours: Sequence[dict[str, Any]],
     counts: Counts,
 ) -> ProbeOverview:

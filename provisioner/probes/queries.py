@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg, Count, F, FloatField, Max, Min, Q, QuerySet
+from django.db.models import (
+    Avg,
+    Count,
+    F,
+    FloatField,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
 from django.db.models.functions import TruncWeek
 
 from provisioner.accounts import permissions
@@ -21,7 +31,9 @@ from provisioner.probes.models import (
     ProbePlan,
     ProbeRun,
     ProbeTime,
+    ProbeWeek,
     ProcessCount,
+    ReportMail,
 )
 from provisioner.sites.models import PerforceServer
 
@@ -58,7 +70,7 @@ def times_matching(
     failed: bool | str = False,
     **criteria: Any,
 ) -> QuerySet[ProbeTime]:
-    """Return how long commands took, to administrators alone; `failed`: errors alone.
+    """Return how long commands took, only to administrators; `failed`: only errors.
 
     Raises: NotAllowed.
     """
@@ -86,66 +98,103 @@ def running_now(*, at: dt.datetime) -> dict[int, int]:
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
-class Week:
-    """What a server's rounds took in a week, in seconds; None: nothing was measured.
-
-    `command` is one, or LAPSE. `gaps` are rounds that there were not, and `failed`
-    those that ended with an error.
-    """
-
-    server_id: int
-    server: str
-    begin: dt.date
-    command: str
-    rounds: int
-    gaps: int
-    failed: int
-    average: float | None
-    median: float | None
-    maximum: float | None
-    minimum: float | None
+def last_runs(servers: Iterable[PerforceServer]) -> dict[int, ProbeRun]:
+    """Return the newest round or gap of each server, by its id."""
+    runs = ProbeRun.objects.filter(server=OuterRef("pk")).order_by("-at", "-pk")
+    newest = PerforceServer.objects.filter(pk__in=[server.pk for server in servers])
+    ids = newest.annotate(run=Subquery(runs.values("pk")[:1])).values("run")
+    return {run.server_id: run for run in ProbeRun.objects.filter(pk__in=ids)}
 
 
-def weeks_of(servers: Iterable[PerforceServer], *, now: dt.datetime) -> list[Week]:
+def weeks_of(servers: Iterable[PerforceServer], *, now: dt.datetime) -> list[ProbeWeek]:
     """Return the statistics of the last weeks (in UTC, from Monday), newest first.
 
-    Of each, all commands together first, then each by name. Two queries.
+    Of each, all commands together first, then each by name. Weeks that are over come
+    from what `keep_weeks` saved, the others from their rounds. Four queries.
     """
-    today = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    weeks_ago = dt.timedelta(weeks=WEEKS_SHOWN - 1)
-    since = today - dt.timedelta(days=today.weekday()) - weeks_ago
+    servers = list(servers)
+    since = monday_of(now) - dt.timedelta(weeks=WEEKS_SHOWN - 1)
+    kept = ProbeWeek.objects.filter(server__in=servers, begin__gte=since.date())
+    saved = list(kept.order_by().select_related("server"))
+    known_until = _kept_until()
+    if known_until is not None:
+        since = max(since, known_until)
+    found = [*saved, *_weeks_since(servers, since=since)]
+    return sorted(
+        found,
+        key=lambda week: (
+            -week.begin.toordinal(),
+            week.server.name,
+            week.command != LAPSE,
+            week.command,
+        ),
+    )
+
+
+def keep_weeks(*, now: dt.datetime) -> None:
+    """Save the weeks that are over, and are not saved yet; their rounds come no more.
+
+    Safe to repeat.
+    """
+    since, until = _kept_until(), monday_of(now)
+    if since is None:
+        first = ProbeRun.objects.order_by("at").first()
+        since = monday_of(first.at) if first is not None else until
+    servers = PerforceServer.objects.all()
+    weeks = _weeks_since(servers, since=since, until=until)
+    ProbeWeek.objects.bulk_create(weeks, ignore_conflicts=True)
+
+
+def monday_of(moment: dt.datetime) -> dt.datetime:
+    """Return when the week of a moment began, in UTC."""
+    day = moment.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - dt.timedelta(days=day.weekday())
+
+
+def _kept_until() -> dt.datetime | None:
+    newest = ProbeWeek.objects.aggregate(begin=Max("begin"))["begin"]
+    if newest is None:
+        return None
+    day = newest + dt.timedelta(weeks=1)
+    return dt.datetime.combine(day, dt.time(), tzinfo=dt.UTC)
+
+
+def _weeks_since(
+    servers: Iterable[PerforceServer],
+    *,
+    since: dt.datetime,
+    until: dt.datetime | None = None,
+) -> list[ProbeWeek]:
+    """Return the statistics of rounds, not saved. Two queries."""
     week = TruncWeek("at", tzinfo=dt.UTC)
-    runs = ProbeRun.objects.filter(server__in=servers, at__gte=since).order_by()
+    by_id = {server.pk: server for server in servers}
+    runs = ProbeRun.objects.filter(server__in=by_id, at__gte=since).order_by()
+    times = ProbeTime.objects.filter(run__server__in=by_id, run__at__gte=since)
+    if until is not None:
+        runs, times = runs.filter(at__lt=until), times.filter(run__at__lt=until)
     lapses = (
         runs.annotate(begin=week)
-        .values("server_id", "begin", name=F("server__name"))
+        .values("server_id", "begin")
         .annotate(
             gaps=Count("pk", filter=~Q(gap="")),
             failed=Count("pk", filter=Q(gap="", lapse_seconds=None)),
             **_statistics("lapse_seconds"),
         )
     )
-    times = ProbeTime.objects.filter(run__server__in=servers, run__at__gte=since)
     commands = (
         times.order_by()
         .annotate(begin=TruncWeek("run__at", tzinfo=dt.UTC))
         .values("begin", "command", server_id=F("run__server_id"))
-        .annotate(
-            name=F("run__server__name"),
-            failed=Count("pk", filter=~Q(error="")),
-            **_statistics("seconds"),
-        )
+        .annotate(failed=Count("pk", filter=~Q(error="")), **_statistics("seconds"))
     )
     gaps = {(row["server_id"], row["begin"]): row["gaps"] for row in lapses}
-    found = [_week(row, command=LAPSE, gaps=row["gaps"]) for row in lapses]
+    rows = [{**row, "command": LAPSE} for row in lapses]
     for row in commands:
-        lost = gaps.get((row["server_id"], row["begin"]), 0)
-        found.append(_week(row, command=row["command"], gaps=lost))
-    return sorted(
-        found,
-        key=lambda w: (-w.begin.toordinal(), w.server, w.command != LAPSE, w.command),
-    )
+        rows.append({**row, "gaps": gaps.get((row["server_id"], row["begin"]), 0)})
+    for row in rows:
+        row["server"] = by_id[row.pop("server_id")]
+        row["begin"] = row["begin"].date()
+    return [ProbeWeek(**row) for row in rows]
 
 
 def _statistics(field: str) -> dict[str, Any]:
@@ -157,22 +206,6 @@ def _statistics(field: str) -> dict[str, Any]:
         "maximum": Max(field),
         "minimum": Min(field),
     }
-
-
-def _week(row: dict[str, Any], *, command: str, gaps: int) -> Week:
-    return Week(
-        server_id=row["server_id"],
-        server=row["name"],
-        begin=row["begin"].date(),
-        command=command,
-        gaps=gaps,
-        **{
-            name: row[name]
-            for name in (
-                *("rounds", "failed", "average", "median", "maximum", "minimum"),
-            )
-        },
-    )
 
 
 def lapses_by_hour(
@@ -204,6 +237,12 @@ def counts_since(
     for server_id, at, processes in listed:
         found.setdefault(server_id, []).append((at, processes))
     return found
+
+
+def report_mails_visible_to(user: User) -> QuerySet[ReportMail]:
+    """Return all mails with reports to administrators, none to others."""
+    mails = ReportMail.objects.select_related("server", "person", "requested_by")
+    return mails if permissions.can_administer(user) else mails.none()
 
 
 def moments_visible_to(user: User) -> QuerySet[Moment]:

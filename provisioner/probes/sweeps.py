@@ -1,17 +1,27 @@
-"""Have each server probed every 15 minutes, and count its processes every five."""
+"""Probe servers every 15 minutes, count processes every five, and mail reports."""
 
 from __future__ import annotations
 
 import datetime as dt
 
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
 
-from provisioner.engine.deferring import defer_once
+from provisioner.engine.deferring import cancel, defer_once
 from provisioner.engine.loads import maintenance_of
+from provisioner.engine.queues import PERFORCE
 from provisioner.engine.workers import alive_workers, unserved
 from provisioner.lib import clocks
-from provisioner.probes.models import KEPT_FOR, ProbeRun, ProcessCount
-from provisioner.probes.queries import plan_of, plans, running_now
+from provisioner.probes import mails
+from provisioner.probes.actions import SEND_REPORT_MAIL, queue_report_mail
+from provisioner.probes.models import (
+    KEPT_FOR,
+    ProbeRun,
+    ProbeWeek,
+    ProcessCount,
+    ReportMail,
+)
+from provisioner.probes.queries import keep_weeks, plan_of, plans, running_now
 from provisioner.probes.reading import run_probe, save_gap
 from provisioner.sites.models import PerforceServer, Site
 
@@ -42,14 +52,24 @@ def sweep_probes(timestamp: int) -> None:
             reason = f"No host worker is running at {sites[0].name}."
             save_gap(plan.server, at=now, reason=reason)
         else:
-            # Of the queue: one whose worker is gone holds up no other.
             queue = served[0].host_queue
-            lock = f"probe.{plan.server.pk}.{queue}"
-            job = probe_server.configure(queue=queue, queueing_lock=lock)
+            _withdraw_elsewhere(plan.server, queue)
+            # One after the other: rounds at once would time each other.
+            lock = f"probe.{plan.server.pk}"
+            job = probe_server.configure(queue=queue, queueing_lock=lock, lock=lock)
             due = int(now.timestamp())
             if not defer_once(job, server_id=plan.server.pk, due=due):
                 reason = f"All host workers at {served[0].name} were busy."
                 save_gap(plan.server, at=now, reason=reason)
+
+
+def _withdraw_elsewhere(server: PerforceServer, queue: str) -> None:
+    """Cancel a round that waits for other hosts: one without a worker holds up all."""
+    waiting = ProcrastinateJob.objects.filter(
+        task_name="probe_server", status="todo", args__server_id=server.pk
+    )
+    for job_id in waiting.exclude(queue_name=queue).values_list("pk", flat=True):
+        cancel(job_id)
 
 
 @app.task(name="probe_server")
@@ -79,10 +99,32 @@ def sweep_process_counts(timestamp: int) -> None:
     )
 
 
+@app.periodic(cron="27 * * * *")
+@app.task(name="sweep_report_mails", queue="sweeps", queueing_lock="report_mails")
+def sweep_report_mails(timestamp: int) -> None:
+    """Try mails with reports again that wait for the mail server."""
+    waiting = ReportMail.objects.filter(claimed_at=None, trouble="")
+    for mail_id in waiting.values_list("pk", flat=True):
+        queue_report_mail(mail_id)
+
+
+@app.task(name=SEND_REPORT_MAIL, queue=PERFORCE)
+def send_report_mail(mail_id: int) -> None:
+    """Send a mail with a report, unless that was done."""
+    waiting = ReportMail.objects.filter(claimed_at=None, trouble="", pk=mail_id)
+    mail = waiting.select_related("server", "person", "requested_by").first()
+    if mail is not None:
+        mails.send(mail)
+
+
 @app.periodic(cron="37 3 * * *")
 @app.task(name="sweep_old_probes", queue="sweeps", queueing_lock="sweep_old_probes")
 def sweep_old_probes(timestamp: int) -> None:
-    """Delete what is older than 13 months."""
-    oldest = clocks.database_now() - KEPT_FOR
+    """Save the weeks that are over, and delete what is older than 13 months."""
+    now = clocks.database_now()
+    keep_weeks(now=now)
+    oldest = now - KEPT_FOR
+    ProbeWeek.objects.filter(begin__lt=oldest.date()).delete()
     ProbeRun.objects.filter(at__lt=oldest).delete()
+    ReportMail.objects.filter(requested_at__lt=oldest).delete()
     ProcessCount.objects.filter(at__lt=oldest).delete()

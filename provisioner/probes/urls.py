@@ -12,6 +12,7 @@ from provisioner.probes.api.views import (
     ProbePlanViewSet,
     ProbeTimeViewSet,
     ProbeWeekViewSet,
+    ReportMailViewSet,
 )
 from provisioner.web.navigation import Place, Section, administrators, register
 
@@ -49,5 +50,6 @@ api_routes = [
     Route("v1/probes/times", ProbeTimeViewSet, "probe-time"),
     Route("v1/probes/weeks", ProbeWeekViewSet, "probe-week"),
     Route("v1/moments", MomentViewSet, "moment"),
+    Route("v1/report-mails", ReportMailViewSet, "report-mail"),
     Route("v1/comparison", ComparisonViewSet, "comparison"),
 ]

@@ -7,7 +7,7 @@ from functools import partial
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_POST, require_safe
 
 from provisioner.lib import clocks
@@ -15,11 +15,20 @@ from provisioner.lib.tables import Cell, csv_lines
 from provisioner.probes import actions
 from provisioner.probes.commands import ALLOWED
 from provisioner.probes.comparing import Report, compare_periods
-from provisioner.probes.forms import ComparisonForm, MomentForm, ProbePlanForm
+from provisioner.probes.forms import (
+    ComparisonForm,
+    MomentForm,
+    ProbePlanForm,
+    ReportMailForm,
+)
 from provisioner.probes.lists import TIMES
 from provisioner.probes.models import Moment
 from provisioner.probes.overviews import probe_overviews
-from provisioner.probes.queries import moments_visible_to, plan_of
+from provisioner.probes.queries import (
+    moments_visible_to,
+    plan_of,
+    report_mails_visible_to,
+)
 from provisioner.sites.models import PerforceServer
 from provisioner.web.http import (
     WebRequest,
@@ -73,22 +82,35 @@ def moment_delete(request: WebRequest, pk: int) -> HttpResponse:
     return acted(request, act, "moment-list", said="Deleted.")
 
 
-@require_safe
+@require_safe_or_POST
 @administrators_only
 def comparison(request: WebRequest) -> HttpResponseBase:
-    """Compare two periods: as a page to print, or as CSV."""
+    """Compare two periods: as a page to print, as CSV, or mailed to people."""
     asked = {*request.GET} - {"as"}
     form = ComparisonForm(request.GET if asked else None)
     report = form.tried(compare_periods, by=request.user)
     if report is not None and request.GET.get("as") == "csv":
         lines = csv_lines(REPORT_COLUMNS, _lines(report))
         return csv_answer("comparison", lines, to=request.user)
-    query = request.GET.urlencode()
-    return form_page(
-        request, "probes/comparison.html", form, report=report, query=query
+    mail_form = ReportMailForm(posted(request))
+    if report is not None:
+        mails = mail_form.tried(actions.report_mail, by=request.user, report=report)
+        if mails:
+            said = "The mails are sent within minutes. What became of them is below."
+            return done(request, said, request.get_full_path())
+    context = {
+        "report": report,
+        "query": request.GET.urlencode(),
+        "mail_form": mail_form,
+        "mails": report_mails_visible_to(request.user)[:MAILS_SHOWN],
+    }
+    status = max(form.http_code, mail_form.http_code)
+    return render(
+        request, "probes/comparison.html", {"form": form, **context}, status=status
     )
 
 
+MAILS_SHOWN = 10
 _STATISTICS = ("number", "days", "average", "median", "p95", "maximum", "minimum")
 REPORT_COLUMNS = (
     *("server", "measure", "unit"),

@@ -17,6 +17,7 @@ from rest_framework.test import APIClient
 
 from provisioner.accounts.models import User
 from provisioner.engine.worker_pools import pools_of
+from provisioner.gateways.perforce.configuration import is_wide
 from provisioner.insight.configuration import read_configuration, read_host
 from provisioner.insight.models import ServerConfiguration
 from provisioner.insight.queries import servers_to_read
@@ -44,6 +45,7 @@ WELL = Facts(
     settings={
         **{"client.readonly.dir": "ro", "db.peeking": "2", "filesys.bufsize": "64K"},
         **{"monitor": "1", "net.autotune": "1", "net.maxwait": "0", "server": "3"},
+        **{"net.parallel.threads": "4"},
         **{"net.parallel.max": "8", "net.tcpsize": "512K", "server.locks.sync": "0"},
         **{"server.maxcommands": "2500", "track": "1"},
     },
@@ -56,6 +58,8 @@ WELL = Facts(
     },
     users=180,
     files=12_000_000,
+    protection_lines=84,
+    wide_protections=0,
     memory_bytes=64 << 30,
 )
 EXCLUSIVE_NFS = ("rw", "vers=3", "nocto", "local_lock=all")
@@ -112,6 +116,14 @@ def test_of_a_server_that_says_nothing_nothing_is_guessed() -> None:
             "network_buffers",
             "net.tcpsize=512K",
         ),
+        (with_setting(net__parallel__threads="9"), "parallel_threads", "no higher"),
+        (with_place("P4ROOT", fs_type="nfs"), "split", "archives alone"),
+        (replace(WELL, protection_lines=1000), "protections", "to groups"),
+        (
+            replace(WELL, wide_protections=1, wide_paths=("//.../*.key",)),
+            "protections",
+            "Name directories",
+        ),
         (with_setting(net__maxwait="60"), "longest_wait", "net.maxwait=0"),
         (with_setting(server__maxcommands="0"), "most_commands", "2500"),
         (with_setting(client__readonly__dir=""), "read_only_clients", "Set it"),
@@ -123,9 +135,24 @@ def test_advice(facts: Facts, code: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "wide"),
+    [
+        ("//depot/...", False),
+        ("//depot/main/readme", False),
+        ("//depot/main/*", False),
+        ("//.../*.key", True),
+        ("//depot/*/src/...", True),
+        ("//depot/.../src/...", True),
+    ],
+)
+def test_a_wildcard_before_the_end_is_wide(path: str, wide: bool) -> None:
+    assert is_wide(path) is wide
+
+
+@pytest.mark.parametrize(
     ("options", "outcome", "says"),
     [
-        (None, Outcome.UNKNOWN, "one host alone"),
+        (None, Outcome.UNKNOWN, "that one host mounts"),
         (EXCLUSIVE_NFS, Outcome.GOOD, ""),
         (("rw", "vers=3"), Outcome.ADVICE, "nocto and local_lock=all"),
         (("rw", "vers=4.1", "nocto"), Outcome.ADVICE, "local disk"),
@@ -191,6 +218,8 @@ def test_a_configuration_is_read_as_it_is(
     assert values.keys() >= {*CONFIGURABLES}
     assert "2024.2" in read.version
     assert (read.users, read.files) == (2, 2)
+    assert read.protection_lines
+    assert read.wide_protections == 0
     places = {each.name: each for each in read.filesystems.all()}
     assert places.keys() == {"P4ROOT", "P4JOURNAL", "P4LOG", "TEMP", "depot"}
     assert places["P4ROOT"].mount_point

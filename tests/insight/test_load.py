@@ -16,7 +16,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from provisioner.accounts.models import User
 from provisioner.catalog.models import Template
-from provisioner.engine import loads, slots, states
+from provisioner.engine import loads, slots, states, step_run
 from provisioner.engine.loads import Load, OthersCommand
 from provisioner.engine.models import ServerLoad, Step
 from provisioner.engine.step_run import StepRun
@@ -181,6 +181,30 @@ def test_a_flush_rests_between_commands_until_nobody_waits(
     assert len(said) == 2
     assert all("sync of bob (95 s)" in text for text in said)
     assert Step.objects.get(pk=step.pk).progress["text"] == "flushing"
+
+
+def test_a_comparison_of_many_directories_comes_to_its_end_while_others_wait(
+    step: Step, server: PerforceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states.start_step(step)
+    run = StepRun(Step.objects.select_related("operation__subject").get(pk=step.pk))
+    slots.observe_others(server.pk, BUSY)
+    monkeypatch.setattr(step_run, "RESTS_AT_MOST_SECONDS", 0.02)
+    rests = list[float]()
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        really_sleep(0.03)
+
+    really_sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", rest)
+
+    assert run.rest_for_others(None)
+    rested = len(rests)
+
+    assert run.rest_for_others(None)
+    assert rested
+    assert len(rests) == rested
 
 
 def test_maintenance_that_begins_while_a_flush_rests_ends_it(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -17,9 +19,16 @@ from provisioner.insight.programs import (
     program_of,
     proposals,
     record_programs,
+    record_programs_of_log,
 )
+from provisioner.server_log.models import ServerLog
+from provisioner.server_log.partitions import ensure_days
 from provisioner.sites.models import PerforceServer
-from tests.support.factories import PerforceServerFactory, ProcessFactory
+from tests.support.factories import (
+    LogCommandFactory,
+    PerforceServerFactory,
+    ProcessFactory,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +93,64 @@ def test_a_long_name_does_not_stop_the_others_from_being_noted() -> None:
     record_programs(server, processes, now=timezone.now())
 
     assert ProgramUse.objects.count() == 3
+
+
+def test_a_log_names_what_runs_too_briefly_to_be_seen(server: PerforceServer) -> None:
+    log = ServerLog.objects.create(server=server, path="/p4/log")
+    now = timezone.now()
+    with transaction.atomic():
+        ensure_days([now.date()])
+    seen = ProgramUse.objects.get(program="jam").last_seen_at
+    for user, program, command in (
+        ("carol", "p4/2021.1/LINUX26X86_64/1", "sync"),
+        ("carol", "p4/2021.1/NTX64/1", "edit"),
+        ("bob", "jam", "sync"),
+        ("svc", "p4d/2024.1", "rmt-Journal"),
+        ("cloneyard", "cloneyard [PY3.11.14/P4PY2026.1]", "sync"),
+    ):
+        LogCommandFactory.create(
+            log=log,
+            user=user,
+            program=program,
+            command=command,
+            started_at=min(now, seen),
+        )
+
+    assert not record_programs_of_log(log)
+    assert not record_programs_of_log(log)
+
+    uses = ProgramUse.objects.filter(user="carol").values_list("program", "release")
+    assert list(uses) == [("p4", "2021.1")]
+    assert ProgramUse.objects.get(program="jam").last_seen_at == seen
+    assert not ProgramUse.objects.filter(user__in=("svc", "cloneyard")).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_commands_that_are_stored_late_are_not_missed() -> None:
+    """Another log is stored meanwhile, whose commands have higher numbers."""
+    slow = ServerLog.objects.create(server=PerforceServerFactory.create(), path="/p4/a")
+    fast = ServerLog.objects.create(server=PerforceServerFactory.create(), path="/p4/b")
+    now = timezone.now()
+    with transaction.atomic():
+        ensure_days([now.date()])
+    LogCommandFactory.create(log=fast, started_at=now)
+    record_programs_of_log(slow)
+
+    with ThreadPoolExecutor(1) as others, transaction.atomic():
+        ServerLog.objects.select_for_update().get(pk=slow.pk)
+        LogCommandFactory.create(log=slow, program="jam", started_at=now)
+        others.submit(_store_and_record, fast, slow, now).result(timeout=30)
+    record_programs_of_log(slow)
+
+    assert ProgramUse.objects.filter(server=slow.server, program="jam").exists()
+
+
+def _store_and_record(fast: ServerLog, slow: ServerLog, now: dt.datetime) -> None:
+    try:
+        LogCommandFactory.create(log=fast, started_at=now)
+        assert not record_programs_of_log(slow)
+    finally:
+        connection.close()
 
 
 @pytest.mark.usefixtures("server")

@@ -17,12 +17,17 @@ from provisioner.lib.refusals import InvalidRequest
 from provisioner.probes.actions import moment_mark
 from provisioner.probes.comparing import compare_periods
 from provisioner.probes.models import Moment, ProbeRun, ProbeTime, ProcessCount
+from provisioner.server_log.models import LogSum, ServerLog
 from provisioner.sites.models import PerforceServer
 from tests.support.factories import PerforceServerFactory
 
 pytestmark = pytest.mark.django_db
 
 DAY = dt.timedelta(days=1)
+ZERO = (
+    *("failed", "over_30s", "over_60s", "over_120s", "cpu_ms", "wait_ms", "held_ms"),
+    *("files_sent", "sent_mb", "rows_scanned", "most_rows"),
+)
 
 
 @pytest.fixture
@@ -81,9 +86,50 @@ def test_a_period_with_nothing_in_it_is_said(moment: Moment, admin: User) -> Non
     reasons = {measure.comparison.reason for measure in report.measures}
     assert reasons == {"Nothing was measured in the period before."}
     assert report.work is None
+
+
+def test_commands_of_the_log_are_compared_hour_by_hour(
+    moment: Moment, admin: User
+) -> None:
+    log = ServerLog.objects.create(server=moment.server, path="/log")
+    for hour in range(-240, 240, 8):
+        commands, each_ms = (20, 1000) if hour >= 0 else (10, 4000)
+        for span, name, number, took in (
+            ("hour", "user-sync", commands, commands * each_ms + hour),
+            ("day", "user-sync", commands, 1),
+            ("hour", "user-verify", 1, 1),
+        ):
+            LogSum.objects.create(
+                log=log,
+                span=span,
+                by="command",
+                at=moment.at + hour * dt.timedelta(hours=1),
+                name=name,
+                commands=number,
+                lapse_ms=took,
+                longest_ms=took,
+                origin="people",
+                **dict.fromkeys(ZERO, 0),
+            )
+
+    report = compare_periods(by=admin, moment=moment, days=10, what="log")
+
+    sync, verify = report.measures
+    assert (sync.name, verify.name) == ("user-sync", "user-verify")
+    assert sync.comparison.outcome == Outcome.BETTER
+    assert sync.comparison.share == pytest.approx(0.75, abs=0.01)
+    assert sync.comparison.before.average == pytest.approx(4.0, abs=0.02)
+    assert report.work == pytest.approx((33, 63), abs=0.5)
+    assert sync.comparison.adjusted == pytest.approx(0.869, abs=0.002)
+
+
+def test_a_moment_of_another_server_is_refused(moment: Moment, admin: User) -> None:
     other = PerforceServerFactory.create()
-    nothing = compare_periods(by=admin, moment=moment, server=other)
-    assert nothing.measures == []
+    with pytest.raises(InvalidRequest, match="NVMe was marked at commit") as refusal:
+        compare_periods(by=admin, moment=moment, server=other)
+    assert refusal.value.field == "server"
+    same = compare_periods(by=admin, moment=moment, server=moment.server, days=10)
+    assert same.server == moment.server
 
 
 @pytest.mark.parametrize(
@@ -91,7 +137,7 @@ def test_a_period_with_nothing_in_it_is_said(moment: Moment, admin: User) -> Non
     [
         ({}, "before_since", "Choose a moment, or give this time."),
         ({"days": 0}, "days", "Choose 1 to 180 days."),
-        ({"what": "weather"}, "what", "Choose one of probe, processes."),
+        ({"what": "weather"}, "what", "Choose one of probe, processes, log."),
     ],
 )
 def test_what_is_missing_is_said_at_its_place(
@@ -194,7 +240,7 @@ def test_the_api_marks_moments_and_compares(moment: Moment, admin: User) -> None
     _, dirs = api.get(path).json()["results"]
     assert (dirs["measure"], dirs["outcome"]) == ("dirs //*", "better")
     low, high = dirs["interval"]
-    assert low < dirs["variance"] < high
+    assert low <= dirs["variance"] <= high
     assert api.get("/api/v1/comparison?moment=99999").status_code == 400
     assert api.get("/api/v1/comparison?server=commit").json()["fields"].keys() == {
         "before_since"

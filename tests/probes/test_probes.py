@@ -25,10 +25,17 @@ from provisioner.probes.models import (
     ProbePlan,
     ProbeRun,
     ProbeTime,
+    ProbeWeek,
     ProcessCount,
 )
 from provisioner.probes.peaks import Peak, baseline_of, peaks_of
-from provisioner.probes.queries import LAPSE, WEEKS_SHOWN, plan_of, weeks_of
+from provisioner.probes.queries import (
+    LAPSE,
+    WEEKS_SHOWN,
+    keep_weeks,
+    plan_of,
+    weeks_of,
+)
 from provisioner.probes.reading import client_of, run_probe
 from provisioner.probes.sweeps import (
     probe_server,
@@ -171,7 +178,7 @@ def test_an_outage_is_a_gap_and_nothing_is_stored_by_halves(
 
 
 def queued() -> list[str]:
-    jobs = ProcrastinateJob.objects.filter(task_name="probe_server")
+    jobs = ProcrastinateJob.objects.filter(task_name="probe_server", status="todo")
     return list(jobs.values_list("queue_name", flat=True))
 
 
@@ -229,7 +236,9 @@ def test_a_host_worker_that_is_gone_does_not_hold_up_those_of_other_sites(
 
     sweep_probes(0)
 
-    assert sorted(queued()) == sorted([site.host_queue, other.host_queue])
+    # Two at one server would time each other, and the first would hold up the second.
+    assert queued() == [other.host_queue]
+    assert ProcrastinateJob.objects.get(status="todo").lock is not None
     assert not ProbeRun.objects.exists()
     sweep_probes(0)
     run = ProbeRun.objects.get()
@@ -285,6 +294,23 @@ def test_no_week_is_shown_in_part() -> None:
     lapse, _ = weeks_of([server], now=MONDAY + dt.timedelta(days=4))
 
     assert (lapse.begin, lapse.average) == (oldest.date(), 5.0)
+
+
+def test_weeks_that_are_over_are_kept(server: PerforceServer) -> None:
+    rounds(server, 9.0, 11.0, begin=MONDAY - dt.timedelta(days=3))
+    rounds(server, 2.0, begin=MONDAY)
+    now = MONDAY + dt.timedelta(days=1)
+    asked = weeks_of([server], now=now)
+
+    keep_weeks(now=now)
+    keep_weeks(now=now)
+
+    assert ProbeWeek.objects.count() == 2
+    ProbeTime.objects.filter(run__at__lt=MONDAY).delete()
+    kept = weeks_of([server], now=now)
+    assert [(week.begin, week.command, week.median) for week in kept] == [
+        (week.begin, week.command, week.median) for week in asked
+    ]
 
 
 def counts(*numbers: int) -> list[tuple[dt.datetime, int]]:

@@ -8,17 +8,20 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from provisioner.api.fields import Number
-from provisioner.insight.actions import MOST_HOURS
+from provisioner.insight.actions import MOST_COUNTED, MOST_DAYS, MOST_HOURS
+from provisioner.insight.client_advice import KINDS
 from provisioner.insight.models import (
     Process,
     ProcessEnding,
+    ProgramMail,
+    ProgramRelease,
     ProgramUse,
     ServerConfiguration,
     ServerFilesystem,
     ServerSetting,
 )
 from provisioner.insight.overviews import overview_of
-from provisioner.insight.programs import RELEASE
+from provisioner.insight.programs import LONGEST_NAME, RELEASE
 from provisioner.insight.rules import Outcome
 
 
@@ -59,7 +62,7 @@ class ProcessListQuery(serializers.Serializer[Any]):
         min_value=0,
         max_value=2**31 - 1,
         required=False,
-        help_text="Those whose command began at least so many seconds ago.",
+        help_text="Those whose command began at least this many seconds ago.",
     )
 
 
@@ -91,6 +94,75 @@ class ProgramUseListQuery(serializers.Serializer[Any]):
     older_than = serializers.RegexField(
         RELEASE, required=False, help_text="A release such as 2024.1."
     )
+
+
+class ProgramReleaseSerializer(serializers.ModelSerializer[ProgramRelease]):
+    """Which releases of a program people should have."""
+
+    class Meta:
+        model = ProgramRelease
+        fields = ("program", "minimum", "recommended")
+        read_only_fields = fields
+
+
+class OutdatedSerializer(serializers.Serializer[Any]):
+    """A release in use that is older than it should be."""
+
+    program = serializers.CharField()
+    release = serializers.CharField()
+    minimum = serializers.CharField()
+    recommended = serializers.CharField()
+    is_too_old = serializers.BooleanField(help_text="Older than the minimum.")
+
+
+class PersonToAskSerializer(serializers.Serializer[Any]):
+    """A Perforce user with old programs."""
+
+    user = serializers.CharField()
+    outdated = OutdatedSerializer(many=True)
+    mailed_at = serializers.DateTimeField(
+        allow_null=True, help_text="When they were last asked; null: never."
+    )
+    trouble = serializers.CharField(
+        help_text="Why they did not get the last mail, empty if they did."
+    )
+    is_due = serializers.BooleanField(help_text="False for 30 days after a mail.")
+
+
+class ServerReleasesSerializer(serializers.Serializer[Any]):
+    """Which releases a server's users should have, and who has older ones."""
+
+    server = serializers.CharField(source="server.name")
+    server_id = serializers.IntegerField(source="server.pk")
+    releases = ProgramReleaseSerializer(many=True)
+    people = PersonToAskSerializer(many=True)
+
+
+class ProgramReleaseChangeSerializer(serializers.Serializer[Any]):
+    """Both empty: nobody is asked to update the program."""
+
+    program = serializers.CharField(max_length=LONGEST_NAME)
+    minimum = serializers.CharField(
+        required=False, allow_blank=True, max_length=7, help_text="Such as 2022.1."
+    )
+    recommended = serializers.CharField(
+        required=False, allow_blank=True, max_length=7, help_text="Such as 2024.2."
+    )
+
+
+class ProgramMailSerializer(serializers.ModelSerializer[ProgramMail]):
+    """A mail about old programs."""
+
+    user = serializers.CharField(source="p4_user")
+
+    class Meta:
+        model = ProgramMail
+        fields = ("id", "user", "requested_at")
+        read_only_fields = fields
+
+
+class ProgramMailsSerializer(serializers.Serializer[Any]):
+    mails = ProgramMailSerializer(many=True)
 
 
 class OrphanRuleSerializer(serializers.Serializer[Any]):
@@ -162,6 +234,82 @@ class OrphansEndSerializer(serializers.Serializer[Any]):
     endings = ProcessEndingSerializer(many=True)
 
 
+class FindingAdviceSerializer(serializers.Serializer[Any]):
+    """What is advised about a client, and why."""
+
+    code = serializers.CharField(help_text="Of the advice; it does not change.")
+    title = serializers.CharField()
+    saw = serializers.CharField()
+    advice = serializers.CharField()
+    reference = serializers.CharField(
+        source="source", help_text="Where the advice comes from."
+    )
+
+
+class AdvisedClientSerializer(serializers.Serializer[Any]):
+    """A client of a Perforce server with what is advised about it."""
+
+    server = serializers.CharField(source="client.server.name")
+    name = serializers.CharField(source="client.name")
+    kind = serializers.CharField(source="client.kind", help_text="Its type, or empty.")
+    owner = serializers.CharField(source="client.owner")
+    host = serializers.CharField(source="client.host")
+    accessed_at = serializers.DateTimeField(
+        source="client.accessed_at", allow_null=True
+    )
+    opened_files = serializers.IntegerField(source="client.opened_files")
+    locked_files = serializers.IntegerField(source="client.locked_files")
+    synced_files = serializers.IntegerField(
+        source="client.synced_files",
+        allow_null=True,
+        help_text="That its largest sync sent; null: not known.",
+    )
+    findings = FindingAdviceSerializer(many=True)
+
+
+class AdvisedClientListQuery(serializers.Serializer[Any]):
+    server = serializers.CharField(
+        source="server__name", required=False, help_text="Its name."
+    )
+    owner = serializers.CharField(required=False)
+    advice = serializers.ChoiceField(
+        choices=[(kind.code, kind.title) for kind in KINDS], required=False
+    )
+
+
+class AdviceRuleSerializer(serializers.Serializer[Any]):
+    """When clients and protections of a server get advice."""
+
+    server = serializers.CharField(source="server.name")
+    server_id = serializers.IntegerField(source="server.pk")
+    unused_days = serializers.IntegerField()
+    many_files = serializers.IntegerField()
+    many_protections = serializers.IntegerField()
+
+
+class AdviceRuleChangeSerializer(serializers.Serializer[Any]):
+    """Fields that are left out do not change."""
+
+    unused_days = Number(
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Since its Access date, when a client counts as unused.",
+    )
+    many_files = Number(
+        required=False,
+        min_value=1,
+        max_value=MOST_COUNTED,
+        help_text="From how many files sent a sync counts as large.",
+    )
+    many_protections = Number(
+        required=False,
+        min_value=1,
+        max_value=MOST_COUNTED,
+        help_text="From how many lines protections are long.",
+    )
+
+
 class ServerSettingSerializer(serializers.ModelSerializer[ServerSetting]):
     class Meta:
         model = ServerSetting
@@ -207,6 +355,8 @@ class ConfigurationSerializer(serializers.ModelSerializer[ServerConfiguration]):
             "version",
             "users",
             "files",
+            "protection_lines",
+            "wide_protections",
             "host",
             "host_read_at",
             "memory_bytes",

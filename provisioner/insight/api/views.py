@@ -14,6 +14,10 @@ from provisioner.api.viewsets import ApiViewSet, ShortListViewSet
 from provisioner.insight import actions
 from provisioner.insight.api import examples
 from provisioner.insight.api.shapes import (
+    AdviceRuleChangeSerializer,
+    AdviceRuleSerializer,
+    AdvisedClientListQuery,
+    AdvisedClientSerializer,
     ConfigurationSerializer,
     OrphanRuleChangeSerializer,
     OrphanRuleSerializer,
@@ -21,22 +25,36 @@ from provisioner.insight.api.shapes import (
     ProcessEndingSerializer,
     ProcessListQuery,
     ProcessSerializer,
+    ProgramMailsSerializer,
+    ProgramReleaseChangeSerializer,
     ProgramUseListQuery,
     ProgramUseSerializer,
+    ServerReleasesSerializer,
 )
+from provisioner.insight.client_advice import advised_clients, with_findings
 from provisioner.insight.models import (
+    AdviceRule,
+    ListedClient,
     OrphanRule,
     Process,
+    ProgramRelease,
     ProgramUse,
     ServerConfiguration,
 )
-from provisioner.insight.overviews import orphan_overview, orphan_overviews
+from provisioner.insight.overviews import (
+    orphan_overview,
+    orphan_overviews,
+    release_overview,
+    release_overviews,
+)
 from provisioner.insight.queries import (
     configurations_visible_to,
     processes_matching,
     processes_visible_to,
     program_uses_matching,
+    servers_with_clients,
     servers_with_orphan_rules,
+    servers_with_programs,
 )
 
 
@@ -97,8 +115,9 @@ class ProgramUseViewSet(ApiViewSet):
 
     @described(
         "List uses of programs",
-        "For administrators, last seen first: by the processes that were read, so what "
-        "runs for less than a minute may be missing.",
+        "For administrators, last seen first: by the processes that are read every "
+        "minute and by the server's log where it is followed. Without a log, what runs "
+        "for less than a minute may be missing.",
         ok=ProgramUseSerializer(many=True),
         refused=[400, 403],
         parameters=[ProgramUseListQuery],
@@ -109,6 +128,57 @@ class ProgramUseViewSet(ApiViewSet):
         permissions.require(permissions.can_administer(self.user))
         query = self.read_query(ProgramUseListQuery)
         return self.page_of(program_uses_matching(self.user, **query))
+
+
+class ProgramReleaseViewSet(ShortListViewSet):
+    """Which releases people should have at each server, for administrators."""
+
+    queryset = ProgramRelease.objects.none()
+    serializer_class = ServerReleasesSerializer
+
+    @described(
+        "List the releases that people should have",
+        "For administrators. One for each server, with the people who have older ones.",
+        ok=ServerReleasesSerializer(many=True),
+        refused=[403],
+        operation_id="program_releases_list",
+        examples=examples.RELEASES,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(release_overviews())
+
+    @described(
+        "Change the releases of a program that people should have",
+        "For administrators, by the id of the server.",
+        body=ProgramReleaseChangeSerializer,
+        ok=ServerReleasesSerializer,
+        refused=[400, 403, 404],
+        examples=examples.RELEASE_CHANGE,
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(servers_with_programs(), pk=pk)
+        asked = self.read_body(ProgramReleaseChangeSerializer)
+        actions.program_release_save(by=self.user, server=server, **asked)
+        return self.shown(release_overview(servers_with_programs().get(pk=pk)))
+
+    @described(
+        "Ask people to update their programs",
+        "For administrators, by the id of the server. Everybody who is due gets one "
+        "mail, and none again for 30 days. 200 people at a time; the list shows whom.",
+        ok=ProgramMailsSerializer,
+        status=202,
+        refused=[403, 404, 409],
+        operation_id="program_releases_ask",
+        examples=examples.RELEASES_ASK,
+    )
+    @action(methods=["post"], detail=True)
+    def ask(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(servers_with_programs(), pk=pk)
+        mails = actions.program_mails_send(by=self.user, server=server)
+        return Response(ProgramMailsSerializer({"mails": mails}).data, status=202)
 
 
 class OrphanRuleViewSet(ShortListViewSet):
@@ -162,6 +232,67 @@ class OrphanRuleViewSet(ShortListViewSet):
         endings = actions.orphans_end(by=self.user, server=server)
         body = OrphansEndSerializer({"endings": endings}).data
         return Response(body, status=202)
+
+
+class ClientAdviceViewSet(ApiViewSet):
+    """Clients of Perforce servers that get advice, for administrators."""
+
+    queryset = ListedClient.objects.none()
+    serializer_class = AdvisedClientSerializer
+
+    @described(
+        "List clients with advice",
+        "For administrators, by server and name, as listed once a day. Reading moves "
+        "no Access date, so a view is known once its client was used.",
+        ok=AdvisedClientSerializer(many=True),
+        refused=[400, 403],
+        parameters=[AdvisedClientListQuery],
+        operation_id="perforce_clients_list",
+        examples=examples.CLIENTS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        query = self.read_query(AdvisedClientListQuery)
+        clients = advised_clients(self.user, **query).order_by("server__name", "name")
+        page = self.paginate_queryset(clients)
+        assert page is not None
+        shown = AdvisedClientSerializer(with_findings(self.user, page), many=True)
+        return self.get_paginated_response(shown.data)
+
+
+class AdviceRuleViewSet(ShortListViewSet):
+    """When clients and protections of each server get advice, for administrators."""
+
+    queryset = AdviceRule.objects.none()
+    serializer_class = AdviceRuleSerializer
+
+    @described(
+        "List rules for advice",
+        "For administrators. One for each server; one without has the usual one.",
+        ok=AdviceRuleSerializer(many=True),
+        refused=[403],
+        operation_id="advice_rules_list",
+        examples=examples.ADVICE_RULES,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(map(AdviceRule.of, servers_with_clients()))
+
+    @described(
+        "Change a rule for advice",
+        "For administrators, by the id of its server.",
+        body=AdviceRuleChangeSerializer,
+        ok=AdviceRuleSerializer,
+        refused=[400, 403, 404],
+        examples=examples.ADVICE_RULE_CHANGE,
+    )
+    def partial_update(self, request: Request, pk: int) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        server = get_object_or_404(servers_with_clients(), pk=pk)
+        asked = self.read_body(AdviceRuleChangeSerializer)
+        return self.shown(
+            actions.advice_rule_save(by=self.user, server=server, **asked)
+        )
 
 
 class ConfigurationViewSet(ShortListViewSet):

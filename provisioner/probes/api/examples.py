@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from provisioner.api.examples import answer
+from provisioner.api.examples import answer, refusal
+from provisioner.insight.refusals import MailsNotSent
 
 _PLAN = {
     "server": "commit",
@@ -71,4 +72,19 @@ COMPARISON = [
             "reason": "Less, beyond what days differ by.",
         },
     )
+]
+_MAIL = {
+    "id": 12,
+    "server": "commit",
+    "person": "ann",
+    "subject": "Did it help? commit: Moved db.* to NVMe",
+    "requested_by": "admin",
+    "requested_at": "2026-11-24T07:12:40Z",
+    "sent_at": None,
+    "outcome": "Waits for the mail server.",
+}
+REPORT_MAILS = [answer("One mail", _MAIL)]
+REPORT_MAIL = [
+    answer("Requested", {"mails": [_MAIL]}, status=202),
+    refusal("No mail server", MailsNotSent()),
 ]

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from provisioner.api.fields import Flag, Text
 from provisioner.lib.comparisons import Outcome
+from provisioner.probes.actions import MOST_PEOPLE
 from provisioner.probes.commands import LONGEST, MOST
 from provisioner.probes.comparing import MOST_DAYS, SOURCES
 from provisioner.probes.models import (
@@ -16,6 +17,7 @@ from provisioner.probes.models import (
     Moment,
     ProbePlan,
     ProbeTime,
+    ReportMail,
 )
 from provisioner.sites.models import PerforceServer
 
@@ -42,7 +44,7 @@ class ProbePlanChangeSerializer(serializers.Serializer[Any]):
     commands = Text(
         required=False,
         max_length=MOST * LONGEST,
-        help_text="One a line, without p4: read-only ones alone.",
+        help_text="One a line, without p4. Only read-only ones.",
     )
 
 
@@ -81,13 +83,13 @@ class ProbeTimeQuery(serializers.Serializer[Any]):
     command = serializers.CharField(required=False, help_text="As in the plan.")
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False)
-    failed = serializers.BooleanField(required=False, help_text="Errors alone.")
+    failed = serializers.BooleanField(required=False, help_text="Only errors.")
 
 
 class ProbeWeekSerializer(serializers.Serializer[Any]):
     """What a command took in a week, in seconds."""
 
-    server = serializers.CharField()
+    server = serializers.CharField(source="server.name")
     begin = serializers.DateField(help_text="A Monday, in UTC.")
     command = serializers.CharField(
         help_text="“First to last” is all commands of a round together."
@@ -148,6 +150,41 @@ class ComparisonQuery(serializers.Serializer[Any]):
     before_until = serializers.DateTimeField(required=False)
     after_since = serializers.DateTimeField(required=False)
     after_until = serializers.DateTimeField(required=False)
+
+
+class ReportMailsCreateSerializer(ComparisonQuery):
+    """What to compare, as in a comparison, and whom to mail it to."""
+
+    people = serializers.ListField(
+        child=Text(max_length=150), min_length=1, max_length=MOST_PEOPLE
+    )
+
+
+class ReportMailSerializer(serializers.ModelSerializer[ReportMail]):
+    """A mail with a report, and what became of it."""
+
+    server = serializers.CharField(source="server.name")
+    person = serializers.CharField(source="person.username")
+    requested_by = serializers.CharField(source="requested_by.username")
+    outcome = serializers.CharField()
+
+    class Meta:
+        model = ReportMail
+        fields = (
+            "id",
+            "server",
+            "person",
+            "subject",
+            "requested_by",
+            "requested_at",
+            "sent_at",
+            "outcome",
+        )
+        read_only_fields = fields
+
+
+class ReportMailsSerializer(serializers.Serializer[Any]):
+    mails = ReportMailSerializer(many=True)
 
 
 class SummarySerializer(serializers.Serializer[Any]):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from provisioner.accounts import permissions
+from provisioner.accounts.models import User
 from provisioner.api.schema import described
 from provisioner.api.viewsets import ApiViewSet, ShortListViewSet, chosen
 from provisioner.lib import clocks
@@ -23,12 +26,16 @@ from provisioner.probes.api.shapes import (
     ProbeTimeQuery,
     ProbeTimeSerializer,
     ProbeWeekSerializer,
+    ReportMailsCreateSerializer,
+    ReportMailSerializer,
+    ReportMailsSerializer,
 )
-from provisioner.probes.comparing import compare_periods
-from provisioner.probes.models import Moment, ProbePlan, ProbeTime
+from provisioner.probes.comparing import Report, compare_periods
+from provisioner.probes.models import Moment, ProbePlan, ProbeTime, ReportMail
 from provisioner.probes.queries import (
     moments_visible_to,
     plans,
+    report_mails_visible_to,
     times_matching,
     weeks_of,
 )
@@ -166,8 +173,8 @@ class ComparisonViewSet(ShortListViewSet):
 
     @described(
         "Compare two periods",
-        "For administrators: so many days before and after a moment, or two periods of "
-        "a server. One entry for each measure, none if nothing was measured.",
+        "For administrators: some days before and after a moment, or two periods of a "
+        "server. One entry for each measure, none if nothing was measured.",
         ok=ComparisonSerializer(many=True),
         refused=[400, 403],
         parameters=[ComparisonQuery],
@@ -177,12 +184,54 @@ class ComparisonViewSet(ShortListViewSet):
     def list(self, request: Request) -> Response:
         permissions.require(permissions.can_administer(self.user))
         asked = self.read_query(ComparisonQuery)
-        if "server" in asked:
-            asked["server"] = chosen(
-                PerforceServer.objects.all(), word="server", id_or_name=asked["server"]
-            )
-        if "moment" in asked:
-            asked["moment"] = chosen(
-                moments_visible_to(self.user), word="moment", id_or_name=asked["moment"]
-            )
-        return self.page_of(compare_periods(by=self.user, **asked).measures)
+        return self.page_of(_compared(self.user, asked).measures)
+
+
+class ReportMailViewSet(ApiViewSet):
+    """For administrators: mails with reports."""
+
+    queryset = ReportMail.objects.none()
+    serializer_class = ReportMailSerializer
+
+    @described(
+        "List mails with reports",
+        "For administrators, newest first, with what became of each.",
+        ok=ReportMailSerializer(many=True),
+        refused=[400, 403],
+        operation_id="report_mails_list",
+        examples=examples.REPORT_MAILS,
+    )
+    def list(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        return self.page_of(report_mails_visible_to(self.user))
+
+    @described(
+        "Mail a report",
+        "For administrators. Two periods are compared as in a comparison, and each of "
+        "the people gets the report by mail.",
+        body=ReportMailsCreateSerializer,
+        ok=ReportMailsSerializer,
+        status=202,
+        refused=[400, 403, 409],
+        examples=examples.REPORT_MAIL,
+    )
+    def create(self, request: Request) -> Response:
+        permissions.require(permissions.can_administer(self.user))
+        asked = self.read_body(ReportMailsCreateSerializer)
+        people = " ".join(asked.pop("people"))
+        report = _compared(self.user, asked)
+        mails = actions.report_mail(by=self.user, report=report, people=people)
+        return Response(ReportMailsSerializer({"mails": mails}).data, status=202)
+
+
+def _compared(user: User, asked: dict[str, Any]) -> Report:
+    """Compare as asked: servers by their names, moments by their ids."""
+    if "server" in asked:
+        asked["server"] = chosen(
+            PerforceServer.objects.all(), word="server", id_or_name=asked["server"]
+        )
+    if "moment" in asked:
+        asked["moment"] = chosen(
+            moments_visible_to(user), word="moment", id_or_name=asked["moment"]
+        )
+    return compare_periods(by=user, **asked)
