@@ -1,4 +1,4 @@
-"""The evidence of a finding, as its page shows it: values alone or compared."""
+"""The evidence of a finding, as its page shows it: values by themselves or compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compared(finding: Finding) -> Comparison | None:
             (name, _text(sides["is"]), _text(sides["was"]))
             for name, sides in fields.items()
         ]
-        return Comparison(headings=("Now", "As it was made"), rows=rows)
+        return Comparison(headings=("Now", _should_be(finding)), rows=rows)
     if own := details.get("own"):
         this = {**details, "name": finding.subject, "uuid": finding.external_id}
         rows = [
@@ -38,6 +38,11 @@ def compared(finding: Finding) -> Comparison | None:
             headings=("This one", "The one that Cloneyard made"), rows=rows
         )
     return None
+
+
+def _should_be(finding: Finding) -> str:
+    is_set = finding.kind == Finding.Kind.VOLUME_SETTINGS_DIFFER
+    return "As Cloneyard set it" if is_set else "As it was made"
 
 
 def alone(finding: Finding) -> list[tuple[str, str]]:

@@ -65,6 +65,8 @@ class Finding(models.Model):
         VOLUME_TAG_COPIED = "volume_tag_copied", "Volume with a copied tag"
         VOLUME_UNTAGGED = "volume_untagged", "Volume without its tag"
         VOLUME_OFFLINE = "volume_offline", "Volume that is not online"
+        VOLUME_SIZE_DIFFERS = "volume_size_differs", "Volume of another size"
+        VOLUME_SETTINGS_DIFFER = "volume_settings_differ", "Volume with other settings"
         CLIENT_WITHOUT_ROW = "client_without_row", "Orphaned client"
         ROW_WITHOUT_CLIENT = "row_without_client", "Client is gone"
         CLIENT_TAG_COPIED = "client_tag_copied", "Client with a copied description"
@@ -225,6 +227,8 @@ _ACTION_TITLES: dict[str, str] = {
     Finding.Kind.VOLUME_TAG_COPIED: "Remove its tag",
     Finding.Kind.VOLUME_UNTAGGED: "Restore its tag",
     Finding.Kind.VOLUME_OFFLINE: "Bring it online",
+    Finding.Kind.VOLUME_SIZE_DIFFERS: "Resize it",
+    Finding.Kind.VOLUME_SETTINGS_DIFFER: "Restore its settings",
     Finding.Kind.ROW_WITHOUT_RELATIONSHIP: "Create it again",
     Finding.Kind.CLIENT_TAG_COPIED: "Remove the tag from its description",
     Finding.Kind.CLIENT_VIEW_DIFFERS: "Restore its View",

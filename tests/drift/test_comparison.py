@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import uuid
 
 import pytest
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from provisioner.catalog.models import Snapshot, VolumePolicy
 from provisioner.drift import repairs
 from provisioner.drift.comparison.facts import (
     ClientWork,
@@ -25,18 +28,24 @@ from provisioner.drift.comparison.facts import (
 from provisioner.drift.comparison.perforce import compare_perforce
 from provisioner.drift.comparison.previews import preview
 from provisioner.drift.comparison.storage import compare_storage
+from provisioner.drift.comparison.wanted import NOTHING, settings_wanted
 from provisioner.drift.models import Finding
 from provisioner.gateways.ontap.types import (
     CloneParent,
     OntapJob,
     Volume,
+    VolumeSettings,
     VolumeSnapshot,
+    most_inodes,
 )
 from provisioner.gateways.perforce.types import ClientSpec
+from provisioner.workspaces.models import Workspace
+from tests.support.factories import SnapshotFactory
 
 Kind, Action = Finding.Kind, Finding.Action
 TAGS = [str(uuid.UUID(int=number << 104)) for number in range(1, 5)]
 PARENT = "cy_main_t000000"
+HOUR = dt.timedelta(hours=1)
 
 
 def volume(name: str, comment: str, **fields: object) -> Volume:
@@ -442,3 +451,79 @@ def test_a_volume_that_took_the_name_of_a_lost_one_is_left_alone() -> None:
     )
     assert (found.kind, found.external_id) == (Kind.ROW_WITHOUT_VOLUME, row.volume_uuid)
     assert "Another volume has its name now" in found.sentence
+
+
+def a_clone() -> tuple[Workspace, list[VolumePolicy]]:
+    snapshot = SnapshotFactory.create()
+    template = snapshot.template
+    policy = VolumePolicy(
+        site=template.site,
+        guarantee="none",
+        min_inodes=most_inodes(template.volume_size_bytes * 2),
+        applied_at=timezone.now() - HOUR,
+    )
+    template.refresh_from_db()
+    snapshot.refresh_from_db()
+    row = Workspace(site=template.site, template=template, snapshot=snapshot)
+    return row, [policy]
+
+
+@pytest.mark.django_db
+def test_a_clone_of_a_snapshot_that_is_older_than_the_policy_is_not_compared() -> None:
+    row, policies = a_clone()
+    seen = volume("cy_x", "", created_at=timezone.now())
+    assert settings_wanted(row, policies, volume=seen).guarantee == "none"
+    # By ONTAP's clock it was made since, but its snapshot was not.
+    Snapshot.objects.update(created_at=timezone.now() - 2 * HOUR)
+    row.snapshot.refresh_from_db()
+    assert settings_wanted(row, policies, volume=seen) == NOTHING
+
+
+@pytest.mark.django_db
+def test_headroom_gives_a_clone_no_more_inodes_than_its_template() -> None:
+    row, policies = a_clone()
+    size = row.template.volume_size_bytes
+    seen = volume("cy_x", "", created_at=timezone.now(), size_bytes=size * 2)
+    wanted = settings_wanted(row, policies, volume=seen)
+    assert wanted.max_inodes == most_inodes(size)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "is_automatic"),
+    [
+        ("template", VolumeSettings(autosize_mode="grow"), True),
+        ("template", VolumeSettings(security_style="unix"), True),
+        ("workspace", VolumeSettings(guarantee="none"), True),
+        ("workspace", VolumeSettings(guarantee="volume"), False),
+        ("template", VolumeSettings(guarantee="volume"), False),
+        ("workspace", VolumeSettings(security_style="unix"), False),
+    ],
+)
+def test_what_takes_room_or_concerns_work_waits_for_a_person(
+    kind: str, wanted: VolumeSettings, is_automatic: bool
+) -> None:
+    is_clone = kind == "workspace"
+    known = tree(
+        TAGS[0],
+        kind=kind,
+        settings_of=lambda volume: wanted,
+        parent_volume=parent().volume_name if is_clone else "",
+    )
+    own = volume(
+        known.volume_name,
+        known.comment,
+        junction_path=known.junction_path,
+        clone_parent=parent() if is_clone else None,
+    )
+    has = VolumeSettings(
+        autosize_mode="off",
+        guarantee="none" if wanted.guarantee == "volume" else "volume",
+        security_style="ntfs",
+    )
+    seen = SeenStorage(volumes=(own,), settings={own.uuid: has})
+
+    [found] = compare_storage(Known(trees=(known,)), seen)
+
+    assert found.is_automatic is is_automatic
+    takes_room = "takes its whole size" in " ".join(preview(found))
+    assert takes_room is (wanted.guarantee == "volume")

@@ -50,7 +50,7 @@ __all__ = ["admin", "emptied_lab", "foreign", "ontap", "owner", "p4", "perforce"
 
 BACKUP = f"backup_of_{os.getpid()}"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from provisioner.drift.actions import finding_resolve
 from provisioner.drift.comparison.previews import preview
 from provisioner.drift.models import FarSide, Finding
 from provisioner.drift.sweeps.checks import run_drift_check
-from provisioner.gateways.ontap.types import CloneSpec
+from provisioner.gateways.ontap.types import CloneSpec, VolumeSettings
 from provisioner.lab.ontap import records
 from provisioner.lib import clocks
 from provisioner.mirrors.actions import mirror_create, mirror_transfer
@@ -73,6 +73,29 @@ def test_a_mirror_and_a_clone_of_it_are_known(
     # Its row lacks the id of the clone: name, tag and parent prove that it is its own.
     found = only(found_at_the_site(mirror), K.VOLUME_WITHOUT_ROW)
     assert (found.workspace, found.is_automatic) == (workspace, True)
+
+
+def test_a_mirror_that_somebody_made_thick_or_small_is_restored(
+    mirror: Mirror, mirror_scene: MirrorScene
+) -> None:
+    there, uuid = mirror_scene.labs.there, mirror.volume_uuid
+    size = there.get_volume(uuid).size_bytes
+    there.set_volume_size(uuid, size_bytes=size // 2)
+    assert found_at_the_site(mirror) == []  # ONTAP sizes it by itself
+    changed = VolumeSettings(autosize_mode="off", guarantee="volume")
+    there.set_volume_settings(uuid, changed)
+
+    by_kind = {found.kind: found for found in found_at_the_site(mirror)}
+
+    small, thick = by_kind[K.VOLUME_SIZE_DIFFERS], by_kind[K.VOLUME_SETTINGS_DIFFER]
+    assert len(by_kind) == 2
+    assert "and the volume of its template has" in small.sentence
+    assert "guarantee volume, and it was made with guarantee none" in thick.sentence
+    for finding in (small, thick):
+        assert resolve(finding, mirror_scene.by).resolved_at, finding.status_message
+    seen = there.get_volume(uuid)
+    assert (seen.size_bytes, seen.guarantee) == (size, "none")
+    assert found_at_the_site(mirror) == []
 
 
 def test_what_a_mirror_has_lost_is_created_again(

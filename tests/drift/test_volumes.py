@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import os
 import uuid
 from pathlib import Path
@@ -12,14 +13,17 @@ import pytest
 from django.utils import timezone
 
 from provisioner.accounts.models import User
-from provisioner.catalog.models import Template
+from provisioner.catalog.models import Template, VolumePolicy
+from provisioner.drift.comparison.previews import preview
 from provisioner.drift.models import DriftCheck, FarSide, Finding
 from provisioner.drift.repairs.evidence import CannotRepair
 from provisioner.drift.repairs.storage import remove_volume
 from provisioner.engine.models import Operation
 from provisioner.gateways.ontap.gateway import OntapGateway
-from provisioner.gateways.ontap.types import CloneSpec, VolumeSpec
+from provisioner.gateways.ontap.types import CloneSpec, VolumeSettings, VolumeSpec
 from provisioner.sites.models import Site
+from provisioner.storage.actions import volume_policy_save
+from provisioner.storage.models import Growth
 from provisioner.workspaces.actions.retiring import workspace_retire
 from provisioner.workspaces.models import (
     Rescue,
@@ -48,6 +52,7 @@ from tests.support.drift_scene import (
     some_time_later,
 )
 from tests.support.jobs import run_jobs_once, settle
+from tests.support.lab import Lab
 
 __all__ = [
     "admin",
@@ -322,6 +327,120 @@ def test_a_volume_that_is_offline_is_brought_back_to_its_place(
     assert check_drift(lab_site) == []
 
 
+def test_a_volume_that_somebody_resized_gets_its_size_again(
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    template = lab_workspace.template
+    uuid, size = template.volume_uuid, template.volume_size_bytes
+    ontap.set_volume_size(uuid, size_bytes=size * 2)
+    found = only(check_drift(lab_site), K.VOLUME_SIZE_DIFFERS)
+    assert (found.action, found.is_automatic) == (A.FINISH, False)
+    assert "and its definition says 100 MiB" in found.sentence
+
+    resolve(found, admin)
+
+    assert ontap.get_volume(uuid).size_bytes == size
+    found.refresh_from_db()
+    assert "has 100 MiB again, and had 200 MiB" in found.resolution
+    assert check_drift(lab_site) == []
+    # What ONTAP grew or shrank by itself is no drift.
+    ontap.set_volume_size(uuid, size_bytes=size * 2)
+    ontap.set_volume_settings(uuid, VolumeSettings(autosize_mode="grow"))
+    assert check_drift(lab_site) == []
+    ontap.set_volume_settings(uuid, VolumeSettings(autosize_mode="grow_shrink"))
+    ontap.set_volume_size(uuid, size_bytes=size // 2)
+    assert check_drift(lab_site) == []
+    # Other tests have clones of the same volume.
+    ontap.set_volume_settings(uuid, VolumeSettings(autosize_mode="off"))
+    ontap.set_volume_size(uuid, size_bytes=size)
+
+
+def test_a_clone_that_somebody_resized_gets_its_size_again(
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
+) -> None:
+    uuid, size = lab_workspace.volume_uuid, lab_workspace.volume_size_bytes
+    assert size == lab_workspace.template.volume_size_bytes
+    ontap.set_volume_size(uuid, size_bytes=size * 2)
+    # While a policy grows it, ONTAP may have done so already.
+    growth = Growth.objects.create(
+        workspace=lab_workspace, from_bytes=size, to_bytes=size * 2, percent=95
+    )
+    assert check_drift(lab_site) == []
+    growth.delete()
+    found = only(check_drift(lab_site), K.VOLUME_SIZE_DIFFERS)
+    assert "has 200 MiB, and Cloneyard gave it 100 MiB" in found.sentence
+    Workspace.objects.update(volume_size_bytes=1)
+    kept = resolve(found, admin)
+    assert "more than fits in 1 B. It keeps its size" in kept.status_message
+    assert ontap.get_volume(uuid).size_bytes == size * 2
+    Workspace.objects.update(volume_size_bytes=size)
+
+    resolve(found, admin)
+
+    assert ontap.get_volume(uuid).size_bytes == size
+    lab_workspace.refresh_from_db()
+    assert lab_workspace.actual_size_bytes == size
+    assert check_drift(lab_site) == []
+
+
+def test_settings_that_somebody_changed_are_restored_by_themselves_or_at_once(
+    lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User, lab: Lab
+) -> None:
+    of_template, of_clone = (
+        lab_workspace.template.volume_uuid,
+        lab_workspace.volume_uuid,
+    )
+    before = ontap.get_volume_settings(of_template)
+    policy = volume_policy_save(
+        by=admin,
+        site=lab_site,
+        autosize_mode="grow",
+        snapshot_reserve_percent=10,
+        fractional_reserve=100,
+    )
+    differing = VolumeSettings(autosize_mode="off", snapshot_reserve_percent=5)
+    assert check_drift(lab_site) == []  # it is not applied yet
+    run_jobs_once()
+    assert check_drift(lab_site) == []  # the clone is older
+    ontap.set_volume_settings(of_template, differing)
+
+    found = only(check_drift(lab_site), K.VOLUME_SETTINGS_DIFFER)
+
+    assert (found.template, found.is_automatic) == (lab_workspace.template, True)
+    assert "has autosize off, snapshot reserve 5 %, and its policy says autosize " in (
+        found.sentence
+    )
+    assert found.details["fields"]["Snapshot reserve"] == {"is": "5 %", "was": "10 %"}
+    assert "autosize grow, instead of off" in preview(found)[1]
+    some_time_later()
+    assert check_drift(lab_site) == []
+    seen = ontap.get_volume_settings(of_template)
+    assert (seen.autosize_mode, seen.snapshot_reserve_percent) == ("grow", 10)
+
+    # A clone is compared with what it inherits from its template's volume.
+    VolumePolicy.objects.filter(pk=policy.pk).update(
+        applied_at=timezone.now() - dt.timedelta(days=1)
+    )
+    found = only(check_drift(lab_site), K.VOLUME_SETTINGS_DIFFER)
+    assert "and it was made with fractional reserve 100 %." in found.sentence
+    lab.break_ontap(
+        {"method": "PATCH", "path": "/api/storage/volumes*", "status": 403, "code": "6"}
+    )
+    assert "not permitted" in resolve(found, admin).status_message
+    lab.break_ontap()
+    assert f"Set in ONTAP for {found.subject}: fractional reserve 100 %." == (
+        resolve(found, admin).resolution
+    )
+    assert ontap.get_volume_settings(of_clone).fractional_reserve == 100
+    assert check_drift(lab_site) == []
+    # Other tests have clones of the same volume.
+    changed = {
+        name: getattr(before, name)
+        for name in ("autosize_mode", "snapshot_reserve_percent", "fractional_reserve")
+    }
+    ontap.set_volume_settings(of_template, VolumeSettings(**changed))
+
+
 def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
     lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway
 ) -> None:
@@ -340,6 +459,7 @@ def test_a_volume_whose_id_was_lost_is_adopted_by_a_failed_row(
     assert ontap.get_volume(uuid).comment == lab_workspace.volume_comment
 
 
+@pytest.mark.integration
 def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
     lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
@@ -367,6 +487,7 @@ def test_a_copied_tag_makes_no_volume_ours_and_is_removed(
     assert check_drift(lab_site) == []
 
 
+@pytest.mark.integration
 def test_a_template_without_its_volume_fails_when_an_administrator_says_so(
     built_template: Template, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
@@ -403,6 +524,7 @@ def test_a_clone_that_was_unmounted_is_mounted_on_a_click(
     assert check_drift(lab_site) == []
 
 
+@pytest.mark.integration
 def test_a_clone_that_was_mounted_elsewhere_comes_back(
     lab_workspace: Workspace, lab_site: Site, ontap: OntapGateway, admin: User
 ) -> None:
@@ -417,6 +539,7 @@ def test_a_clone_that_was_mounted_elsewhere_comes_back(
     assert volume.junction_path == lab_workspace.junction_path
 
 
+@pytest.mark.integration
 def test_what_is_in_the_trash_is_not_mounted(
     lab_workspace: Workspace,
     lab_site: Site,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from provisioner.drift.models import Finding
-from provisioner.gateways.ontap.types import OntapJob, Volume, VolumeSnapshot
+from provisioner.gateways.ontap.types import (
+    OntapJob,
+    Volume,
+    VolumeSettings,
+    VolumeSnapshot,
+)
 from provisioner.gateways.perforce.standins import SUFFIX as STAND_IN_SUFFIX
 from provisioner.gateways.perforce.standins import StandIns
 from provisioner.gateways.perforce.types import ClientSpec
@@ -35,6 +40,10 @@ class Wanted(enum.Enum):
     MAYBE = "maybe"
 
 
+def _no_settings(volume: Volume) -> VolumeSettings:
+    return VolumeSettings()
+
+
 @dataclass(frozen=True, kw_only=True)
 class KnownTree:
     """A workspace, a template, a mirror or a copy, as its row says it should be.
@@ -43,6 +52,8 @@ class KnownTree:
     `client_view` is () if nothing can be said about it. `stand_ins` are the clients
     that stand in for a workspace's own for a while. `is_settled`: it was retired, and
     no work of anybody can be left in it. `is_independent`: its clone was split.
+    `size_bytes` is what the volume was given, None where nothing says it; `settings_of`
+    says which settings the volume was given.
     """
 
     kind: str
@@ -57,6 +68,8 @@ class KnownTree:
     volume_uuid: str
     parent_volume: str = ""
     is_independent: bool = False
+    size_bytes: int | None = None
+    settings_of: Callable[[Volume], VolumeSettings] = _no_settings
     junction_path: str | None
     client: Wanted
     client_name: str = ""
@@ -165,7 +178,7 @@ class Known:
         """Return whether a client without a row is for this site to report.
 
         Every server of an installation lists the clients of all of them. What is
-        opened in one that is bound to an edge is known there alone.
+        opened in one that is bound to an edge is known only there.
         """
         if not self.judges_strangers:
             return False
@@ -182,7 +195,8 @@ class SeenStorage:
     """What ONTAP has: volumes with our prefix, snapshots by volume, unfinished jobs.
 
     `untagged` are volumes found by uuid or name because no tag led to them, by the name
-    in their row. `filled` are the names of the volumes that SnapMirror fills.
+    in their row. `filled` are the names of the volumes that SnapMirror fills,
+    `settings` those of volumes by uuid.
     """
 
     volumes: tuple[Volume, ...]
@@ -190,6 +204,7 @@ class SeenStorage:
     snapshots: Mapping[str, tuple[VolumeSnapshot, ...]] = field(default_factory=dict)
     jobs: tuple[OntapJob, ...] = ()
     filled: frozenset[str] = frozenset()
+    settings: Mapping[str, VolumeSettings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

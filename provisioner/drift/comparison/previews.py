@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from provisioner.drift.models import Finding
+from provisioner.lib.sizes import size_text
 from provisioner.lib.times import duration_text, exact_text
 
 Kind = Finding.Kind
@@ -175,6 +176,24 @@ _OF_COPIES: dict[tuple[str, str], Any] = {
     (Kind.ROW_WITHOUT_VOLUME, Action.FINISH): _copy_again,
     (Kind.ROW_WITHOUT_RELATIONSHIP, Action.FINISH): _copy_again,
 }
+
+
+def _settings(subject: str, details: dict[str, Any]) -> list[str]:
+    fields = details.get("fields", {})
+    acts = [
+        f"Set in ONTAP for {subject}: {name.lower()} {sides['was']}, instead of "
+        f"{sides['is']}."
+        for name, sides in fields.items()
+    ]
+    if fields.get("Guarantee", {}).get("was") == "volume":
+        acts.append("A thick volume takes its whole size from the aggregate.")
+    return [*acts, "No file is changed, and no size."]
+
+
+def _size(details: dict[str, Any], name: str) -> str:
+    return size_text(int(details.get(name, 0)))
+
+
 _PREVIEWS: dict[tuple[str, str], Any] = {
     (Kind.VOLUME_WITHOUT_ROW, Action.REMOVE): _removing_volume,
     (Kind.VOLUME_WITHOUT_ROW, Action.ADOPT): _adopting_volume,
@@ -189,6 +208,12 @@ _PREVIEWS: dict[tuple[str, str], Any] = {
         f"“{details.get('comment', '')}” now.",
     ],
     (Kind.VOLUME_OFFLINE, Action.FINISH): _offline,
+    (Kind.VOLUME_SIZE_DIFFERS, Action.FINISH): lambda subject, details: [
+        f"Stop if {subject} holds more than {_size(details, 'wanted_size_bytes')}.",
+        f"Resize {subject} from {_size(details, 'size_bytes')} to "
+        f"{_size(details, 'wanted_size_bytes')}. No file is changed.",
+    ],
+    (Kind.VOLUME_SETTINGS_DIFFER, Action.FINISH): _settings,
     (Kind.CLIENT_TAG_COPIED, Action.REMOVE): lambda subject, details: [
         f"Save the client {subject} with a description without our tag. Nothing else "
         "of it is changed."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from provisioner.catalog.snapshot_comments import mark_of
+from provisioner.catalog.volume_policies import setting_texts, settings_text
 from provisioner.drift.comparison.facts import (
     Known,
     KnownSnapshot,
@@ -18,7 +19,8 @@ from provisioner.drift.comparison.facts import (
     tag_of_volume,
 )
 from provisioner.drift.models import Finding
-from provisioner.gateways.ontap.types import Volume, VolumeSnapshot
+from provisioner.gateways.ontap.types import Volume, VolumeSettings, VolumeSnapshot
+from provisioner.lib.sizes import size_text
 
 _SNAPSHOT_NAME = re.compile(r"c[0-9]+\.b[0-9]+")
 
@@ -39,7 +41,7 @@ def compare_storage(known: Known, seen: SeenStorage) -> list[Finding]:
     found: list[Finding] = []
     for tag, tagged in volumes.items():
         if tag in trees:
-            found += _volumes_of_row(trees[tag], tagged)
+            found += _volumes_of_row(trees[tag], tagged, settings=seen.settings)
         elif known.judges_strangers:
             found += [
                 _volume_of_no_mirror(volume, known, seen)
@@ -63,7 +65,9 @@ def own_volume(tree: KnownTree, tagged: list[Volume]) -> Volume | None:
     return next((volume for volume in tagged if tree.is_its_volume(volume)), None)
 
 
-def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Finding]:
+def _volumes_of_row(
+    tree: KnownTree, tagged: list[Volume], *, settings: Mapping[str, VolumeSettings]
+) -> Iterator[Finding]:
     if tree.is_in_motion:
         return
     own = own_volume(tree, tagged)
@@ -74,6 +78,8 @@ def _volumes_of_row(tree: KnownTree, tagged: list[Volume]) -> Iterator[Finding]:
         yield _volume_of_retired(tree, own)
     elif own is not None:
         yield from _own_volume_differs(tree, own)
+        if own.uuid == tree.volume_uuid and own.uuid in settings:
+            yield from _settings_differ(tree, own, seen=settings[own.uuid])
 
 
 def _copied_tag(tree: KnownTree, volume: Volume, *, own: Volume | None) -> Finding:
@@ -120,8 +126,92 @@ def _own_volume_differs(tree: KnownTree, own: Volume) -> Iterator[Finding]:
             "can use it. Somebody may have taken it offline for a reason; otherwise "
             "bring it online.",
         )
-    elif tree.junction_path not in (None, own.junction_path):
-        yield _junction_differs(tree, own)
+    else:
+        if tree.junction_path not in (None, own.junction_path):
+            yield _junction_differs(tree, own)
+        if tree.size_bytes is not None and own.is_resized_from(tree.size_bytes):
+            yield _size_differs(tree, own, wanted=tree.size_bytes)
+
+
+def _size_differs(tree: KnownTree, own: Volume, *, wanted: int) -> Finding:
+    return about(
+        tree,
+        kind=Kind.VOLUME_SIZE_DIFFERS,
+        subject=own.name,
+        external_id=own.uuid,
+        details={
+            **_evidence(own),
+            "size_bytes": own.size_bytes,
+            "wanted_size_bytes": wanted,
+        },
+        action=Action.FINISH,
+        sentence=f"The volume {own.name} of {tree.title} has "
+        f"{size_text(own.size_bytes)}, and {_SAYS_SIZE[tree.kind]} "
+        f"{size_text(wanted)}. Somebody may have resized it in ONTAP. "
+        f"{_OTHERWISE_SIZED[tree.kind]}",
+    )
+
+
+_SAYS_SIZE = {
+    "template": "its definition says",
+    "workspace": "Cloneyard gave it",
+    "mirror": "the volume of its template has",
+}
+_OTHERWISE_SIZED = {
+    "template": "Resize it, or change the definition. The next build resizes it, too.",
+    "workspace": "Resize it, unless its owner needs that size.",
+    "mirror": "Resize it, so that transfers find room.",
+}
+
+
+def _settings_differ(
+    tree: KnownTree, own: Volume, *, seen: VolumeSettings
+) -> Iterator[Finding]:
+    wanted = tree.settings_of(own).lacking_in(seen)
+    if own.state not in ("", "online") or not wanted:
+        return
+    theirs, ours = setting_texts(wanted.same_of(seen)), setting_texts(wanted)
+    fields = {
+        name.capitalize(): {"is": theirs[name], "was": value}
+        for name, value in ours.items()
+    }
+    yield about(
+        tree,
+        kind=Kind.VOLUME_SETTINGS_DIFFER,
+        subject=own.name,
+        external_id=own.uuid,
+        details={**_evidence(own), "fields": fields},
+        action=Action.FINISH,
+        is_automatic=_harms_nobody(tree, wanted),
+        sentence=f"The volume {own.name} of {tree.title} has "
+        f"{settings_text(wanted.same_of(seen))}, and {_SAYS_SETTINGS[tree.kind]} "
+        f"{settings_text(wanted)}. Somebody may have changed that in ONTAP. "
+        f"{_OTHERWISE_SET[tree.kind]}",
+    )
+
+
+def _harms_nobody(tree: KnownTree, wanted: VolumeSettings) -> bool:
+    """Return whether settings may be restored without a person.
+
+    A thick volume takes its whole size from the aggregate, which writes to others may
+    need. The security style decides how the files that somebody works with are opened.
+    """
+    is_in_use = tree.is_workspace and wanted.security_style is not None
+    return wanted.guarantee != "volume" and not is_in_use
+
+
+_SAYS_SETTINGS = {
+    "template": "its policy says",
+    "workspace": "it was made with",
+    "mirror": "it was made with",
+    "copy": "it was made with",
+}
+_OTHERWISE_SET = {
+    "template": "Restore them, or change the policy. The next build does that, too.",
+    "workspace": "Restore them, or change the policy of its template.",
+    "mirror": "A thick volume takes its whole size from the aggregate. Restore them.",
+    "copy": "A thick volume takes its whole size from the aggregate. Restore them.",
+}
 
 
 def _relationships(
@@ -342,7 +432,7 @@ def _snapshots(
             continue
         there, of_tree = seen.snapshots[own.uuid], rows[tree.kind, tree.id]
         yield from _snapshots_that_are_gone(tree, own, of_tree, there)
-        if tree.is_mirror:  # ONTAP alone deletes what is at a destination
+        if tree.is_mirror:  # only ONTAP deletes what is at a destination
             continue
         for snapshot in there:
             is_pinned = bool(snapshot.owners) or (own.uuid, snapshot.name) in pinned

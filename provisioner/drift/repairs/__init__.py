@@ -81,6 +81,8 @@ REPAIRS: dict[tuple[str, str], Callable[[Finding], str]] = {
     (Kind.VOLUME_TAG_COPIED, Action.REMOVE): storage.remove_tag,
     (Kind.VOLUME_UNTAGGED, Action.FINISH): storage.put_tag_back,
     (Kind.VOLUME_OFFLINE, Action.FINISH): storage.bring_online,
+    (Kind.VOLUME_SIZE_DIFFERS, Action.FINISH): storage.resize,
+    (Kind.VOLUME_SETTINGS_DIFFER, Action.FINISH): storage.restore_settings,
     (Kind.JUNCTION_DIFFERS, Action.FINISH): storage.finish_junction,
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.REMOVE): storage.remove_snapshot,
     (Kind.SNAPSHOT_WITHOUT_ROW, Action.ADOPT): adopt_snapshot,

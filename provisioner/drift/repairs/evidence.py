@@ -58,7 +58,7 @@ def resting_row_or_mirror(
         )
     elif finding.copy_id is not None:
         row = WorkspaceCopy.with_deleted.select_related(
-            "workspace__site", "mirror__template", "site"
+            "workspace__site", "workspace__snapshot__template", "site"
         ).get(pk=finding.copy_id)
     if row and row.operations.filter(state=Operation.State.RUNNING).exists():
         raise CannotRepair("An operation is running on it. Try again later.")

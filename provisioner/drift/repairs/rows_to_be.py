@@ -2,7 +2,7 @@
 
 ONTAP and Perforce hold enough: the tag identifies the row; the volume shows its parent
 snapshot, path, uid and purpose; the client its owner. The rest (shares, lease, token)
-starts anew. Nothing is written here, and nothing refreshes a client's Access date.
+starts over. Nothing is written here, and nothing refreshes a client's Access date.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def _named_like(volume: Volume, *, site: Site, tag: uuid.UUID) -> Workspace:
         name=made_as,
         remote_name=made_as,
         volume_uuid=volume.uuid,
+        volume_size_bytes=volume.size_bytes,
         purpose=purpose,
         client_type=CLIENT_TYPES.get(purpose, ""),
     )

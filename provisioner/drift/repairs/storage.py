@@ -11,7 +11,10 @@ from django.db import transaction
 
 from provisioner.catalog.models import Snapshot, Template
 from provisioner.catalog.states import set_template_state
+from provisioner.catalog.volume_policies import policies_of as volume_policies_of
+from provisioner.catalog.volume_policies import settings_text
 from provisioner.copies.models import WorkspaceCopy
+from provisioner.drift.comparison.wanted import settings_wanted, wanted_size
 from provisioner.drift.models import Finding
 from provisioner.drift.repairs.adopting import (
     adopt_mirror,
@@ -34,7 +37,9 @@ from provisioner.gateways.errors import NotFound
 from provisioner.gateways.ontap.gateway import OntapGateway
 from provisioner.gateways.ontap.types import Volume
 from provisioner.lib import clocks
+from provisioner.lib.sizes import size_text
 from provisioner.mirrors.models import Mirror
+from provisioner.mirrors.queries import parent_volume
 from provisioner.sites.export_policies import ensure_policy_rules, policies_of
 from provisioner.workspaces.models import Workspace
 from provisioner.workspaces.queries import parent_of
@@ -149,7 +154,7 @@ def put_tag_back(finding: Finding) -> str:
     if isinstance(row, Workspace) and not row.is_independent:
         parent = parent_of(row)
     if isinstance(row, WorkspaceCopy):
-        parent = row.mirror.volume_name
+        parent = parent_volume(row.workspace.snapshot, row.site)
     seen_parent = volume.clone_parent.volume_name if volume.clone_parent else ""
     is_proven = (volume.uuid, volume.name) == (row.volume_uuid, row.volume_name)
     if not is_proven or seen_parent not in ("", parent):
@@ -179,6 +184,41 @@ def bring_online(finding: Finding) -> str:
         ontap.mount_volume(volume.uuid, junction_path=row.junction_path)
         return f"The volume is online again, and mounted at {row.junction_path}."
     return "The volume is online again."
+
+
+def resize(finding: Finding) -> str:
+    row, volume = resting_row_or_mirror(finding), volume_now(finding)
+    wanted = None if row is None else wanted_size(row)
+    if volume is None or wanted is None or not volume.is_resized_from(wanted):
+        return GONE
+    if not volume.fits_in(wanted):
+        raise CannotRepair(
+            f"The volume {volume.name} holds {size_text(volume.used_bytes or 0)}, more "
+            f"than fits in {size_text(wanted)}. It keeps its size."
+            + (" Give the template more." if isinstance(row, Template) else "")
+        )
+    ontap = registry.ontap(finding.site)
+    resized = ontap.set_volume_size(volume.uuid, size_bytes=wanted)
+    if isinstance(row, Template | Workspace):
+        rows = type(row)._default_manager.filter(pk=row.pk)
+        rows.update(actual_size_bytes=resized.size_bytes)
+    return (
+        f"The volume {volume.name} has {size_text(resized.size_bytes)} again, and had "
+        f"{size_text(volume.size_bytes)}."
+    )
+
+
+def restore_settings(finding: Finding) -> str:
+    row, volume = resting_row_or_mirror(finding), volume_now(finding)
+    if row is None or volume is None:
+        return GONE
+    ontap = registry.ontap(finding.site)
+    wanted = settings_wanted(row, volume_policies_of(finding.site), volume=volume)
+    lacking = wanted.lacking_in(ontap.get_volume_settings(volume.uuid))
+    if not lacking:
+        return GONE
+    ontap.set_volume_settings(volume.uuid, lacking)
+    return f"Set in ONTAP for {volume.name}: {settings_text(lacking)}."
 
 
 def finish_lost_volume(finding: Finding) -> str:

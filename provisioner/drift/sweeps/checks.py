@@ -53,7 +53,7 @@ log = structlog.get_logger(__name__)
 
 # Twice seen and this far apart: one check may have met something on its way.
 CONFIRMED_AFTER = dt.timedelta(seconds=60)
-# What each check says anew of a finding.
+# What each check writes of a finding.
 SEEN = (
     *("external_id", "volume_uuid", "snapshot", "tag_kind", "tag"),
     *("sentence", "details", "action", "is_automatic"),
@@ -160,6 +160,7 @@ def _check_ontap(site: Site, asof: dt.datetime) -> Look:
     filled = (
         _filled(ontap) if any(kind in ("mirror", "copy") for kind, _ in tags) else ()
     )
+    settings = ontap.list_volume_settings(comment_prefix=TAG_PREFIX)
     rows = known.of_storage(site, seen=seen_tags, asof=asof)
     seen = SeenStorage(
         volumes=volumes,
@@ -167,6 +168,7 @@ def _check_ontap(site: Site, asof: dt.datetime) -> Look:
         snapshots=snapshots,
         jobs=jobs,
         filled=frozenset(filled),
+        settings=settings,
     )
     found = compare_storage(rows, seen)
     note_rows_to_be(found, site=site, seen=seen)

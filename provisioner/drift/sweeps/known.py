@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Coalesce, Greatest
 
-from provisioner.catalog.models import Snapshot, Template
+from provisioner.catalog.models import Snapshot, Template, VolumePolicy
 from provisioner.catalog.snapshot_comments import asked_texts
 from provisioner.catalog.steps.volume import template_client_spec
+from provisioner.catalog.volume_policies import policies_of
 from provisioner.copies.models import WorkspaceCopy
 from provisioner.drift.comparison.facts import (
     Known,
@@ -21,8 +22,9 @@ from provisioner.drift.comparison.facts import (
     KnownTree,
     Wanted,
 )
+from provisioner.drift.comparison.wanted import AnyRow, settings_wanted, wanted_size
 from provisioner.engine.models import Operation, Step
-from provisioner.engine.subjects import paths
+from provisioner.gateways.ontap.types import Volume, VolumeSettings
 from provisioner.gateways.perforce.gateway import PerforceGateway
 from provisioner.gateways.perforce.types import ClientSpec
 from provisioner.lib import clocks
@@ -122,42 +124,40 @@ def _known(
     asof: dt.datetime,
     sites_there: QuerySet[Site],
 ) -> Known:
-    templates = Template.objects.filter(site=site).select_related(
-        "site__perforce_server"
-    )
+    templates = list(Template.objects.filter(site=site))
     workspaces = Workspace.objects.filter(
         ~Q(state=W.RETIRED) | Q(tag__in=seen), site=site
-    ).select_related(
-        "site__perforce_server", "template", "snapshot", "transfer", "bisection_step"
-    )
+    ).select_related("template", "snapshot", "transfer", "bisection_step", "growth")
+    for row in (*templates, *workspaces):
+        row.site = site  # joining it and its Perforce server would read both again
     mirrors = Mirror.objects.filter(site=site).select_related("template")
     copies = WorkspaceCopy.objects.filter(site=site).select_related(
-        "workspace", "mirror__template"
+        "workspace__template"
     )
     parents = {mirror.template_id: mirror.volume_name for mirror in mirrors}
-    settled = set(_settled(site, seen))
+    settled, policies = set(_settled(site, seen)), policies_of(site)
     in_motion = _in_motion(site, asof=asof)
     return Known(
         trees=(
-            *(_of_template(template, in_motion) for template in templates),
+            *(_of_template(template, in_motion, policies) for template in templates),
             *(
                 _of_workspace(
                     workspace,
                     in_motion,
+                    policies,
                     is_settled=workspace.pk in settled,
                     parent_volume=workspace.cloned_from
-                    or (
-                        workspace.template.volume_name
-                        if workspace.template.site_id == site.pk
-                        else parents.get(workspace.template_id, "")
-                    ),
+                    or _volume_of(workspace.template, site, parents),
                 )
                 for workspace in workspaces
             ),
             *(_of_destination("mirror", mirror, in_motion) for mirror in mirrors),
             *(
                 _of_destination(
-                    "copy", copy, in_motion, parent_volume=copy.mirror.volume_name
+                    "copy",
+                    copy,
+                    in_motion,
+                    parent_volume=_volume_of(copy.workspace.template, site, parents),
                 )
                 for copy in copies
             ),
@@ -212,6 +212,7 @@ def _settled(site: Site, seen: Collection[str]) -> Iterable[int]:
 def _of_workspace(
     workspace: Workspace,
     in_motion: set[tuple[str, int]],
+    policies: list[VolumePolicy],
     *,
     is_settled: bool,
     parent_volume: str,
@@ -232,6 +233,8 @@ def _of_workspace(
         volume_uuid=workspace.volume_uuid,
         parent_volume="" if workspace.is_independent else parent_volume,
         is_independent=workspace.is_independent,
+        size_bytes=wanted_size(workspace),
+        settings_of=_settings_of(workspace, policies),
         junction_path=_path(workspace.junction_path, is_mounted),
         client=client
         if has_client or (_is_of_bisection(workspace) and client is M)
@@ -248,7 +251,15 @@ def _is_of_bisection(workspace: Workspace) -> bool:
     return hasattr(workspace, "bisection_step")
 
 
-def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTree:
+def _settings_of(
+    row: AnyRow, policies: list[VolumePolicy]
+) -> Callable[[Volume], VolumeSettings]:
+    return lambda volume: settings_wanted(row, policies, volume=volume)
+
+
+def _of_template(
+    template: Template, in_motion: set[tuple[str, int]], policies: list[VolumePolicy]
+) -> KnownTree:
     volume, is_mounted, client = _OF_TEMPLATE.get(template.state, _ANYTHING)
     spec = template_client_spec(template)
     return KnownTree(
@@ -261,12 +272,21 @@ def _of_template(template: Template, in_motion: set[tuple[str, int]]) -> KnownTr
         volume=volume,
         volume_name=template.volume_name,
         volume_uuid=template.volume_uuid,
+        size_bytes=wanted_size(template),
+        settings_of=_settings_of(template, policies),
         junction_path=_path(template.junction_path, is_mounted),
         client=client,
         client_name=template.client_name,
         client_owner=spec.owner,
         client_root=spec.root,
     )
+
+
+def _volume_of(template: Template, site: Site, mirrors: dict[int, str]) -> str:
+    """Return the name of a template's volume at a site, given those of its mirrors."""
+    if template.site_id == site.pk:
+        return template.volume_name
+    return mirrors.get(template.pk, "")
 
 
 def _of_destination(
@@ -289,6 +309,8 @@ def _of_destination(
         volume_name=row.volume_name,
         volume_uuid=row.volume_uuid,
         parent_volume=parent_volume,
+        size_bytes=wanted_size(row) if is_ready else None,
+        settings_of=_settings_of(row, []),
         junction_path=None,
         client=N,
     )
@@ -339,17 +361,21 @@ def _jobs(site: Site, *, asof: dt.datetime) -> Iterable[KnownJob]:
         )
         .exclude(ontap_job_uuid="")
         .exclude(ended_at__gt=asof - SETTLE)
-        .select_related(*("operation", *paths(by="operation__")))
     )
-    for step in steps:
+    rows = steps.values_list(
+        *("ontap_job_uuid", "name", "operation", "operation__subject__workspace"),
+        *("operation__subject__template", "operation__subject__mirror"),
+        "operation__subject__workspacecopy",
+    )
+    for uuid, name, operation, workspace, template, mirror, copy in rows:
         yield KnownJob(
-            uuid=step.ontap_job_uuid,
-            step=step.name,
-            operation_id=step.operation_id,
-            workspace_id=step.operation.subject_ids.get("workspace"),
-            template_id=step.operation.subject_ids.get("template"),
-            mirror_id=step.operation.subject_ids.get("mirror"),
-            copy_id=step.operation.subject_ids.get("workspacecopy"),
+            uuid=uuid,
+            step=name,
+            operation_id=operation,
+            workspace_id=workspace,
+            template_id=template,
+            mirror_id=mirror,
+            copy_id=copy,
         )
 
 
