@@ -34,7 +34,7 @@ BROKERS_CALLER = "HTTP_X_BROKER_CLIENT_IP"
 KNOWN_FOR = dt.timedelta(days=30)
 # What a person meets who forgot a password.
 BY_NAME_AND_ADDRESS = 10
-# Guesses at one name from many addresses. It holds up the name at new addresses alone.
+# Guesses at one name from many addresses. It holds up the name only at new addresses.
 BY_NAME = 50
 # Guesses at many names from one address; beyond that, each name has fewer tries there.
 BY_ADDRESS = 200

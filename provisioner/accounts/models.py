@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -164,6 +165,31 @@ class ApiToken(AbstractAuthToken):
             self.max_workspaces,
         )
         return self.reads_mounts or any(bound is not None for bound in bounds)
+
+
+class Session(AbstractBaseSession):
+    """A session of pages; only sessions.py writes it.
+
+    Its key is a secret: `name` follows from it, and names it on pages and in the audit
+    log. Without an account nobody has signed in yet.
+    """
+
+    name = models.CharField(max_length=16, unique=True)
+    account = models.ForeignKey(
+        User, on_delete=models.CASCADE, null=True, related_name="sessions"
+    )
+    signed_in_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(help_text="To the minute.")
+    ip = models.GenericIPAddressField(null=True)
+    user_agent = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        verbose_name = "session"
+        verbose_name_plural = "sessions"
+
+    def __str__(self) -> str:
+        """Return how the audit log names it: origin.by_session."""
+        return f"session {self.name[:8]}"
 
 
 class TokenUse(models.Model):

@@ -48,6 +48,7 @@ class Role(StrEnum):
     OWNER = "owner"
     TEAM_MATE = "team mate"
     READER = "somebody it is shared with"
+    CLONER = "somebody it is shared with who may clone it"
     ADMINISTRATOR = "administrator"
     MACHINE = "machine"
     STRANGER = "stranger"
@@ -61,8 +62,10 @@ class Verb(StrEnum):
     SEE_WORKSPACE = "see a workspace: where it is, what it contains, what happened"
     SEE_BISECTION = "see a bisection and its steps"
     CHANGE_WORKSPACE = "extend, share, retire, restore, purge it; give a verdict"
+    CLONE_WORKSPACE = "clone a workspace as it is now, for oneself"
     CHANGE_TEMPLATE = "rename, archive, hand over a template; say which snapshot counts"
     CHANGE_WEBHOOK = "see and change a webhook, and what was sent to it"
+    CHANGE_SANDBOX = "see, extend, retry and retire a sandbox"
     ADMINISTER = "define templates, see everybody's workspaces, limits and policies"
 
 
@@ -71,6 +74,7 @@ _SIGNED_IN = frozenset(
         Role.OWNER,
         Role.TEAM_MATE,
         Role.READER,
+        Role.CLONER,
         Role.ADMINISTRATOR,
         Role.MACHINE,
         Role.STRANGER,
@@ -80,11 +84,13 @@ _MATES = frozenset({Role.OWNER, Role.TEAM_MATE, Role.ADMINISTRATOR})
 
 PERMISSIONS: dict[Verb, frozenset[Role]] = {
     Verb.VISIT: _SIGNED_IN,
-    Verb.SEE_WORKSPACE: _MATES | {Role.READER},
+    Verb.SEE_WORKSPACE: _MATES | {Role.READER, Role.CLONER},
     Verb.SEE_BISECTION: _MATES,
     Verb.CHANGE_WORKSPACE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
+    Verb.CLONE_WORKSPACE: frozenset({Role.OWNER, Role.ADMINISTRATOR, Role.CLONER}),
     Verb.CHANGE_TEMPLATE: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
     Verb.CHANGE_WEBHOOK: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
+    Verb.CHANGE_SANDBOX: frozenset({Role.OWNER, Role.ADMINISTRATOR}),
     Verb.ADMINISTER: frozenset({Role.ADMINISTRATOR}),
 }
 

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from provisioner.accounts.models import ApiToken, Team, User
+from provisioner.accounts import origin
+from provisioner.accounts.models import ApiToken, Session, Team, User
+from provisioner.accounts.sessions import sessions_of
 from provisioner.accounts.tokens import tokens_of, tokens_visible_to
 from provisioner.catalog.models import Template
 from provisioner.lib.spans import span_text
+from provisioner.lib.user_agents import browser_of
 from provisioner.people.actions.accounts import account_update
+from provisioner.people.actions.sessions import session_end
 from provisioner.people.actions.tokens import api_token_revoke
 from provisioner.people.forms.people import (
     PeopleFilterForm,
@@ -185,7 +189,7 @@ class ShownToken:
         if not token.is_scoped:
             return "everything its owner may do"
         if token.reads_mounts:
-            return "reading mounts alone"
+            return "only reading mounts"
         parts = [
             ", ".join(self.templates) or "all templates",
             ", ".join(token.purposes or ()) or "all purposes",
@@ -259,4 +263,66 @@ EVERYBODYS_TOKENS = Listing[ApiToken](
     acts=(Revoke,),
     key="token_key",
     nothing="There are no tokens.",
+)
+
+
+class End(Act[Session]):
+    name, label, done = "end", "End", "Ended"
+    lead = "Whoever uses them has to sign in again."
+    is_dangerous = True
+
+    def do(self, row: Session, **told: Any) -> None:
+        session_end(by=self.by, session=row)
+
+    def says(self, row: Session, result: None) -> str:
+        return "Its browser has to sign in again."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownSession:
+    """A session, and whether it is the one that asks."""
+
+    session: Session
+    is_this: bool
+
+    @property
+    def browser(self) -> str:
+        return browser_of(self.session.user_agent)
+
+
+def shown_sessions(sessions: Iterable[Session]) -> list[ShownSession]:
+    """Return sessions as they are shown to whoever sent the current request."""
+    via = origin.current().via
+    return [
+        ShownSession(session=session, is_this=str(session) == via)
+        for session in sessions
+    ]
+
+
+SESSIONS = Listing[Session](
+    name="sessions",
+    one="session",
+    many="sessions",
+    columns=(
+        Column("browser", "Browser", "browser", "user_agent"),
+        Column("name", "", "session.name"),
+        Column("address", "Address", "session.ip", "ip", has_gaps=True),
+        Column(
+            *("last_used_at", "Last used", "session.last_used_at", "last_used_at"),
+            begins_descending=True,
+        ),
+        Column(
+            *("signed_in_at", "Signed in", "session.signed_in_at", "signed_in_at"),
+            begins_descending=True,
+        ),
+        Column("actions", "Actions", None, is_label_spoken=True),
+    ),
+    cells="people/_session_cells.html",
+    matching=searched(sessions_of, "user_agent", "name"),
+    usual="-last_used_at",
+    dress=lambda user, sessions: shown_sessions(sessions),
+    acts=(End,),
+    key="name",
+    quiet_below=10,
+    nothing="You have no sessions.",
 )

@@ -22,7 +22,8 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from provisioner.accounts import permissions
-from provisioner.accounts.models import ApiToken, Team, User
+from provisioner.accounts.models import ApiToken, Session, Team, User
+from provisioner.accounts.sessions import sessions_of
 from provisioner.accounts.system import SYSTEM_USERNAME
 from provisioner.accounts.tokens import live_tokens
 from provisioner.audit_log.models import Event
@@ -33,6 +34,7 @@ from provisioner.limits.tallies import Tallies, Tally
 from provisioner.workspaces.models import PUT_AWAY, Workspace
 
 EVENTS_SHOWN = 20
+SESSIONS_SHOWN = 20
 
 
 class Standing(TextChoices):
@@ -158,6 +160,7 @@ class Person:
     standing: Standing
     quotas: list[Limit]
     tokens: list[ApiToken]
+    sessions: list[Session]
     events: list[Event]
     last_event: Event | None
 
@@ -180,6 +183,7 @@ def find_person(user: User, *, pk: int) -> Person | None:
         standing=standing_of(account),
         quotas=quota_limits(account),
         tokens=list(live_tokens().filter(user=account)),
+        sessions=list(sessions_of(account)[:SESSIONS_SHOWN]),
         events=lately,
         last_event=lately[0] if lately else None,
     )

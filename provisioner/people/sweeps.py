@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
-from django.contrib.sessions.models import Session
 from django.core.mail import EmailMessage
 from django.db.models.functions import Now
 from django.template.loader import render_to_string
@@ -14,7 +13,7 @@ from django.utils.http import urlsafe_base64_encode
 from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
 
-from provisioner.accounts.models import User
+from provisioner.accounts.models import Session, User
 from provisioner.people.actions.passwords import MAIL_TASK
 
 SENT_AGAIN = RetryStrategy(max_attempts=5, wait=30)

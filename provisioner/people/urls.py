@@ -7,8 +7,8 @@ from django.urls import URLPattern, path
 
 from provisioner.api.routes import Route
 from provisioner.people.api import TokenViewSet
-from provisioner.people.lists import EVERYBODYS_TOKENS, PEOPLE, TEAMS
-from provisioner.people.views import people, sign_in, tokens
+from provisioner.people.lists import EVERYBODYS_TOKENS, PEOPLE, SESSIONS, TEAMS
+from provisioner.people.views import people, sessions, sign_in, tokens
 from provisioner.people.views.theme import theme
 from provisioner.web.http import administrators_only
 from provisioner.web.lists.answers import list_page
@@ -47,6 +47,12 @@ register(
     ),
     Place(title="Password", section=Section.ACCOUNT, url_name="my-password", rank=20),
     Place(
+        title="Sessions",
+        section=Section.ACCOUNT,
+        url_name="my-session-list",
+        rank=25,
+    ),
+    Place(
         title="API tokens",
         section=Section.ACCOUNT,
         url_name="token-list",
@@ -67,6 +73,17 @@ urlpatterns: list[URLPattern] = [
     path("theme/", theme, name="theme"),
     path("me/", sign_in.my_account, name="my-account"),
     path("me/password/", sign_in.my_password, name="my-password"),
+    path(
+        "me/sessions/",
+        list_page(SESSIONS, "people/sessions.html"),
+        name="my-session-list",
+    ),
+    path(
+        "me/sessions/end-others/",
+        sessions.my_sessions_end_others,
+        name="my-sessions-end-others",
+    ),
+    path("me/sessions/<name>/end/", sessions.my_session_end, name="my-session-end"),
     path("tokens/", tokens.token_list, name="token-list"),
     path(
         "tokens/everybody/",
@@ -83,6 +100,16 @@ urlpatterns: list[URLPattern] = [
     ),
     path("people/new/", people.person_create, name="person-create"),
     path("people/<int:pk>/password/", people.person_password, name="person-password"),
+    path(
+        "people/<int:pk>/sessions/end/",
+        sessions.person_sessions_end,
+        name="person-sessions-end",
+    ),
+    path(
+        "people/<int:pk>/sessions/<name>/end/",
+        sessions.person_session_end,
+        name="person-session-end",
+    ),
     path("people/<int:pk>/close/", people.person_close, name="person-close"),
     path("people/<int:pk>/reopen/", people.person_reopen, name="person-reopen"),
     path("people/<int:pk>/", people.person_detail, name="person-detail"),

@@ -3,13 +3,12 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
 from provisioner.accounts.attempts import BY_NAME_AND_ADDRESS
-from provisioner.accounts.models import ApiToken, User
+from provisioner.accounts.models import ApiToken, Session, User
 from provisioner.accounts.tokens import token_create
 from provisioner.people.sweeps import sweep_sessions
 from tests.support.browsers import Answer

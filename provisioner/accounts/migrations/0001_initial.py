@@ -97,6 +97,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Session',
+            fields=[
+                ('session_key', models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name='session key')),
+                ('session_data', models.TextField(verbose_name='session data')),
+                ('expire_date', models.DateTimeField(db_index=True, verbose_name='expire date')),
+                ('name', models.CharField(max_length=16, unique=True)),
+                ('signed_in_at', models.DateTimeField()),
+                ('last_used_at', models.DateTimeField(help_text='To the minute.')),
+                ('ip', models.GenericIPAddressField(null=True)),
+                ('user_agent', models.CharField(blank=True, max_length=120)),
+                ('account', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='sessions', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'verbose_name': 'session',
+                'verbose_name_plural': 'sessions',
+            },
+        ),
+        migrations.CreateModel(
             name='TokenUse',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

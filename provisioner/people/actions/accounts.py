@@ -14,6 +14,7 @@ from django.utils.crypto import get_random_string
 
 from provisioner.accounts import permissions
 from provisioner.accounts.models import Team, User
+from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.zones import find_zone
 from provisioner.lib.refusals import InvalidRequest, NotAllowed
 from provisioner.people.queries import Standing, standing_of
@@ -85,7 +86,9 @@ def account_create(*, by: User, username: str, password: str, **given: Any) -> U
 
 
 def account_close(*, by: User, account: User) -> None:
-    """Close an account and its tokens. Its workspaces stay until their leases end.
+    """Close an account, and end its sessions and tokens.
+
+    Its workspaces stay until their leases end.
 
     Raises: NotAllowed, NotYourself.
     """
@@ -96,6 +99,7 @@ def account_close(*, by: User, account: User) -> None:
             raise NotYourself
         row.is_active = False
         row.save(update_fields=["is_active"])
+        sessions_end(row)
 
 
 def account_reopen(*, by: User, account: User) -> None:

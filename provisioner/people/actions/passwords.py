@@ -9,6 +9,7 @@ from procrastinate.contrib.django import app
 from provisioner.accounts import permissions
 from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import User
+from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import token_revoke, tokens_of
 from provisioner.audit_log.actions import record_event
 from provisioner.engine.deferring import defer
@@ -33,6 +34,7 @@ def account_set_password(
     check_password(password, row)
     row.set_password(password)
     row.save(update_fields=["password"])
+    sessions_end(row)
     tokens = list(tokens_of(row)) if revokes_tokens else []
     for token in tokens:
         token_revoke(token)

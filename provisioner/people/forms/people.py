@@ -94,7 +94,7 @@ _BOUNDS = [("", "Choose…"), *((b, b.label) for b in (Bound.LIMIT, Bound.NONE))
 
 
 class QuotaForm(AskingForm):
-    """A quota. No limit is only what somebody asks for in words."""
+    """A quota. There is no limit only where somebody says so."""
 
     workspaces = forms.ChoiceField(label="Workspaces at a time", choices=_BOUNDS)
     max_workspaces = forms.IntegerField(

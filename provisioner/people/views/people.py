@@ -27,7 +27,7 @@ from provisioner.people.forms.people import (
     QuotaForm,
     TeamForm,
 )
-from provisioner.people.lists import shown_tokens
+from provisioner.people.lists import shown_sessions, shown_tokens
 from provisioner.people.queries import Standing, find_person, standing_of
 from provisioner.sites.actions.home_sites import team_home_site_choose
 from provisioner.sites.models import HomeSite, Site
@@ -51,6 +51,7 @@ def person_detail(request: WebRequest, pk: int) -> HttpResponseBase:
         {
             "person": person,
             "tokens": shown_tokens(person.tokens),
+            "sessions": shown_sessions(person.sessions),
             "actions": _actions(person.account, by=request.user),
         },
     )

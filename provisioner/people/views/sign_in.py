@@ -28,6 +28,7 @@ from provisioner.accounts.forms import (
 )
 from provisioner.accounts.mails import mails_are_sent
 from provisioner.accounts.models import User
+from provisioner.accounts.sessions import sessions_end
 from provisioner.accounts.tokens import tokens_of
 from provisioner.limits.admission import quota_limits
 from provisioner.people.actions.accounts import account_choose_zone
@@ -105,6 +106,7 @@ class PasswordNewView(PasswordResetConfirmView):
 
     def form_valid(self, form: ChosenPasswordForm) -> HttpResponse:
         answer = super().form_valid(form)
+        sessions_end(form.user)
         said = "You have a new password. Sign in with it."
         if form.cleaned_data["revokes_tokens"]:
             said += f" Tokens revoked: {api_tokens_revoke_own(by=form.user)}."
@@ -119,6 +121,7 @@ def my_password(request: WebRequest) -> HttpResponse:
     if form.is_valid():
         form.save()
         update_session_auth_hash(request, request.user)
+        sessions_end(request.user, but=request.session.session_key)
         said = "Your password is changed. Your other sessions have ended."
         if form.cleaned_data["revokes_tokens"]:
             number = api_tokens_revoke_own(by=request.user)
